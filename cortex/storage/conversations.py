@@ -29,7 +29,8 @@ class ConversationRow:
 
     is_title_tainted: its title was made of words from outside, or by who had read some.
 
-    recipe: the way of choosing tools, "" for the role's.
+    recipe: the way of choosing tools, "" for the role's. uses_memory: what is remembered of the person goes along, and
+    what they say may be remembered.
     """
 
     id: str
@@ -50,6 +51,7 @@ class ConversationRow:
     source: Source
     parent_id: str | None
     recipe: str = ""
+    uses_memory: bool = True
 
 
 class ConversationsRepository(Repository):
@@ -66,6 +68,7 @@ class ConversationsRepository(Repository):
         source: Source = "chat",
         parent_id: str | None = None,
         recipe: str = "",
+        uses_memory: bool = True,
         is_title_tainted: bool,
     ) -> ConversationRow:
         """A new conversation; an `id` that the user already has is handed back as it stands."""
@@ -83,6 +86,7 @@ class ConversationsRepository(Repository):
                 "recipe": recipe,
                 "max_rounds": max_rounds,
                 "is_pinned": False,
+                "uses_memory": uses_memory,
                 "source": source,
                 "parent_id": parent_id,
                 "seq": 0,
@@ -169,6 +173,10 @@ class ConversationsRepository(Repository):
     async def set_recipe(self, id: str, recipe: str) -> None:
         """Choose its tools in another way from the next message on; "" = as its role does."""
         await self._set(id, recipe=recipe)
+
+    async def set_memory(self, id: str, *, is_used: bool) -> None:
+        """Use what is remembered of the person in it from the next message on, or no longer."""
+        await self._set(id, uses_memory=is_used)
 
     async def set_role(self, id: str, role: str) -> None:
         """Give it another role, from the next turn on."""

@@ -112,6 +112,7 @@ class AllDistillMarksRepository(SharedRepository):
             .join(DistillMarkTable, DistillMarkTable.conversation_id == ConversationTable.id, isouter=True)
             .where(TurnTable.created_at >= since, TurnTable.ordinal > upto, ~TurnTable.is_dropped)
             .where(TurnTable.channel == "chat", ConversationTable.deleted_at.is_(None), AccountTable.is_active)
+            .where(ConversationTable.uses_memory)
             .where(free, ~going_on)
             .group_by(ConversationTable.owner_id, ConversationTable.id)
             .order_by(func.max(TurnTable.created_at), ConversationTable.id)

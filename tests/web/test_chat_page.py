@@ -310,6 +310,14 @@ async def test_rename_pin_delete_and_take_back(talks: Talks, page: httpx.AsyncCl
     assert (await page.post(f"/c/{cid}/rename", data={"title": " "})).status_code == 422
     await page.post(f"/c/{cid}/pin", data={"on": "1"})
     assert "Unpin" in (await page.get(f"/c/{cid}")).text
+    assert "Memory is off in this chat" not in (await page.get(f"/c/{cid}")).text
+    await page.post(f"/c/{cid}/memory", data={"on": ""})
+    off = (await page.get(f"/c/{cid}")).text
+    assert "Memory is off in this chat: nothing is recalled, and nothing learned from it." in off
+    assert "Use memory in this chat" in off
+    assert not (await page.get(f"/c/{cid}/export.json")).json()["uses_memory"]
+    await page.post(f"/c/{cid}/memory", data={"on": "1"})
+    assert "Do not use memory in this chat" in (await page.get(f"/c/{cid}")).text
     assert "Delete this conversation?" in (await page.get(f"/c/{cid}/delete")).text
     assert (await page.post(f"/c/{cid}/delete")).headers["location"] == "/c/new"
     assert f'action="/c/{cid}/restore"' in (await page.get("/c/new")).text

@@ -78,6 +78,13 @@ async def pin(request: Request, services: Services, user: CurrentUser, cid: str,
     return toast.redirect(request, f"/c/{cid}")
 
 
+@router.post("/c/{cid}/memory")
+async def use_memory(request: Request, services: Services, user: CurrentUser, cid: str, on: Text = "") -> Response:
+    """Use memory in it, or no longer."""
+    await services.conversations.set_memory(user, cid, is_used=bool(on))
+    return toast.redirect(request, f"/c/{cid}", f"Memory is {'used' if on else 'not used'} in this chat.")
+
+
 @router.get("/c/{cid}/delete")
 async def ask_delete(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """The question before deleting."""

@@ -20,6 +20,7 @@ from cortex.selection.recipes import recipe as known_recipe
 from cortex.services.chat.exports import as_json, as_markdown
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Database, Opener
+from cortex.storage.distill_marks import DistillMarksRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.search import SearchHit, SearchRepository
 from cortex.storage.summaries import SummariesRepository
@@ -115,6 +116,14 @@ class ConversationsService:
             known_recipe(recipe)
         await self._db.repository(ConversationsRepository, user.id).set_recipe(conversation_id, recipe)
 
+    async def set_memory(self, user: User, conversation_id: str, *, is_used: bool) -> None:
+        """Use memory in it, or no longer: nothing is recalled there then, and nothing learned from what was said."""
+        async with self._db.transaction(user.id) as repository:
+            before = await repository(ConversationsRepository).get(conversation_id)
+            await repository(ConversationsRepository).set_memory(conversation_id, is_used=is_used)
+            if is_used and not before.uses_memory:  # what was said without memory stays so
+                await repository(DistillMarksRepository).move(conversation_id, before.turn_count, "")
+
     async def search(self, user: User, query: str, limit: int = 30) -> Sequence[SearchHit]:
         """The newest messages with these words; whatever is typed is words."""
         return await self._db.repository(SearchRepository, user.id).messages_matching(query, limit)
@@ -153,6 +162,7 @@ class ConversationsService:
                 max_rounds=original.max_rounds,
                 parent_id=original.id,
                 recipe=original.recipe,
+                uses_memory=original.uses_memory,
                 is_title_tainted=original.is_title_tainted,
             )
             await _copy(repository, original.id, copy.id, turns)

@@ -51,6 +51,7 @@ def as_json(
         "role": conversation.role,
         "mode": conversation.mode,
         "recipe": conversation.recipe,
+        "uses_memory": conversation.uses_memory,
         "max_rounds": conversation.max_rounds,
         "created_at": conversation.created_at,
         "updated_at": conversation.updated_at,

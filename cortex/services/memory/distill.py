@@ -33,6 +33,7 @@ from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.distill_marks import DistillMarksRepository, QuietRow
 from cortex.storage.facts import FactRow, FactsRepository, FactValues
@@ -125,6 +126,8 @@ class Distiller:
         if not (await MemoryPreferences(db=self.runtime.db).of(person.id)).learns:
             return None
         async with self.runtime.db.read_transaction(person.id) as repository:
+            if not await _uses_memory(repository, row):
+                return None
             turns = repository(TurnsRepository)
             new = [
                 turn
@@ -221,7 +224,8 @@ class Distiller:
                 await repository(RoundsRepository).answered(
                     reading.payer.id, ROUND, reply.model, usage, cost, role=ROLE, paid_by=paid_by
                 )
-                kept = [await _keep(repository, reading, number, one) for number, one in enumerate(found)]
+                wanted = found if await _uses_memory(repository, reading.row) else []  # switched off meanwhile
+                kept = [await _keep(repository, reading, number, one) for number, one in enumerate(wanted)]
                 told = outcome or f"{sum(kept)} of {len(found)} facts were new."
                 await repository(DistillMarksRepository).move(
                     reading.row.conversation_id, reading.row.upto_ordinal, told
@@ -238,6 +242,13 @@ class Distiller:
 
     async def _is_halted(self, user_id: str) -> bool:
         return await self.runtime.db.repository(HaltsRepository).of(user_id) is not None
+
+
+async def _uses_memory(repository: Opener, row: QuietRow) -> bool:
+    """Whether the conversation is still there and its person lets it be read."""
+    conversations = repository(ConversationsRepository)
+    found = await conversations.get(row.conversation_id, with_deleted=True)
+    return found.uses_memory and found.deleted_at is None
 
 
 async def _keep(repository: Opener, reading: _Reading, number: int, one: FoundFact) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cortex.base.fact import KnownFact
 from cortex.base.messages import Message, Text
 from cortex.services.memory.choices import KEY, choices_of
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.facts import FactsRepository
 from cortex.storage.preferences import PreferencesRepository
@@ -33,13 +34,15 @@ class RecallReader:
 
     db: Database
 
-    async def recallable(self, user_id: str) -> Recallable:
-        """The person's kept facts; none where they switched recall off."""
+    async def recallable(self, user_id: str, conversation_id: str | None) -> Recallable:
+        """The person's kept facts; none where they switched recall off, or memory in this conversation."""
         async with self.db.read_transaction(user_id) as repository:
             rows = await repository(FactsRepository).list("kept", limit=FACTS_MAX)
             if not rows:
                 return NOTHING
             choices = choices_of(await repository(PreferencesRepository).get(KEY))
+            if conversation_id and not (await repository(ConversationsRepository).get(conversation_id)).uses_memory:
+                return NOTHING
         if not choices.recalls or not choices.budget_tokens:
             return NOTHING
         facts = tuple(KnownFact(id=row.id, text=row.text, is_tainted=row.is_tainted) for row in rows)

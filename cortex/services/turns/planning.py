@@ -160,12 +160,15 @@ class Planning:
         asked = await self._heard(turn, asked) if need.heard else asked
         is_read_first = need.round == 1 or (need.heard and need.heard_at == need.round)
         if is_read_first and turn.channel == "chat" and not turn.is_tainted and not need.missing:
-            asked = await self._with_facts(context, asked, turn.id)
+            asked = await self._with_facts(context, asked, turn.conversation_id, turn.id)
         return await self.tools.plan_on(context.ground, asked, context.persona)
 
-    async def _with_facts(self, context: TurnContext, asked: PlanRequest, turn_id: str = "") -> PlanRequest:
+    async def _with_facts(
+        self, context: TurnContext, asked: PlanRequest, conversation_id: str | None, turn_id: str = ""
+    ) -> PlanRequest:
         """With what is remembered of the person; a greeting asks for nothing, and costs no look."""
-        known = NOTHING if is_small_talk(asked.message) else await self.recall.recallable(context.user.id)
+        is_asking = not is_small_talk(asked.message)
+        known = await self.recall.recallable(context.user.id, conversation_id) if is_asking else NOTHING
         if not known.facts:
             return asked
         upto = context.summary.upto_ordinal if context.summary else 0
@@ -239,7 +242,7 @@ class Planning:
             name = role or await self._role_of(user, conversation_id)
             context = await self.contexts.of_draft(user, conversation_id, name)
             asked = await self._asked(context, text, mode, context.entry)
-            asked = await self._with_facts(context, asked)
+            asked = await self._with_facts(context, asked, conversation_id)
         await self.runtime.db.end_view()
         return (await self.tools.plan_on(context.ground, asked, context.persona)).receipt
 

@@ -24,6 +24,7 @@ class ConversationTable(Table):
     recipe: Mapped[str]
     max_rounds: Mapped[int | None]
     is_pinned: Mapped[bool]
+    uses_memory: Mapped[bool]
     source: Mapped[str]
     parent_id: Mapped[str | None]
     seq: Mapped[int]

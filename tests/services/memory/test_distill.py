@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -25,6 +26,7 @@ from cortex.storage.home import Homes
 from cortex.storage.rounds import RoundsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
+from tests.scripted_rules import Asked
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
 from tests.still_clock import StillClock
 
@@ -118,6 +120,62 @@ async def test_where_nobody_says_anything_of_themselves_no_model_is_asked(
     await quiet(house, clock)
     assert looks(scripted) == []
     assert await kept(house) == []
+
+
+async def test_nothing_is_learned_from_what_was_said_while_memory_was_off(
+    house: LivingHouse, scripted: ScriptedServer, clock: StillClock
+) -> None:
+    conversations, cid = house.cortex.conversations, await house.conversation()
+    await house.say(cid, "I am married to Kim.")
+    await conversations.set_memory(house.admin, cid, is_used=False)
+    await house.say(cid, NUTS)
+    await quiet(house, clock)
+    assert looks(scripted) == []
+    await conversations.set_memory(house.admin, cid, is_used=True)
+    await quiet(house, clock)
+    assert looks(scripted) == []
+    await house.say(cid, "I eat cake on Sundays.")
+    await quiet(house, clock)
+    (read,) = looks(scripted)
+    assert "cake on Sundays" in read
+    assert "hazelnuts" not in read.partition("Messages of the user:")[2]
+
+
+async def test_an_answer_that_comes_after_memory_was_switched_off_is_not_kept(
+    house: LivingHouse, scripted: ScriptedServer, clock: StillClock
+) -> None:
+    cid = await house.conversation()
+    turn = await house.say(cid, NUTS)
+    clock.forward(minutes=IDLE.total_seconds() // 60 + 1)
+    gate = threading.Event()  # the scripted server has a thread of its own
+
+    def when_open(_: Asked) -> str:
+        gate.wait(PATIENCE_S)
+        return facts(ALLERGY)
+
+    scripted.rules[0] = rule(LOOKS, when_open)
+    looking = asyncio.create_task(house.cortex.quiet_conversations.go_round())
+    async with asyncio.timeout(PATIENCE_S):
+        while not looks(scripted):  # noqa: ASYNC110 - the server tells nobody of its requests
+            await asyncio.sleep(0.01)
+    await house.cortex.conversations.set_memory(house.admin, cid, is_used=False)
+    gate.set()
+    await looking
+    assert await kept(house) == []
+    rounds = await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn)
+    assert rounds[0].round == -1, "what it cost is counted all the same"
+
+
+async def test_moving_below_the_switch_learns_nothing_from_where_it_was_off(
+    house: LivingHouse, scripted: ScriptedServer, clock: StillClock
+) -> None:
+    cid = await house.conversation()
+    await house.say(cid, NUTS)
+    await house.cortex.conversations.set_memory(house.admin, cid, is_used=False)
+    await house.cortex.runtime.db.move_to("0019")
+    await house.cortex.runtime.db.migrate()
+    await quiet(house, clock)
+    assert looks(scripted) == []
 
 
 async def test_only_what_is_new_is_read_and_never_what_was_recalled(

@@ -96,6 +96,24 @@ async def test_a_fact_is_said_once_in_a_conversation_and_requests_only_grow(
     assert [len(each["facts"]) for each in await house.receipts(cid)] == [1, 0]
 
 
+async def test_nothing_is_recalled_where_memory_is_switched_off_for_a_chat(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    await know(house, DIET)
+    cid = await house.conversation(role="chat")
+    await house.cortex.conversations.set_memory(house.admin, cid, is_used=False)
+    turn = await house.say(cid, ASK)
+    assert DIET not in json.dumps(scripted.log[-1].body)
+    assert await reads(house, turn) == Reads()
+    copy = await house.cortex.conversations.branch(house.admin, cid, turn)
+    await house.say(copy, ASK)
+    assert DIET not in json.dumps(scripted.log[-1].body), "a branch is as private as what it was branched off"
+    assert (await house.cortex.planning.preview(house.admin, cid, ASK, "auto"))["facts"] == []
+    await house.cortex.conversations.set_memory(house.admin, cid, is_used=True)
+    await house.say(cid, ASK)
+    assert DIET in sent(scripted)
+
+
 async def test_a_fact_from_outside_marks_the_turn_as_if_a_tool_had_read_it(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
