@@ -25,7 +25,7 @@ from cortex.base import faults, private, scan
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.errors import Busy, ConfigError, DatabaseUnavailable
 from cortex.base.outages import Outages
-from cortex.storage import revisions
+from cortex.storage import revisions, sqlite_connection
 from cortex.storage.audit import AUDIT_KEY, AUDITED, AuditRepository
 from cortex.storage.audit_head import BEGINNING, AuditHead
 from cortex.storage.commits import Commits
@@ -296,7 +296,6 @@ def _normal(url: str) -> URL:
 def _sqlite(
     url: URL, *, pool_size: int, is_reading: bool, wait_s: float, outages: Outages | None = None
 ) -> AsyncEngine:
-    begin = "BEGIN" if is_reading else "BEGIN IMMEDIATE"
     engine = create_async_engine(
         url,
         poolclass=AsyncAdaptedQueuePool,
@@ -304,6 +303,7 @@ def _sqlite(
         max_overflow=0,
         pool_timeout=wait_s * 2,
         hide_parameters=True,
+        connect_args={"async_creator_fn": functools.partial(sqlite_connection.connection, is_reading=is_reading)},
     )
 
     @event.listens_for(engine.sync_engine, "connect")
@@ -330,18 +330,22 @@ def _sqlite(
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin_now(connection: Connection) -> None:
-        _begin(connection, begin, wait_s, outages or Outages())
+        if is_reading:
+            driver: Any = connection.connection.driver_connection
+            driver.begin_with_next()
+        else:
+            _begin(connection, wait_s, outages or Outages())
 
     return engine
 
 
-def _begin(connection: Connection, statement: str, wait_s: float, outages: Outages) -> None:
-    """Begin a transaction, once no other program holds the lock."""
+def _begin(connection: Connection, wait_s: float, outages: Outages) -> None:
+    """Begin a transaction that writes, once no other program holds the lock."""
     ends_s = ticks_s() + wait_s
     with ExitStack() as waiting:
         for tries in count(1):
             try:
-                connection.exec_driver_sql(statement)
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
             except OperationalError as error:
                 if getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY or ticks_s() > ends_s:
                     raise

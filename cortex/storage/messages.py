@@ -1,6 +1,6 @@
 """The transcript: finished messages, append-only, each written once however often its step is run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -42,6 +42,12 @@ class _Kept:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TurnHead:
+    id: str
+    conversation_id: str
+
+
 class MessagesRepository(Repository):
     """The messages of a user's conversations."""
 
@@ -50,27 +56,18 @@ class MessagesRepository(Repository):
 
         A repeat is a no-op. `nth` tells apart messages of one speaker in one round. NotFound for a foreign turn.
         """
-        id = derived_id("message", turn_id, round, message.speaker, nth)
-        turn = self._mine(_TurnHead, TurnTable).where(TurnTable.id == turn_id)
-        head = await self._first(_TurnHead, turn)
-        if head is None:
-            raise NotFound("There is no such turn.")
-        statement = self._insert(
-            MessageTable,
-            {
-                "id": id,
-                "conversation_id": head.conversation_id,
-                "turn_id": turn_id,
-                "round": round,
-                "speaker": message.speaker,
-                "body": to_json(message),
-                "words": indexed(message.said) if message.speaker in ("user", "assistant") else "",
-                "is_tainted": is_tainted,
-                "created_at": self.clock(),
-            },
-        )
-        await self.session.execute(statement.on_conflict_do_nothing(index_elements=["id"]))
-        return id
+        head = await self._head(turn_id)
+        row = self._row(head, round, message, is_tainted, nth)
+        await self.session.execute(self._insert(MessageTable, row).on_conflict_do_nothing(index_elements=["id"]))
+        return str(row["id"])
+
+    async def add_all(self, turn_id: str, messages: Iterable[tuple[Message, bool]]) -> None:
+        """Keep a turn's messages, each with whether it holds words from outside, from round 0 on, as `add` does."""
+        head = await self._head(turn_id)
+        rows = [self._row(head, at, message, is_tainted, 0) for at, (message, is_tainted) in enumerate(messages)]
+        if rows:
+            statement = self._upsert(MessageTable).on_conflict_do_nothing(index_elements=["id"])
+            await self.session.execute(statement, rows)
 
     @reading
     async def of_conversation(
@@ -106,6 +103,26 @@ class MessagesRepository(Repository):
         if copies:
             await self.session.execute(insert(MessageTable), copies)
 
+    async def _head(self, turn_id: str) -> _TurnHead:
+        head = await self._first(_TurnHead, self._mine(_TurnHead, TurnTable).where(TurnTable.id == turn_id))
+        if head is None:
+            raise NotFound("There is no such turn.")
+        return head
+
+    def _row(self, head: _TurnHead, round: int, message: Message, is_tainted: bool, nth: int) -> dict[str, Any]:
+        return {
+            "id": derived_id("message", head.id, round, message.speaker, nth),
+            "owner_id": self.owner_id,
+            "conversation_id": head.conversation_id,
+            "turn_id": head.id,
+            "round": round,
+            "speaker": message.speaker,
+            "body": to_json(message),
+            "words": indexed(message.said) if message.speaker in ("user", "assistant") else "",
+            "is_tainted": is_tainted,
+            "created_at": self.clock(),
+        }
+
     def _kept(self) -> Select[Any]:
         return self._mine(_Kept, MessageTable, TurnTable.ordinal).join(TurnTable, TurnTable.id == MessageTable.turn_id)
 
@@ -138,12 +155,6 @@ def is_from_outside(message: Message, turn_is_tainted: bool, reads: Reads) -> bo
         return reads.outside
     behind = (part.text for part in message.parts[1:] if isinstance(part, Text))
     return turn_is_tainted or any(FROM_OUTSIDE in text for text in behind)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TurnHead:
-    id: str
-    conversation_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

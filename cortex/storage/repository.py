@@ -94,10 +94,11 @@ class Repository:
         return select(*_columns(kind, table), *more).where(self._reach(table))
 
     def _change(self, table: type[Any]) -> Update:
-        return update(table).where(self._reach(table))
+        # Rows are read as columns here: a session holds no object that would have to follow.
+        return update(table).where(self._reach(table)).execution_options(synchronize_session=False)
 
     def _remove(self, table: type[Any]) -> Delete:
-        return delete(table).where(self._reach(table))
+        return delete(table).where(self._reach(table)).execution_options(synchronize_session=False)
 
     def _reach(self, table: type[Any]) -> ColumnElement[bool]:
         """Which rows of the table the user may see and change: their own. What is shared joins a membership here."""
@@ -109,8 +110,10 @@ class Repository:
 
     def _upsert(self, table: type[Any], *rows: dict[str, Any]) -> postgresql.Insert | sqlite.Insert:
         """An insert in the database's own dialect, which knows `on_conflict_do_nothing` and `..._do_update`."""
-        values = list(rows)
-        return postgresql.insert(table).values(values) if self._is_postgresql else sqlite.insert(table).values(values)
+        statement = postgresql.insert(table) if self._is_postgresql else sqlite.insert(table)
+        if not rows:  # they are given with the statement
+            return statement
+        return statement.values(rows[0] if len(rows) == 1 else list(rows))  # one row: compiled once; more: each time
 
     async def _is_new(self, table: type[Any], values: dict[str, Any]) -> bool:
         """Insert the row unless its key stands already; whether it was inserted."""

@@ -6,6 +6,7 @@ Certain or near, never a guess. Built once for each edition of the house; what i
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 from rapidfuzz import fuzz, process
@@ -148,20 +149,28 @@ class _Scope:
     """One question to the book: by one person, within some domains."""
 
     def __init__(self, book: NameBook, house: House, domains: Collection[str], allowed: Allowed) -> None:
-        self._book = book
-        self.entities: Mapping[str, HouseEntity] = {
-            one.id: one
-            for one in house.entities.values()
-            if (not domains or one.domain in domains) and one.id in book.known and allowed(one)
-        }
+        self._book, self._house, self._domains, self._allowed = book, house, domains, allowed
         self._has_domains = bool(domains)
+
+    @cached_property
+    def entities(self) -> Mapping[str, HouseEntity]:
+        """All that the question may be about; ids are looked up without it: it goes through the whole house."""
+        return {one.id: one for one in self._house.entities.values() if self._has(one)}
+
+    def _has(self, one: HouseEntity | None) -> bool:
+        return (
+            one is not None
+            and (not self._domains or one.domain in self._domains)
+            and one.id in self._book.known
+            and self._allowed(one)
+        )
 
     def one(self, text: str) -> Meant:
         """What one name, room or list of ids means."""
         ids = text.replace(",", " ").split()
         if ids and all("." in id for id in ids):
             found = tuple(dict.fromkeys(id.casefold() for id in ids))
-            if all(id in self.entities for id in found):
+            if all(self._has(self._house.entities.get(id)) for id in found):
                 return Meant(ids=found)
         key = normal(text)
         if hits := self._exact(key):

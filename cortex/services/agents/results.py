@@ -91,8 +91,8 @@ class AgentResults:
         until = (await result_of(repository, row))[:RESULT_CHARACTERS] or "Nothing."
         made = await self._turn(repository, parent, row, NOTHING.format(why=why, task=row.text, result=until))
         words = SAID.format(title=title(row.text), why=why)
-        for index, message in enumerate((user(made.text), assistant(words))):
-            await repository(MessagesRepository).add(made.id, index, message, made.is_tainted)
+        each = [(message, made.is_tainted) for message in (user(made.text), assistant(words))]
+        await repository(MessagesRepository).add_all(made.id, each)
         at = self._runtime.clock()
         await repository(TurnsRepository).move(made.id, "done", started_at=at)
         part = {"turn": made.id, "round": 0, "part": f"{key_of(made.id)}-0-0", "kind": "text", "attempt": 1}

@@ -43,7 +43,8 @@ class CallLog:
         async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as repository:
             rows = await repository(CallsRepository).of_conversation(turn.conversation_id)
             turns = await repository(TurnsRepository).list(turn.conversation_id)
-            reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
+            own = next((row for row in turns if row.id == turn.id), None)  # not there: it was dropped
+            reads = await repository(TurnsRepository).reads(own or await repository(TurnsRepository).get(turn.id))
             state = (await repository(ConversationsRepository).get(turn.conversation_id)).selection_state
             tools = await self.contexts.tools.in_force()
             halt = await repository(HaltsRepository).of(turn.user_id)

@@ -145,10 +145,8 @@ class TurnEnd:
     async def _keep(self, repository: Opener, row: TurnRow, messages: Sequence[Message]) -> None:
         """The turn's messages in the transcript, each once."""
         reads = await repository(TurnsRepository).reads(row)
-        for index, message in enumerate(messages):
-            await repository(MessagesRepository).add(
-                row.id, index, message, is_from_outside(message, row.is_tainted, reads)
-            )
+        each = [(message, is_from_outside(message, row.is_tainted, reads)) for message in messages]
+        await repository(MessagesRepository).add_all(row.id, each)
 
     async def _results(self, repository: Opener, row: TurnRow, last: Message, round_number: int) -> Message:
         """The results of the calls that the last message made in this round, as far as they came."""

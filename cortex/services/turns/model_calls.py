@@ -181,10 +181,8 @@ class ModelCaller:
 async def _keep(turn: Turn, messages: Sequence[Message], repository: Opener) -> None:
     """The turn's messages in the transcript, each once."""
     reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
-    for index, message in enumerate(messages):
-        await repository(MessagesRepository).add(
-            turn.id, index, message, is_from_outside(message, turn.is_tainted, reads)
-        )
+    each = [(message, is_from_outside(message, turn.is_tainted, reads)) for message in messages]
+    await repository(MessagesRepository).add_all(turn.id, each)
 
 
 def _sight(before: RoundBefore | None) -> Sight | None:

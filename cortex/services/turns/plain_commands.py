@@ -93,9 +93,9 @@ class PlainCommandReader:
         receipt = _receipt(turn, context, command, len(self.runtime.registry.tools))
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
-            for index, message in enumerate((user(turn.text), assistant("", *command.calls))):
-                is_outside = is_from_outside(message, turn.is_tainted, reads)
-                await repository(MessagesRepository).add(turn.id, index, message, is_outside)
+            messages = (user(turn.text), assistant("", *command.calls))
+            each = [(message, is_from_outside(message, turn.is_tainted, reads)) for message in messages]
+            await repository(MessagesRepository).add_all(turn.id, each)
             await repository(PlansRepository).add(turn.id, ROUND, receipt)
             payload = {"turn": turn.id, "round": ROUND, "total": receipt["total"]}
             await repository(ConversationsRepository).append(turn.conversation_id, [("selection", payload, turn.id)])
