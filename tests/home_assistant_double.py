@@ -27,6 +27,7 @@ FIELDS = {
     "turn_off": {"transition": {"selector": {"number": {"min": 0, "max": 300}}}},
     "set_temperature": {"temperature": {"required": True, "selector": {"number": {"min": 0, "max": 250}}}},
 }
+UNLOCK = {"code": {"selector": {"text": None}}, "seconds": {"selector": {"number": {"max": 60}}}}
 STATES = {"turn_on": "on", "turn_off": "off", "lock": "locked", "unlock": "unlocked"}
 
 
@@ -175,7 +176,7 @@ class _Session:
         if kind == "get_services":
             verbs = {verb: {"name": verb, "fields": fields, "target": {}} for verb, fields in FIELDS.items()}
             return {domain: verbs for domain in ("light", "switch", "climate")} | {
-                "lock": {"lock": {"fields": {}, "target": {}}, "unlock": {"fields": {}, "target": {}}},
+                "lock": {"lock": {"fields": {}, "target": {}}, "unlock": {"fields": UNLOCK, "target": {}}},
                 "script": {"party": {"fields": {}}},
             }
         return {

@@ -18,6 +18,7 @@ from cortex.ports.home_assistant import (
     HouseCommand,
     HouseCommands,
     NamedEntities,
+    ServiceChecks,
     StateChange,
 )
 from cortex.services.integrations.integrations import Integrations
@@ -55,6 +56,10 @@ class PlainHomeAssistant:
 
     async def read(self, ids: Sequence[str]) -> Sequence[Entity]:
         return [self._entity(self.house.entities[id]) for id in ids if id in self.house.entities]
+
+    async def check(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> None:
+        if self.failure:
+            raise ToolFailed(self.failure)
 
     async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
         if self.failure:
@@ -94,7 +99,7 @@ async def opened(home: Path, devices: PlainHomeAssistant) -> AsyncIterator[Opene
 
         @cached_property
         def tool_clients(self) -> Mapping[type[Any], Opening]:
-            mine = dict.fromkeys((HomeAssistant, HouseCommands), lambda _: devices)
+            mine = dict.fromkeys((HomeAssistant, HouseCommands, ServiceChecks), lambda _: devices)
             return {**super().tool_clients, **mine}
 
     copy_home(await peopled_home(), home)

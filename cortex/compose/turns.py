@@ -13,7 +13,7 @@ from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, Journals
 from cortex.ports.agents import Agents
-from cortex.ports.home_assistant import HomeAssistant, HouseCommands
+from cortex.ports.home_assistant import HomeAssistant, HouseCommands, ServiceChecks
 from cortex.ports.lists import ListBell
 from cortex.ports.loop import Targets
 from cortex.ports.memory import Memory
@@ -89,7 +89,7 @@ class TurnServices(Foundation):
         found[Timings] = lambda _: timings
         found[Reminders] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
-        found[HomeAssistant] = lambda user_id: UserHome(
+        found[HomeAssistant] = found[ServiceChecks] = lambda user_id: UserHome(
             clients=self.integration_clients, accounts=self.accounts, user_id=user_id
         )
         found[HouseCommands] = lambda user_id: UserCommands(

@@ -70,6 +70,14 @@ class HomeAssistant(Protocol):
         ...
 
 
+class ServiceChecks(Protocol):
+    """Looks at a call ahead of it, for one person; nothing is moved. Raises ToolFailed as `HomeAssistant` does."""
+
+    async def check(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> None:
+        """ToolFailed, which says what there is instead, for an unknown service, entity or field, and a wrong value."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseOrder:
     """One service call: `domain.service`, on the entities of these ids, with this data."""

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.zone import moment
-from cortex.ports.home_assistant import Entity, HomeAssistant, NamedEntities
+from cortex.ports.home_assistant import Entity, HomeAssistant, NamedEntities, ServiceChecks
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, sends_to, stamp, touched_by, way_back
@@ -86,7 +86,8 @@ async def ha_get_states(
 
 
 async def _can_call(ctx: Ctx, service: str, target: str, data: dict[str, Any] | None) -> None:
-    await _meant(ctx, service, target, data or {})
+    name, _, meant = await _meant(ctx, service, target, data or {})
+    await ctx.use(ServiceChecks).check(name, [one.id for one in meant.entities], data or {})
 
 
 @tool(risk="medium", risk_of=_risk, sends_to=_place, check=_can_call)

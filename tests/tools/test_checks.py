@@ -16,7 +16,7 @@ from cortex.base.user import User
 from cortex.integrations.web import Web
 from cortex.ports.aether import AetherDatabase
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
-from cortex.ports.home_assistant import HomeAssistant
+from cortex.ports.home_assistant import HomeAssistant, ServiceChecks
 from cortex.ports.outgoing import Mail, Push, Room, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.ports.system import Upgrade, Upkeep
@@ -97,7 +97,7 @@ def gate(world: World, ann: User) -> Gate:
         Push: Phones(),
         CodingAgent: MemoryCoder(),
         AllowedFolders: KeptFolders(),
-        HomeAssistant: SmallHouse(rows={lamp.id: lamp}),
+        **dict.fromkeys((HomeAssistant, ServiceChecks), SmallHouse(rows={lamp.id: lamp})),
         Upkeep: OldUpkeep(),
         Web: NoSecondDoor(),
         AetherDatabase: NoSecondDoor(),

@@ -17,6 +17,7 @@ from cortex.integrations.home_assistant.index import HouseIndex
 from cortex.integrations.home_assistant.names import NameBook, name_book
 from cortex.integrations.home_assistant.server import HomeServer, HomeTrouble
 from cortex.integrations.home_assistant.services import ServiceBook, check_against
+from cortex.integrations.home_assistant.socket import HomeSocket
 from cortex.ports.home_assistant import Entity, FoundEntities, NamedEntities, StateChange
 
 CALL_S = 15.0
@@ -54,7 +55,7 @@ class HomeConnection:
 
 
 class PersonsHome:
-    """The `HomeAssistant` of the tools for one person."""
+    """The `HomeAssistant` and the `ServiceChecks` of the tools for one person."""
 
     def __init__(self, connection: HomeConnection, allowed: AllowList, clock: Clock = now) -> None:
         self._connection = connection
@@ -82,11 +83,7 @@ class PersonsHome:
 
     async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
         """Check the call, make it, wait until the states have followed, and read them."""
-        house = await self._connection.index.house()
-        self._check(house, service, ids, data)
-        socket = await self._connection.index.client.socket()
-        await self._connection.services.check(socket, service, data)
-        check_against([house.entities[id] for id in ids], data)
+        house, socket = await self._checked(service, ids, data)
         domain, _, verb = service.partition(".")
         fields: dict[str, Any] = {"domain": domain, "service": verb, "service_data": dict(data)}
         target = {"target": {"entity_id": list(ids)}} if ids else {}
@@ -102,6 +99,10 @@ class PersonsHome:
         )
         return await self.read(ids) if ids else ()
 
+    async def check(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> None:
+        """Check the call as `call` does, and leave it at that."""
+        await self._checked(service, ids, data)
+
     async def history(self, id: str, hours: int) -> Sequence[StateChange]:
         """Its states of the last hours; the place of an unknown one is the same as of one that is not allowed."""
         house = await self._connection.index.house()
@@ -114,6 +115,15 @@ class PersonsHome:
     async def _house(self) -> tuple[House, NameBook]:
         house = await self._connection.index.house()
         return house, await self._connection.names(house)
+
+    async def _checked(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> tuple[House, HomeSocket]:
+        """The house and the connection to call it by; ToolFailed for what would not go."""
+        house = await self._connection.index.house()
+        self._check(house, service, ids, data)
+        socket = await self._connection.index.client.socket()
+        await self._connection.services.check(socket, service, data)
+        check_against([house.entities[id] for id in ids], data)
+        return house, socket
 
     def _may(self, house: House) -> Callable[[HouseEntity], bool]:
         return self._allowed.in_house(house)

@@ -3,6 +3,7 @@
 Pure but for the reading. What its description leaves open, Home Assistant itself decides.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,7 @@ class ServiceField:
     most: float | None = None
     options: tuple[str, ...] = ()
     is_yes_or_no: bool = False
+    is_number: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +134,7 @@ def _field(row: Mapping[str, Any]) -> ServiceField:
         most=_number(limits.get("max")),
         options=() if is_open else tuple(str(one) for one in options if isinstance(one, str)),
         is_yes_or_no="boolean" in kinds,
+        is_number="number" in kinds,
     )
 
 
@@ -151,7 +154,7 @@ def _check_value(what: str, taken: ServiceField, value: object) -> None:
         raise ToolFailed(f"{what} must be {_range(taken)}.", is_tainted=True)
     if number is not None and taken.most is not None and number > taken.most:
         raise ToolFailed(f"{what} must be {_range(taken)}.", is_tainted=True)
-    if taken.least is not None and number is None and not isinstance(value, str):
+    if (taken.is_number or taken.least is not None) and number is None and not _is_written_number(value):
         raise ToolFailed(f"{what} must be a number.", is_tainted=True)
     if taken.options and isinstance(value, str) and value not in taken.options:
         shown = ", ".join(plain(one) for one in taken.options[:OPTIONS])
@@ -178,6 +181,14 @@ def _range(taken: ServiceField) -> str:
     ends = [f"at least {taken.least:g}"] if taken.least is not None else []
     ends += [f"at most {taken.most:g}"] if taken.most is not None else []
     return " and ".join(ends)
+
+
+def _is_written_number(value: object) -> bool:
+    """Whether it is a text that Home Assistant reads as a number."""
+    try:
+        return isinstance(value, str) and math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def _number(value: object) -> float | None:

@@ -6,6 +6,7 @@ The system is loaded at the first call; this module loads nothing of it.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from cortex.ports.home_assistant import (
     Entity,
@@ -14,6 +15,7 @@ from cortex.ports.home_assistant import (
     HouseCommand,
     HouseCommands,
     NamedEntities,
+    ServiceChecks,
     StateChange,
 )
 from cortex.services.accounts.accounts import Accounts
@@ -24,7 +26,10 @@ KIND = "home_assistant"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserHome:
-    """Implements `HomeAssistant` for one user. Each call asks anew whether it is set up and open to this account."""
+    """Implements `HomeAssistant` and `ServiceChecks` for one user.
+
+    Each call asks anew whether it is set up and open to this account.
+    """
 
     clients: IntegrationClients
     accounts: Accounts
@@ -50,6 +55,12 @@ class UserHome:
         async with self._home() as home:
             return await home.call(service, ids, data)
 
+    async def check(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> None:
+        """Look at a call without making it."""
+        async with opened(self.clients, self.accounts, self.user_id) as (system, name):
+            checks: ServiceChecks = await system.home(name)
+            await checks.check(service, ids, data)
+
     async def history(self, id: str, hours: int) -> Sequence[StateChange]:
         """Its states over the last hours."""
         async with self._home() as home:
@@ -57,9 +68,8 @@ class UserHome:
 
     @asynccontextmanager
     async def _home(self) -> AsyncIterator[HomeAssistant]:
-        user = await self.accounts.user(self.user_id)
-        async with self.clients.using(KIND, user_id=self.user_id) as system:
-            yield await system.home(user.name)
+        async with opened(self.clients, self.accounts, self.user_id) as (system, name):
+            yield await system.home(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +82,17 @@ class UserCommands:
 
     async def understand(self, text: str) -> HouseCommand | None:
         """What the text orders for certain. ToolFailed where nothing is set up, or it does not answer."""
-        user = await self.accounts.user(self.user_id)
-        async with self.clients.using(KIND, user_id=self.user_id) as system:
-            reader: HouseCommands = await system.commands(user.name)
+        async with opened(self.clients, self.accounts, self.user_id) as (system, name):
+            reader: HouseCommands = await system.commands(name)
             return await reader.understand(text)
+
+
+@asynccontextmanager
+async def opened(clients: IntegrationClients, accounts: Accounts, user_id: str) -> AsyncIterator[tuple[Any, str]]:
+    """The system, which only the card knows, and the account's name: both read in one transaction, let go of here."""
+    db = clients.integrations.db
+    async with db.one_view():
+        name = (await accounts.user(user_id)).name
+        async with clients.using(KIND, user_id=user_id) as system:
+            await db.end_view()
+            yield system, name

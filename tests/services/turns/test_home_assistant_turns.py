@@ -68,6 +68,25 @@ async def test_the_kitchen_is_switched_off_by_a_model(
     assert card.state == "Works."
 
 
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ({"service": "lock.burst"}, "no service 'lock.burst'"),
+        ({"service": "lock.unlock", "data": {"pin": "1"}}, "no field 'pin'. It takes: code, seconds."),
+        ({"service": "lock.unlock", "data": {"seconds": "soon"}}, "seconds of lock.unlock must be a number"),
+        ({"service": "lock.unlock", "target": "lock.cellar"}, "Nothing in the house is surely 'lock.cellar'"),
+    ],
+    ids=["service", "field", "type", "entity"],
+)
+async def test_a_call_that_cannot_go_comes_back_to_the_model_and_nobody_is_asked(
+    house: LivingHouse, scripted: ScriptedServer, double: HomeDouble, call: dict[str, Any], why: str
+) -> None:
+    await set_up(house, double.url)
+    uses(scripted, "door", Use("ha_call_service", {"target": "front door", **call}))
+    (result,) = await asked(house, "please let them in at the door")
+    assert (why in result.text, result.is_error, double.calls) == (True, True, [])
+
+
 async def test_a_test_names_the_people_who_have_no_account(house: LivingHouse, double: HomeDouble) -> None:
     typed = {"address": double.url, "token": TOKEN, "allowed_for": f"{house.member.name}: light; eve: -lock"}
     said = await house.cortex.integrations.test(house.admin, "home_assistant", "", typed)

@@ -14,7 +14,7 @@ from cortex.agent.react import run_turn
 from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable
 from cortex.base.messages import ToolResult
 from cortex.base.turn import Outcome
-from cortex.ports.home_assistant import HomeAssistant, HouseCommand, HouseCommands
+from cortex.ports.home_assistant import HomeAssistant, HouseCommand, HouseCommands, ServiceChecks
 from cortex.ports.steps import current
 from cortex.services.integrations.forms import FormErrors
 from cortex.storage.messages import MessagesRepository
@@ -238,7 +238,7 @@ async def live(made: World, steps: KeptSteps, dies_at: int = 0) -> Outcome:
 async def dark_house(home: Path) -> AsyncIterator[tuple[World, PlainHomeAssistant]]:
     async with world(home) as made:
         devices = PlainHomeAssistant(ENGLISH)
-        made.clients = {**made.clients, HomeAssistant: devices, HouseCommands: devices}
+        made.clients = {**made.clients, **dict.fromkeys((HomeAssistant, HouseCommands, ServiceChecks), devices)}
         yield made, devices
 
 
