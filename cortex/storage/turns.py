@@ -216,6 +216,20 @@ class TurnsRepository(Repository):
         )
 
     @reading
+    async def is_new_try(self, turn: TurnRow) -> bool:
+        """Whether it stands in the place of a turn of the same words that was set aside: they were regenerated."""
+        before = (
+            TurnTable.owner_id == self.owner_id,
+            TurnTable.conversation_id == turn.conversation_id,
+            TurnTable.ordinal < turn.ordinal,
+        )
+        kept = select(func.coalesce(func.max(TurnTable.ordinal), 0)).where(*before, ~TurnTable.is_dropped)
+        replaced = select(TurnTable.id).where(
+            *before, TurnTable.is_dropped, TurnTable.text == turn.text, TurnTable.ordinal > kept.scalar_subquery()
+        )
+        return (await self.session.execute(replaced.limit(1))).first() is not None
+
+    @reading
     async def running(self, conversation_id: str) -> TurnRow | None:
         """The turn that runs or waits for an answer now."""
         statement = self._of(conversation_id).where(TurnTable.state.in_(("running", "waiting")))

@@ -36,6 +36,10 @@ class TurnStart:
                 return None
             await self.contexts.roles.must_be_there(user, row.role)
             context = await self.contexts.read(user, row)
+            is_order = may_be_order(row, context)
+            if is_order:  # who has an answer made anew asks a model this time, and orders nothing twice
+                turns = self.runtime.db.repository(TurnsRepository, user_id)
+                is_order = not await turns.is_new_try(row)
             latest = None
             if not row.job_id:
                 latest = await self.runtime.db.repository(SummariesRepository, user_id).latest(
@@ -67,7 +71,7 @@ class TurnStart:
             ordinal=row.ordinal,
             summary_id=context.summary.id if context.summary else "",
             job_id=row.job_id,
-            is_order=may_be_order(row, context),
+            is_order=is_order,
         )
 
     async def _record_start(

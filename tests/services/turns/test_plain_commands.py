@@ -63,6 +63,27 @@ async def test_a_plain_command_is_done_without_a_model_and_says_so(house: Opened
     assert {house.devices.house.entities[id].state for id in LIGHTS} == {"on"}
 
 
+async def test_an_answer_made_anew_is_a_models_and_orders_nothing_twice(
+    house: Opened, scripted: ScriptedServer
+) -> None:
+    cid = await house.conversation()
+    turn = await house.say(cid, OFF)
+    for tries in (1, 2):
+        turn = await house.cortex.chat.again(house.admin, turn)
+        await house.until(cid, "turn.end", turn=turn)
+        assert (len(house.devices.calls), len(scripted.log)) == (1, tries)
+    assert await answers(house, cid) == [DONE, *["A model said this."] * 2]
+    await house.say(cid, OFF)  # said once more, it is an order once more
+    assert (len(house.devices.calls), len(scripted.log)) == (2, 2)
+
+
+async def test_changed_words_are_an_order_of_their_own(house: Opened, scripted: ScriptedServer) -> None:
+    turn = await house.say(cid := await house.conversation(), OFF)
+    turn = await house.cortex.chat.edit(house.admin, turn, "turn on the kitchen lights")
+    await house.until(cid, "turn.end", turn=turn)
+    assert ([call[0] for call in house.devices.calls], scripted.log) == (["light.turn_off", "light.turn_on"], [])
+
+
 async def test_the_next_request_has_the_call_its_result_and_the_answer(house: Opened, scripted: ScriptedServer) -> None:
     cid = await house.conversation()
     await house.say(cid, "hello")
