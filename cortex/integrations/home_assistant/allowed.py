@@ -5,7 +5,7 @@ By person: `bob: light, area:Kids; eve: -lock`, which only ever takes from what 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from cortex.base.errors import UserError
@@ -69,19 +69,33 @@ def allow_lists(text: str) -> Mapping[str, AllowList]:
     return found
 
 
+def absent(house: House, lists: Iterable[AllowList]) -> tuple[str, ...]:
+    """The entries, each once, that name an entity, area, floor or label which the house does not have."""
+    entries = dict.fromkeys(entry for one in lists for entry in (*one.given, *one.taken))
+    return tuple(entry for entry in entries if not _is_there(house, entry))
+
+
+def _is_there(house: House, entry: str) -> bool:
+    """Whether it names something of the house. A domain does, with or without an entity as yet."""
+    kind, colon, name = entry.partition(":")
+    return bool(_named(house, kind, name)) if colon else "." not in entry or entry in house.entities
+
+
+def _named(house: House, kind: str, name: str) -> set[str]:
+    """The ids of the areas, floors or labels of this name."""
+    key = normal(name)
+    if kind == "label":
+        return {id for id, label in house.labels.items() if key in (normal(label), normal(id))}
+    places = house.areas if kind == "area" else house.floors
+    return {id for id, one in places.items() if key in map(normal, (id, one.name, *one.aliases))}
+
+
 def _rule(house: House, entry: str) -> Callable[[HouseEntity], bool]:
     kind, colon, name = entry.partition(":")
-    key = normal(name)
     if not colon:
         return lambda one: entry in (one.id, one.domain)
+    named = _named(house, kind, name)
     if kind == "label":
-        labels = {id for id, label in house.labels.items() if key in (normal(label), normal(id))}
-        return lambda one: not labels.isdisjoint(one.labels)
-    areas = {
-        area.id
-        for area in house.areas.values()
-        if kind == "area" and key in map(normal, (area.id, area.name, *area.aliases))
-    }
-    floors = {floor.id for floor in house.floors.values() if key in map(normal, (floor.id, floor.name, *floor.aliases))}
-    areas |= {area.id for area in house.areas.values() if kind == "floor" and area.floor_id in floors}
+        return lambda one: not named.isdisjoint(one.labels)
+    areas = named if kind == "area" else {id for id, area in house.areas.items() if area.floor_id in named}
     return lambda one: one.area_id in areas

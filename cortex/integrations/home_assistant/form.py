@@ -1,6 +1,6 @@
 """What the card of Home Assistant asks. Opens nothing; `system.py` connects with it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -76,6 +76,10 @@ class HomeAssistantForm(BaseModel):
     def people(self) -> Collection[str]:
         """The account names, in small letters, that have a list of their own."""
         return allow_lists(self.allowed_for).keys()
+
+    def allow_lists(self) -> Sequence[AllowList]:
+        """Every list on the card: that of all, and those of single persons."""
+        return (allow_list(self.allowed), *allow_lists(self.allowed_for).values())
 
     def allow_list(self, person: str) -> AllowList:
         """What this person, by account name, may see and move."""

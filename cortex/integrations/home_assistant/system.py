@@ -7,6 +7,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from cortex.base.errors import UserError
+from cortex.integrations.home_assistant.allowed import absent
 from cortex.integrations.home_assistant.commands.understand import Commands
 from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.integrations.home_assistant.home_assistant import HomeConnection, PersonsHome
@@ -54,7 +55,9 @@ class HomeAssistantSystem:
         may = self.form.allow_list("").in_house(house)
         open_to = sum(may(one) for one in house.entities.values())
         count = f"{open_to} of {len(house.entities)}" if open_to < len(house.entities) else str(open_to)
-        return f"Home Assistant {version} answers: {count} entities in {len(house.areas)} areas."
+        answers = f"Home Assistant {version} answers: {count} entities in {len(house.areas)} areas."
+        missing = ", ".join(absent(house, self.form.allow_lists()))
+        return f"{answers} It does not have what the lists name here: {missing}." if missing else answers
 
     async def close(self) -> None:
         """End the connection."""

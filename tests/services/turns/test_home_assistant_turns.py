@@ -87,6 +87,17 @@ async def test_a_call_that_cannot_go_comes_back_to_the_model_and_nobody_is_asked
     assert (why in result.text, result.is_error, double.calls) == (True, True, [])
 
 
+async def test_a_test_names_what_the_lists_name_and_the_house_lacks(house: LivingHouse, double: HomeDouble) -> None:
+    lists = {
+        "allowed": "light, cover, area:kitchen, area:Cellar, floor:Upstairs, label:Party, lock.front, -lock.cellar",
+        "allowed_for": "bob: label:Guests, light.sink, area:Cellar; ada: -floor:Attic",
+    }
+    typed = {"address": double.url, "token": TOKEN, **lists}
+    said = await house.cortex.integrations.test(house.admin, "home_assistant", "", typed)
+    absent = "area:Cellar, lock.cellar, label:Guests, floor:Attic"
+    assert said.endswith(f"areas. It does not have what the lists name here: {absent}.")
+
+
 async def test_a_test_names_the_people_who_have_no_account(house: LivingHouse, double: HomeDouble) -> None:
     typed = {"address": double.url, "token": TOKEN, "allowed_for": f"{house.member.name}: light; eve: -lock"}
     said = await house.cortex.integrations.test(house.admin, "home_assistant", "", typed)
