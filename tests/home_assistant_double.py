@@ -5,6 +5,7 @@ It is strict where the real one is: ids must rise, unknown commands and fields a
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -51,6 +52,7 @@ class HomeDouble:
     commands: list[str] = field(default_factory=list)
     logins: int = 0
     port: int = 0
+    tls: ssl.SSLContext | None = None
     at: float = 1_763_668_800.0
     open_now: list["_Session"] = field(default_factory=list)
     _server: Server | None = None
@@ -66,11 +68,17 @@ class HomeDouble:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
     async def start(self) -> None:
         self._server = await serve(
-            self._session, "127.0.0.1", self.port, process_request=self._request, compression=None, max_queue=4
+            self._session,
+            "127.0.0.1",
+            self.port,
+            process_request=self._request,
+            compression=None,
+            max_queue=4,
+            ssl=self.tls,
         )
         self.port = next(iter(self._server.sockets)).getsockname()[1]
 
@@ -223,9 +231,9 @@ def _row(**facts: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def home_double() -> AsyncIterator[HomeDouble]:
+async def home_double(tls: ssl.SSLContext | None = None) -> AsyncIterator[HomeDouble]:
     """A small house with a kitchen, a hall and a garden, that runs."""
-    home = HomeDouble()
+    home = HomeDouble(tls=tls)
     home.floors = [{"floor_id": "up", "name": "Upstairs", "aliases": ["oben"], "level": 1}]
     home.labels = [{"label_id": "party", "name": "Party"}]
     for room in ("Kitchen", "Hall", "Garden"):

@@ -99,7 +99,7 @@ def _home_assistant() -> IntegrationKind:
         ports=("HomeAssistant",),
         form=HomeAssistantForm,
         open=lambda form: scan.load("cortex.integrations.home_assistant.system").HomeAssistantSystem(form),
-        place=("address", "verify_certificate"),
+        place=("address", "verify_certificate", "ca"),
         search=_homes_in_network,
         people=HomeAssistantForm.people,
     )

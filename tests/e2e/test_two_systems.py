@@ -46,6 +46,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RealHome]:
 
 
 def fill(page: Page, kind: str, is_new: str, **typed: str) -> None:
+    page.goto(HREF)  # the page behind a save may still be on its way
     card = page.locator(f"form[action='{HREF}/{kind}']").last
     if not card.is_visible():
         page.locator("section.system", has=card).locator("summary").first.click()
@@ -70,7 +71,6 @@ def test_one_message_reads_the_house_and_the_database(
 ) -> None:
     window = opens(house.origin, ada.token)
     page = window.page
-    page.goto(HREF)
     fill(page, "home_assistant", "Home Assistant 20", address=home.url, token=home.token)
     card = {"name": "shop", "host": "127.0.0.1", "port": str(shop.port), "user": "reader"}
     fill(page, "aether_db", "MariaDB 10", **card, password="only-reading-ü€", schemas="shop club")

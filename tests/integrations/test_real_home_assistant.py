@@ -96,7 +96,7 @@ async def test_a_room_is_found_switched_and_read(connection: HomeConnection) -> 
         ("climate.set_temperature", "climate.living_room", {"temperature": 99}, "at least 7 and at most 30"),
         ("climate.set_hvac_mode", "climate.living_room", {"hvac_mode": "banana"}, "must be one of"),
         ("climate.set_hvac_mode", "climate.living_room", {}, "required key not provided"),
-        ("input_number.set_value", "input_number.outside", {"value": "much"}, "refused"),
+        ("input_number.set_value", "input_number.outside", {"value": "much"}, "must be a number"),
     ],
 )
 async def test_wrong_calls_are_told_and_change_nothing(

@@ -1,14 +1,11 @@
 """The card of a database: what an admin fills in, and how it becomes the access that is used. No library is loaded."""
 
-import re
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from cortex.base.pem import certificates_of
 from cortex.integrations.aether_db.open_names import SYSTEM_SCHEMAS, Access, OpenNames, StatementLimits
-
-PEM = re.compile(r"-----BEGIN CERTIFICATE-----(?P<body>[A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")
-LINE = 64
 
 
 class AetherDbForm(BaseModel):
@@ -72,12 +69,7 @@ class AetherDbForm(BaseModel):
     @field_validator("ca")
     @classmethod
     def _is_certificate(cls, value: str) -> str:
-        """A page's field may have taken the line ends away: they are put back."""
-        found = [re.sub(r"\s", "", match["body"]) for match in PEM.finditer(value)]
-        if value.strip() and not found:
-            raise ValueError("paste the certificate whole, from BEGIN to END CERTIFICATE")
-        bodies = ("\n".join(body[at : at + LINE] for at in range(0, len(body), LINE)) for body in found)
-        return "\n".join(f"-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n" for body in bodies)
+        return certificates_of(value)
 
     @model_validator(mode="after")
     def _opens_something(self) -> Self:

@@ -1,11 +1,13 @@
 """What the card of Home Assistant asks. Opens nothing; `system.py` connects with it."""
 
+import ssl
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from cortex.base.errors import UserError
+from cortex.base.pem import certificates_of
 from cortex.integrations.home_assistant.allowed import AllowList, allow_list, allow_lists
 from cortex.integrations.home_assistant.server import HomeServer, server_at
 
@@ -28,6 +30,12 @@ class HomeAssistantForm(BaseModel):
         default=True,
         title="Check the certificate",
         description="Off only for a server in your own network that made its certificate itself.",
+    )
+    ca: str = Field(
+        default="",
+        title="Certificate authority",
+        description="PEM text, for a certificate of your own; empty: the authorities that this machine trusts.",
+        max_length=20_000,
     )
     allowed: str = Field(
         default="",
@@ -59,6 +67,17 @@ class HomeAssistantForm(BaseModel):
         _held("", lambda: server_at("ha", value.get_secret_value()))
         return value
 
+    @field_validator("ca")
+    @classmethod
+    def _is_certificate(cls, value: str) -> str:
+        pem = certificates_of(value)
+        try:
+            if pem:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+        except ssl.SSLError:
+            raise ValueError("this is no certificate that can be read") from None
+        return pem
+
     @field_validator("allowed")
     @classmethod
     def _is_list(cls, value: str) -> str:
@@ -71,7 +90,8 @@ class HomeAssistantForm(BaseModel):
 
     def server(self) -> HomeServer:
         """Where to connect."""
-        return server_at(self.address, self.token.get_secret_value(), is_checked=self.verify_certificate)
+        token = self.token.get_secret_value()
+        return server_at(self.address, token, is_checked=self.verify_certificate, ca=self.ca)
 
     def people(self) -> Collection[str]:
         """The account names, in small letters, that have a list of their own."""

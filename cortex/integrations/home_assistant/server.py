@@ -18,13 +18,17 @@ PLACE = "under Integrations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeServer:
-    """One Home Assistant. `is_checked`: its certificate must be one that this machine trusts."""
+    """One Home Assistant. `is_checked`: its certificate must be one that is trusted.
+
+    `ca`: the authority, as PEM, that alone is trusted then; "" = those of this machine.
+    """
 
     host: str
     port: int
     is_tls: bool
     token: str = field(repr=False)
     is_checked: bool = True
+    ca: str = ""
 
     @property
     def place(self) -> str:
@@ -50,14 +54,14 @@ class HomeServer:
     def context(self) -> ssl.SSLContext:
         """What TLS accepts here. Reading what this machine trusts takes 30 to 150 ms: once a server, in a thread."""
         if self.is_checked:
-            return ssl.create_default_context()
+            return ssl.create_default_context(cadata=self.ca or None)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return context
 
 
-def server_at(address: str, token: str, *, is_checked: bool = True) -> HomeServer:
+def server_at(address: str, token: str, *, is_checked: bool = True, ca: str = "") -> HomeServer:
     """The server of an address as people write or paste it: a bare host, or with scheme, port and the path of a page.
 
     Raises UserError for what is no address and for a token that can't be one.
@@ -76,7 +80,7 @@ def server_at(address: str, token: str, *, is_checked: bool = True) -> HomeServe
     word = token.strip()
     if not word or not word.isascii() or not word.isprintable() or " " in word:
         raise UserError("Enter a long-lived access token: in Home Assistant, your profile, Security.", field="token")
-    return HomeServer(host=parts.hostname, port=port or usual, is_tls=is_tls, token=word, is_checked=is_checked)
+    return HomeServer(host=parts.hostname, port=port or usual, is_tls=is_tls, token=word, is_checked=is_checked, ca=ca)
 
 
 def _no_address() -> UserError:

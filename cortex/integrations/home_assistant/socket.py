@@ -183,7 +183,7 @@ def _trouble(error: Exception, server: HomeServer) -> HomeTrouble:
     match error:
         case ssl.SSLCertVerificationError():
             words = f"The certificate of {server.place} is not trusted ({error.verify_message})."
-            return HomeTrouble("certificate", f"{words} Give it a valid one, or switch off the check {PLACE}.")
+            return HomeTrouble("certificate", f"{words} Give it a valid one, or enter its authority {PLACE}.")
         case ssl.SSLError():
             return HomeTrouble("certificate", f"{server.place} does not speak https. Try http in the address {PLACE}.")
         case InvalidStatus(response=answer) if answer.status_code == 403:

@@ -14,7 +14,7 @@ from cortex.integrations.home_assistant.home_assistant import HomeConnection, Pe
 from cortex.integrations.home_assistant.plain import PersonsCommands
 from cortex.integrations.home_assistant.server import HomeTrouble
 
-FIELD_OF = {"refused": "token", "certificate": "verify_certificate"}
+FIELD_OF = {"refused": "token", "certificate": "ca"}
 
 
 class HomeAssistantSystem:
