@@ -93,8 +93,9 @@ class PlainCommandReader:
         receipt = _receipt(turn, context, command, len(self.runtime.registry.tools))
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
-            messages = (user(turn.text), assistant("", *command.calls))
-            each = [(message, is_from_outside(message, turn.is_tainted, reads)) for message in messages]
+            said = user(turn.text)
+            # The calls name entities by their ids, which are the house's words and not the person's.
+            each = [(said, is_from_outside(said, turn.is_tainted, reads)), (assistant("", *command.calls), True)]
             await repository(MessagesRepository).add_all(turn.id, each)
             await repository(PlansRepository).add(turn.id, ROUND, receipt)
             payload = {"turn": turn.id, "round": ROUND, "total": receipt["total"]}

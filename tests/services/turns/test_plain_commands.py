@@ -63,6 +63,12 @@ async def test_a_plain_command_is_done_without_a_model_and_says_so(house: Opened
     assert {house.devices.house.entities[id].state for id in LIGHTS} == {"on"}
 
 
+async def test_the_ids_in_its_stored_calls_are_words_from_outside(house: Opened) -> None:
+    turn = await house.say(await house.conversation(), OFF)
+    rows = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn)
+    assert [row.is_tainted for row in rows[:2]] == [False, True]
+
+
 async def test_an_answer_made_anew_is_a_models_and_orders_nothing_twice(
     house: Opened, scripted: ScriptedServer
 ) -> None:
