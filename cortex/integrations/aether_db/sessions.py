@@ -37,6 +37,7 @@ class Sessions:
         self._ticks_s = ticks_s
         self._room = asyncio.Semaphore(CONNECTIONS)
         self._idle: list[tuple[float, Wire]] = []
+        self._is_closed = False
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator["Wire"]:
@@ -70,6 +71,13 @@ class Sessions:
             async with asyncio.timeout(SLACK_S):
                 await wire.do("ROLLBACK")
             failing.pop_all()
+            self._take_back(wire)
+
+    def _take_back(self, wire: "Wire") -> None:
+        """Keep it for the next statement; nobody would ever close it after `close`, so then it ends here."""
+        if self._is_closed:
+            wire.close()
+        else:
             self._idle.append((self._ticks_s(), wire))
 
     async def _ready(self) -> "Wire":
@@ -139,6 +147,7 @@ class Sessions:
             )
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close what is idle now; what is still lent is closed when it comes back."""
+        self._is_closed = True
         while self._idle:
             self._idle.pop()[1].close()

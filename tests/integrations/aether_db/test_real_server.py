@@ -223,6 +223,18 @@ async def test_more_questions_than_connections_wait_their_turn(database: ReadOnl
     assert [rows.rows for rows in answers] == [((str(number),),) for number in range(20)]
 
 
+async def test_a_connection_that_comes_back_after_the_close_is_closed(shop: MariaServer) -> None:
+    """As when an admin changes the card while a statement runs."""
+    sessions = Sessions(access_to(shop), ticks_s)
+    async with sessions.lent() as wire:
+        sessions.close()
+        number = wire.thread_id()
+        assert await wire.do("SELECT 1") == [("1",)]
+    async with asyncio.timeout(PATIENCE_S):
+        while number in [row[0] for row in await asyncio.to_thread(shop.run, "SHOW PROCESSLIST")]:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
 async def test_two_statements_in_one_are_refused_by_the_connection_too(shop: MariaServer) -> None:
     sessions = Sessions(access_to(shop), ticks_s)
     assert "SQL syntax" in await run_raw(sessions, "SELECT 1; SELECT 2")
