@@ -68,4 +68,5 @@ class Access:
     @property
     def place(self) -> str:
         """Where it is, for a sentence."""
-        return f"{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"

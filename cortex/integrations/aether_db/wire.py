@@ -11,15 +11,18 @@ from typing import Any, ClassVar
 
 import aiomysql
 from aiomysql.connection import Connection
-from pymysql.constants import CLIENT, ER
-from pymysql.err import ProgrammingError
+from pymysql.constants import CLIENT, CR, ER
+from pymysql.err import OperationalError, ProgrammingError
 
-from cortex.base.errors import ServiceDown
+from cortex.base.address import named
+from cortex.base.dial import vetted
+from cortex.base.errors import NotAllowed, ServiceDown
 from cortex.integrations.aether_db.open_names import Access
 
 __all__ = ["ProgrammingError", "Wire", "opened"]
 NO_SUCH_TABLE = ER.NO_SUCH_TABLE
 STREAMED = aiomysql.SSCursor
+PLACE = "under Integrations"
 SETTING_BYTES = 1_000_000  # for what is read between statements
 
 
@@ -34,10 +37,10 @@ class Wire(Connection):  # type: ignore[misc]  # aiomysql has no types
         {"", "mysql_native_password", "caching_sha2_password", "sha256_password"}
     )
 
-    def __init__(self, access: Access, tls: ssl.SSLContext | None) -> None:
-        """Nothing is opened yet."""
+    def __init__(self, access: Access, address: str, tls: ssl.SSLContext | None) -> None:
+        """Nothing is opened yet. address: where to connect, one that the egress rule has seen."""
         super().__init__(
-            host=access.host,
+            host=address,
             port=access.port,
             user=access.user,
             # The library sends passwords in Latin-1 and servers take them in UTF-8: these bytes come out as UTF-8.
@@ -52,6 +55,7 @@ class Wire(Connection):  # type: ignore[misc]  # aiomysql has no types
             program_name="cortex",
         )
         self.client_flag &= ~CLIENT.MULTI_STATEMENTS  # which the library always asks for
+        self.named_host = access.host
         self.must_be_secret = tls is not None
         self.left_bytes = SETTING_BYTES
         self.server_thread_id: tuple[int, ...] = ()
@@ -97,6 +101,7 @@ class Wire(Connection):  # type: ignore[misc]  # aiomysql has no types
         if self.must_be_secret and not self.server_capabilities & CLIENT.SSL:
             raise ServiceDown("The database server offers no TLS, and its card asks for it: nothing was sent.")
         self._check_plugin(self._server_auth_plugin)
+        self._host = self.named_host  # connected already: from here on it is the name in the certificate
         await super()._request_authentication()
 
     async def _process_auth(self, plugin_name: bytes, auth_packet: Any) -> Any:
@@ -127,10 +132,34 @@ def _tls(access: Access) -> ssl.SSLContext:
 
 async def opened(access: Access) -> Wire:
     """A connection that is logged in."""
-    wire = Wire(access, None if access.tls == "off" else await asyncio.to_thread(_tls, access))
+    tls = None if access.tls == "off" else await asyncio.to_thread(_tls, access)
+    async with asyncio.timeout(access.limits.connect_s):
+        addresses = await _addresses(access)
+        for address in addresses:
+            try:
+                return await _opened_at(address, access, tls)
+            except OperationalError as error:
+                if error.args[0] != CR.CR_CONN_HOST_ERROR or address == addresses[-1]:
+                    raise
+    raise AssertionError("an empty list of addresses is an OSError")
+
+
+async def _opened_at(address: str, access: Access, tls: ssl.SSLContext | None) -> Wire:
+    wire = Wire(access, address, tls)
     with ExitStack() as failing:
         failing.callback(wire.close)
-        async with asyncio.timeout(access.limits.connect_s):
-            await wire.open()
+        await wire.open()
         failing.pop_all()
     return wire
+
+
+async def _addresses(access: Access) -> list[str]:
+    """Where the card's host is, by the egress rule of every outgoing connection."""
+    try:
+        return await vetted(access.host, access.port, named((access.host, access.port)))
+    except NotAllowed as error:
+        raise ServiceDown(f"{error.message.rstrip('.')}. Check the host {PLACE}.") from error
+    except TimeoutError:
+        raise
+    except (OSError, UnicodeError) as error:
+        raise ServiceDown(f"The network does not know {access.host!r}. Check the host {PLACE}.") from error

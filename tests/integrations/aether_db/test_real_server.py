@@ -9,7 +9,7 @@ import pymysql
 import pytest
 
 from cortex.base.clock import ticks_s
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import ServiceDown, ToolFailed
 from cortex.integrations.aether_db.cells import as_row
 from cortex.integrations.aether_db.database import ReadOnlyDatabase
 from cortex.integrations.aether_db.open_names import OpenNames
@@ -233,6 +233,31 @@ async def test_a_connection_that_comes_back_after_the_close_is_closed(shop: Mari
     async with asyncio.timeout(PATIENCE_S):
         while number in [row[0] for row in await asyncio.to_thread(shop.run, "SHOW PROCESSLIST")]:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        ("0.0.0.0", "leads to 0.0.0.0, which is never reached. Check the host under Integrations."),  # noqa: S104
+        ("::", "leads to ::, which is never reached"),
+        ("no-such-host.invalid", "The network does not know 'no-such-host.invalid'. Check the host under"),
+    ],
+)
+async def test_a_host_goes_through_the_rule_of_every_outgoing_connection(
+    shop: MariaServer, host: str, says: str
+) -> None:
+    """Without the rule 0.0.0.0 reaches the server: tests have no address that is worse."""
+    database = ReadOnlyDatabase(replace(access_to(shop), host=host))
+    with pytest.raises(ServiceDown) as refused:
+        await database.query("select 1", 1)
+    assert says in refused.value.message
+
+
+async def test_a_name_is_looked_up_once_and_that_address_is_reached(shop: MariaServer) -> None:
+    sessions = Sessions(replace(access_to(shop), host="localhost"), ticks_s)
+    async with sessions.lent() as wire:
+        assert wire.host_info == f"socket 127.0.0.1:{shop.port}"
+    sessions.close()
 
 
 async def test_two_statements_in_one_are_refused_by_the_connection_too(shop: MariaServer) -> None:
