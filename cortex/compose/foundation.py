@@ -32,6 +32,7 @@ from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.live import LiveHealth
 from cortex.services.health.metrics import MetricsService
 from cortex.services.health.sealed import SealedValues
+from cortex.services.integrations.browsed_databases import BrowsedDatabases
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.databases import UserDatabases
 from cortex.services.integrations.integrations import Integrations
@@ -187,6 +188,10 @@ class Foundation:
     @cached_property
     def integration_clients(self) -> IntegrationClients:
         return IntegrationClients(integrations=self.integrations)
+
+    def browsed_databases(self, user_id: str) -> BrowsedDatabases:
+        """The same as this user's page reads them."""
+        return BrowsedDatabases(databases=self.databases(user_id))
 
     def databases(self, user_id: str) -> UserDatabases:
         """The databases that this user may read."""

@@ -135,12 +135,24 @@ class TableFacts:
     keys: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewFacts:
+    """The statement that defines a view, and its first rows where some were asked for."""
+
+    definition: str
+    rows: Rows | None = None
+
+
 class AetherDatabase(Protocol):
     """The user's MariaDB or MySQL databases, read only three times over.
 
     database: which one, by its name; "" = the only one. role: in which it is asked for, "" = in any. ToolFailed for
     whatever is refused, unknown or too slow.
     """
+
+    async def check(self, *, sql: str = "", table: str = "", database: str = "", role: str = "") -> None:
+        """ToolFailed for what is refused without asking the server: the database, a statement, a table's name."""
+        ...
 
     async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
         """The rows of one reading statement; the guard's and the server's word is passed on when it is refused."""
@@ -154,10 +166,6 @@ class AetherDatabase(Protocol):
         """One table or view with its columns; ToolFailed with near names when there is none."""
         ...
 
-    async def view(self, name: str, *, database: str = "", role: str = "") -> str:
-        """The statement that defines a view; ToolFailed when it is no view."""
-        ...
-
-    async def first_rows(self, name: str, most: int, *, database: str = "", role: str = "") -> Rows:
-        """Rows of a table or view by its name, in whatever order it has."""
+    async def view(self, name: str, most: int, *, database: str = "", role: str = "") -> ViewFacts:
+        """A view with at most this many of its rows, none for 0; ToolFailed when it is no view."""
         ...

@@ -37,7 +37,15 @@ def _statement(sql: str) -> str:
 
 
 async def _can_query(ctx: Ctx, sql: str, limit: int, database: str) -> None:
-    _statement(sql)
+    await ctx.use(AetherDatabase).check(sql=_statement(sql), database=database, role=ctx.role)
+
+
+async def _can_describe(ctx: Ctx, table: str, query: str, database: str) -> None:
+    await ctx.use(AetherDatabase).check(table=table.strip(), database=database, role=ctx.role)
+
+
+async def _can_show_view(ctx: Ctx, view: str, rows: int, database: str) -> None:
+    await ctx.use(AetherDatabase).check(table=view.strip(), database=database, role=ctx.role)
 
 
 @tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, check=_can_query)
@@ -57,7 +65,7 @@ async def ae_db_query(
     return text if count == len(rows.rows) else f"{text}\n{await _saved(ctx, rows)}"
 
 
-@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True)
+@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, check=_can_describe)
 async def ae_db_describe(ctx: Ctx, table: str = "", query: str = "", database: str = "") -> str:
     """List the tables of the SQL database, or describe one.
 
@@ -76,7 +84,7 @@ async def ae_db_describe(ctx: Ctx, table: str = "", query: str = "", database: s
     return _names(await port.tables(query.strip(), database=database, role=ctx.role))
 
 
-@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True)
+@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, check=_can_show_view)
 async def ae_db_show_view(
     ctx: Ctx, view: str = "", rows: Annotated[int, Field(ge=0, le=ROWS_MOST)] = 10, database: str = ""
 ) -> str:
@@ -90,10 +98,9 @@ async def ae_db_show_view(
     port = ctx.use(AetherDatabase)
     if not view.strip():
         return _names([one for one in await port.tables("", database=database, role=ctx.role) if one.kind == "view"])
-    facts = await port.table(view.strip(), database=database, role=ctx.role)
-    definition = await port.view(facts.name, database=database, role=ctx.role)
-    shown = _table(await port.first_rows(facts.name, rows, database=database, role=ctx.role))[0] if rows else ""
-    return f"{definition[:RESULT_CHARACTERS]}\n{shown}".rstrip()
+    facts = await port.view(view.strip(), rows, database=database, role=ctx.role)
+    shown = _table(facts.rows)[0] if facts.rows else ""
+    return f"{facts.definition[:RESULT_CHARACTERS]}\n{shown}".rstrip()
 
 
 def _named(facts: TableFacts) -> str:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
-from cortex.ports.aether import AetherDatabase, Rows, TableFacts
+from cortex.ports.aether import AetherDatabase, Rows, TableFacts, ViewFacts
 from tests.tool_world import World
 
 
@@ -25,12 +25,15 @@ class LiteDatabase:
         )
         self.asked: list[str] = []
 
-    async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
-        self.asked.append(sql)
+    async def check(self, *, sql: str = "", table: str = "", database: str = "", role: str = "") -> None:
         if database:
             raise ToolFailed(f"There is no database {database!r}. Known: shop.")
-        if not re.match(r"(?i)(select|show|describe)\b", sql) or ";" in sql:
+        if sql and (not re.match(r"(?i)(select|show|describe)\b", sql) or ";" in sql):
             raise ToolFailed("Only one reading statement is run here: SELECT, SHOW or DESCRIBE.")
+
+    async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
+        self.asked.append(sql)
+        await self.check(sql=sql, database=database)
         try:
             cursor = self.connection.execute(sql)
         except sqlite3.Error as error:
@@ -59,12 +62,10 @@ class LiteDatabase:
             keys=("town_id -> towns (id)",),
         )
 
-    async def view(self, name: str, *, database: str = "", role: str = "") -> str:
+    async def view(self, name: str, most: int, *, database: str = "", role: str = "") -> ViewFacts:
         (text,) = self.connection.execute("select sql from sqlite_master where name = ?", (name,)).fetchone()
-        return str(text)
-
-    async def first_rows(self, name: str, most: int, *, database: str = "", role: str = "") -> Rows:
-        return await self.query(f"select * from {name}", most)  # noqa: S608 - the name is checked by `table`
+        rows = await self.query(f"select * from {name}", most) if most else None  # noqa: S608 - sqlite knew the name
+        return ViewFacts(definition=str(text), rows=rows)
 
 
 class SlowDatabase(LiteDatabase):

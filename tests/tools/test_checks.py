@@ -13,6 +13,8 @@ from cortex.base.errors import ToolFailed
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Decision
 from cortex.base.user import User
+from cortex.integrations.aether_db.database import ReadOnlyDatabase
+from cortex.integrations.aether_db.open_names import Access, OpenNames
 from cortex.integrations.web import Web
 from cortex.ports.aether import AetherDatabase
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
@@ -34,8 +36,6 @@ NOTHING_TO_CHECK = {
     "cortex_restart": "it takes a reason, which is any text",
     "nc_talk_history": "to know the room is to read what the question is about",
     "nc_talk_send": "its aim finds the room, and refuses what names none, ahead of the question",
-    "ae_db_describe": "to know the table is to read what the question is about",
-    "ae_db_show_view": "to know the view is to read what the question is about",
 }
 LONG = "x" * 120_000
 
@@ -51,6 +51,17 @@ class NoSecondDoor:
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"{name} was used ahead of the question")
+
+
+class UnreadShop(NoSecondDoor):
+    """A real database of which nothing is opened."""
+
+    async def check(self, *, sql: str = "", table: str = "", database: str = "", role: str = "") -> None:
+        if database not in ("", "shop"):
+            raise ToolFailed(f"There is no database {database!r}. Known: shop.")
+        names = OpenNames(default_schema="shop", schemas=("shop",))
+        nowhere = ReadOnlyDatabase(Access(host="127.0.0.1", port=1, user="reader", password="", names=names))
+        await nowhere.check(sql=sql, table=table)
 
 
 class OldUpkeep(NoSecondDoor):
@@ -100,7 +111,7 @@ def gate(world: World, ann: User) -> Gate:
         **dict.fromkeys((HomeAssistant, ServiceChecks), SmallHouse(rows={lamp.id: lamp})),
         Upkeep: OldUpkeep(),
         Web: NoSecondDoor(),
-        AetherDatabase: NoSecondDoor(),
+        AetherDatabase: UnreadShop(),
     }
     agents = MemoryAgents()
     world.bound |= {
@@ -165,6 +176,14 @@ MAIL = {"to": "ben@example.org", "subject": "Hello", "text": "Come over."}
         ("ha_call_service", {"service": "light.turn_on", "target": "unicorn"}, "Nothing in the house is surely"),
         ("ha_call_service", {"service": "shell_command.wipe"}, "are not called from here"),
         ("ae_db_query", {"sql": " ; "}, "A statement has 1 to"),
+        ("ae_db_query", {"sql": "delete from members"}, "Only one reading statement is run here"),
+        ("ae_db_query", {"sql": "select sleep(9)"}, "The function SLEEP is not one of those"),
+        ("ae_db_query", {"sql": "select * from secret.salaries"}, "read from what is open (shop)"),
+        ("ae_db_query", {"sql": "select 1", "database": "pub"}, "There is no database 'pub'. Known: shop."),
+        ("ae_db_describe", {"table": "secret.salaries"}, "secret.salaries is not open to you"),
+        ("ae_db_describe", {"database": "pub"}, "There is no database 'pub'"),
+        ("ae_db_show_view", {"view": "a.b.c"}, "write table or schema.table"),
+        ("ae_db_show_view", {"database": "pub"}, "There is no database 'pub'"),
         ("spawn_agent", {"task": "Look.", "role": "wizard"}, "There is no role 'wizard'"),
         ("spawn_agent", {"task": " "}, "A task has 1 to"),
         ("agent_cancel", {"agent": "nothing"}, "No agent fits"),
@@ -209,7 +228,10 @@ async def test_what_cannot_run_is_not_asked(
         ("file_write", {"path": "notes.md", "text": "oats", "replace": "milk"}),
         ("ha_call_service", {"service": "light.turn_on", "target": "kitchen lights"}),
         ("ae_db_query", {"sql": "SELECT 1"}),
+        ("ae_db_query", {"sql": "SELECT * FROM nowhere", "database": "shop"}),
         ("ae_db_describe", {}),
+        ("ae_db_describe", {"table": "members"}),
+        ("ae_db_show_view", {"view": "shop.active_members"}),
         ("spawn_agent", {"task": "Look.", "role": "coder"}),
         ("aider_run", {"repository": "cortex", "message": "Fix it."}),
         ("claude_allow_dir", {"folder": "/srv/code"}),

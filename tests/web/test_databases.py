@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from cortex.app import Cortex
+from cortex.storage.audit import AuditFilter
 from tests.mariadb import MariaServer
 from tests.shop import shop_server
 from tests.web.conftest import Browser
@@ -122,11 +123,26 @@ async def test_a_statement_is_audited_and_minds_the_stop(
     await bob.post(f"{HREF}/query", sql="select name from members", db="shop")
     log = await ada.get("/admin/audit?kind=database.asked")
     assert "select name from members" in log.text
+    for path in (f"{HREF}?db=shop&q=who", f"{HREF}?db=shop&table=members"):
+        assert (await bob.get(path)).status_code == 200
+    log = await ada.get("/admin/audit?kind=database.browsed")
+    assert ("members" in log.text, "who" in log.text) == (True, True)
     await house.stop_all.stop(bob.user, bob.user)
     for path in ("query", "query.csv"):
         stopped = await bob.post(f"{HREF}/{path}", sql="select name from members", db="shop")
         assert (stopped.status_code, "Dörte" in stopped.text) == (422, False)
         assert "Everything is stopped" in stopped.text
+    for path in (HREF, f"{HREF}?db=shop&table=members"):
+        stopped = await bob.get(path)
+        assert "Everything is stopped" in stopped.text
+        assert ("Dörte" in stopped.text, "who is in" in stopped.text) == (False, False)
+
+
+async def test_a_refused_statement_is_audited_once(house: Cortex, shop: MariaServer, ada: Browser) -> None:
+    await ada.post(CARD, **typed(shop))
+    await ada.post(f"{HREF}/query.csv", sql="delete from members", db="shop")
+    log = [line async for line in house.audit_log.export(ada.user, AuditFilter(kind="database.asked"))]
+    assert str(log).count("delete from members") == 1
 
 
 async def test_hostile_words_in_rows_stay_text(shop: MariaServer, ada: Browser) -> None:

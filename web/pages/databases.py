@@ -12,7 +12,7 @@ from cortex.base.csv_text import csv_text
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
 from cortex.ports.aether import Rows, TableFacts
-from cortex.services.integrations.databases import UserDatabases
+from cortex.services.integrations.browsed_databases import BrowsedDatabases, BrowsedTable
 from web.deps import CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
@@ -54,17 +54,13 @@ async def show(
 ) -> Response:
     """The tables of a database, or one table with its columns and first rows."""
     databases, names, name = await _opened(services, user, db)
-    facts: TableFacts | None = None
     tables: Sequence[TableFacts] = ()
-    rows, definition, error = None, "", ""
+    shown: BrowsedTable | None = None
+    error = ""
     try:
-        if not names:
-            pass
-        elif table:
-            facts = await databases.table(table, database=name)
-            rows = await databases.first_rows(facts.name, FIRST_ROWS, database=name)
-            definition = await databases.view(facts.name, database=name) if facts.kind == "view" else ""
-        else:
+        if names and table:
+            shown = await databases.table(table, FIRST_ROWS, database=name)
+        elif names:
             tables = (await databases.tables(q, database=name))[:TABLES_SHOWN]
     except ToolFailed as failed:
         error = failed.message
@@ -74,9 +70,9 @@ async def show(
         database=name,
         words=q,
         tables=tables,
-        facts=facts,
-        definition=definition,
-        rows=rows,
+        facts=shown.facts if shown else None,
+        definition=shown.definition if shown else "",
+        rows=shown.rows if shown else None,
         error=error,
     )
     return respond(request, "databases.html", context)
@@ -86,30 +82,24 @@ async def show(
 async def query(request: Request, services: Services, user: CurrentUser, sql: Sql = "", db: Text = "") -> Response:
     """The rows of one reading statement."""
     databases, names, name = await _opened(services, user, db)
-    rows, error = None, ""
     try:
         rows = await databases.ask(sql, ROWS_SHOWN, database=name)
     except ToolFailed as failed:
-        error = failed.message
+        return await _refused(request, services, user, names, name, sql, failed)
     context = DatabasesContext(
-        frame=await frame_of(request, services, user, here=HREF),
-        names=names,
-        database=name,
-        rows=rows,
-        sql=sql,
-        error=error,
+        frame=await frame_of(request, services, user, here=HREF), names=names, database=name, rows=rows, sql=sql
     )
-    return respond(request, "databases.html", context, status=422 if error else 200)
+    return respond(request, "databases.html", context)
 
 
 @router.post(HREF + "/query.csv")
 async def download(request: Request, services: Services, user: CurrentUser, sql: Sql = "", db: Text = "") -> Response:
     """The same as a file, up to the limit of the database's card."""
-    databases, _, name = await _opened(services, user, db)
+    databases, names, name = await _opened(services, user, db)
     try:
         rows = await databases.ask(sql, ROWS_SHOWN * ROWS_SHOWN, database=name)
-    except ToolFailed:
-        return await query(request, services, user, sql, db)  # which says why
+    except ToolFailed as failed:
+        return await _refused(request, services, user, names, name, sql, failed)
     return _file(f"{name}.csv", csv_text(rows.columns, rows.rows))
 
 
@@ -119,14 +109,28 @@ async def result(services: Services, user: CurrentUser, name: str = "") -> Respo
     return _file(name, await services.databases(user.id).result(name))
 
 
-async def _opened(services: Services, user: User, wanted: str) -> tuple[UserDatabases, Sequence[str], str]:
+async def _opened(services: Services, user: User, wanted: str) -> tuple[BrowsedDatabases, Sequence[str], str]:
     """This person's databases and the one that is meant, "" where none is open; NotFound for one that is not."""
-    databases = services.databases(user.id)
-    names = await databases.names()
+    databases = services.browsed_databases(user.id)
+    names = await databases.databases.names()
     await services.end_view()  # the database may take its time
     if wanted and wanted not in names:
         raise not_found()
     return databases, names, wanted or (names[0] if names else "")
+
+
+async def _refused(
+    request: Request, services: Services, user: User, names: Sequence[str], name: str, sql: str, failed: ToolFailed
+) -> Response:
+    """The page with the statement as it was typed, and why it was not answered."""
+    context = DatabasesContext(
+        frame=await frame_of(request, services, user, here=HREF),
+        names=names,
+        database=name,
+        sql=sql,
+        error=failed.message,
+    )
+    return respond(request, "databases.html", context, status=422)
 
 
 def _file(name: str, text: str) -> Response:

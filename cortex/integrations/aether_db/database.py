@@ -13,9 +13,10 @@ from cortex.integrations.aether_db.cost import looked_at
 from cortex.integrations.aether_db.grants import beyond_reading, reads_everything
 from cortex.integrations.aether_db.open_names import Access
 from cortex.integrations.aether_db.sessions import Sessions
-from cortex.ports.aether import Rows, TableFacts
+from cortex.ports.aether import Rows, TableFacts, ViewFacts
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the parser and the driver are loaded with the first statement
+    from cortex.integrations.aether_db.guard import Checked
     from cortex.integrations.aether_db.wire import Wire
 
 
@@ -28,11 +29,17 @@ class ReadOnlyDatabase:
         self._ticks_s = ticks_s
         self._sessions = Sessions(access, ticks_s)
 
+    async def check(self, *, sql: str = "", table: str = "") -> None:
+        """ToolFailed for a statement that the guard refuses, or the name of a table that is not open; opens nothing."""
+        if sql:
+            await self._checked(sql, self.access.limits.rows)
+        if table:
+            catalog.parts(self.access.names, table)
+
     async def query(self, sql: str, most: int) -> Rows:
         """The rows of one reading statement, at most the card's limit; what is refused says why."""
         most = min(most, self.access.limits.rows)
-        guard = await asyncio.to_thread(scan.load, "cortex.integrations.aether_db.guard")
-        checked = await asyncio.to_thread(guard.check, sql, self.access.names, most)
+        checked = await self._checked(sql, most)
         async with self._sessions.lent() as wire:
             started_s = self._ticks_s()
             if checked.is_select and not checked.is_plain:
@@ -51,10 +58,11 @@ class ReadOnlyDatabase:
         async with self._sessions.lent() as wire:
             return await catalog.table(wire.do, self.access.names, name)
 
-    async def view(self, name: str) -> str:
-        """The statement that defines a view."""
+    async def view(self, name: str, most: int) -> ViewFacts:
+        """The statement that defines a view, and at most this many of its rows."""
         async with self._sessions.lent() as wire:
-            return await catalog.view(wire.do, self.access.names, name)
+            definition = await catalog.view(wire.do, self.access.names, name)
+        return ViewFacts(definition=definition, rows=await self.first_rows(name, most) if most else None)
 
     async def first_rows(self, name: str, most: int) -> Rows:
         """Rows of a table or view, in whatever order it has."""
@@ -81,6 +89,11 @@ class ReadOnlyDatabase:
     async def close(self) -> None:
         """Close what is open."""
         self._sessions.close()
+
+    async def _checked(self, sql: str, most: int) -> "Checked":
+        guard = await asyncio.to_thread(scan.load, "cortex.integrations.aether_db.guard")
+        checked: Checked = await asyncio.to_thread(guard.check, sql, self.access.names, most)
+        return checked
 
     async def _check_cost(self, wire: "Wire", sql: str) -> None:
         async with wire.cursor() as cursor:

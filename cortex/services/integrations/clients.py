@@ -60,6 +60,10 @@ class IntegrationClients:
             raise
         await self._note(kind_name, name, opened, "")
 
+    async def peek(self, kind_name: str, name: str = "", *, user_id: str) -> Any:  # Any: its client
+        """The same client for what asks nothing of the system, so that it proves nothing of it. ToolFailed alike."""
+        return (await self._open(kind_name, name, user_id)).client
+
     async def sweep(self) -> None:
         """Until cancelled: close the clients of what was switched off or removed, here or in another process."""
         while True:

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cortex.base.errors import NotFound, ToolFailed
-from cortex.ports.aether import Rows, TableFacts
+from cortex.ports.aether import Rows, TableFacts, ViewFacts
 from cortex.services.integrations.clients import IntegrationClients
-from cortex.storage.audit import AuditRepository
-from cortex.storage.halts import HaltsRepository
 from cortex.storage.home import Home
 
 KIND = "aether_db"
-SQL_AUDITED = 1_000
-STOPPED = "Everything is stopped for you: statements run again once that is lifted."
 RESULT = re.compile(r"[0-9a-f]{12}\.csv")
 
 
 class OneDatabase(Protocol):
     """The client of one card."""
+
+    async def check(self, *, sql: str = "", table: str = "") -> None:
+        """ToolFailed for what is refused without asking the server."""
+        ...
 
     async def query(self, sql: str, most: int) -> Rows:
         """The rows of one reading statement."""
@@ -34,8 +34,8 @@ class OneDatabase(Protocol):
         """One of them."""
         ...
 
-    async def view(self, name: str) -> str:
-        """The statement of a view."""
+    async def view(self, name: str, most: int) -> ViewFacts:
+        """A view with some of its rows."""
         ...
 
     async def first_rows(self, name: str, most: int) -> Rows:
@@ -61,20 +61,15 @@ class UserDatabases:
             raise NotFound("There is no such result.")
         return (await self.home.read(f"files/query-results/{name}")).text
 
+    async def check(self, *, sql: str = "", table: str = "", database: str = "", role: str = "") -> None:
+        """ToolFailed for what would be refused without asking the server: the database, a statement, a table's name."""
+        one: OneDatabase = await self.clients.peek(KIND, await self._name(database, role), user_id=self.user_id)
+        await one.check(sql=sql, table=table)
+
     async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
         """The rows of one reading statement."""
         async with self._named(database, role) as one:
             return await one.query(sql, most)
-
-    async def ask(self, sql: str, most: int, *, database: str) -> Rows:
-        """The same for a statement that this person typed: audited; ToolFailed while their work is stopped."""
-        if database in await self.names():
-            async with self.clients.integrations.db.transaction() as repository:
-                if await repository(HaltsRepository).of(self.user_id):
-                    raise ToolFailed(STOPPED)
-                detail = {"sql": sql[:SQL_AUDITED]}
-                await repository(AuditRepository).add(self.user_id, "database.asked", database, detail)
-        return await self.query(sql, most, database=database)
 
     async def tables(self, words: str, *, database: str = "", role: str = "") -> Sequence[TableFacts]:
         """Open tables and views whose names or comments hold the words."""
@@ -86,10 +81,10 @@ class UserDatabases:
         async with self._named(database, role) as one:
             return await one.table(name)
 
-    async def view(self, name: str, *, database: str = "", role: str = "") -> str:
-        """The statement that defines a view."""
+    async def view(self, name: str, most: int, *, database: str = "", role: str = "") -> ViewFacts:
+        """The statement that defines a view, and at most this many of its rows."""
         async with self._named(database, role) as one:
-            return await one.view(name)
+            return await one.view(name, most)
 
     async def first_rows(self, name: str, most: int, *, database: str = "", role: str = "") -> Rows:
         """Rows of a table or view by its name."""
@@ -98,13 +93,17 @@ class UserDatabases:
 
     @asynccontextmanager
     async def _named(self, database: str, role: str) -> AsyncIterator[OneDatabase]:
-        """The client of this name, of the only one for ""; ToolFailed names those there are."""
+        """The client of this name."""
+        async with self.clients.using(KIND, await self._name(database, role), user_id=self.user_id) as one:
+            yield one
+
+    async def _name(self, database: str, role: str) -> str:
+        """The name that is meant, of the only one for ""; ToolFailed names those there are."""
         names, wanted = await self.names(role), database.strip()
         found = [name for name in names if not wanted or name.casefold() == wanted.casefold()]
         if len(found) != 1:
             raise ToolFailed(_which(names, wanted))
-        async with self.clients.using(KIND, found[0], user_id=self.user_id) as one:
-            yield one
+        return found[0]
 
 
 def _which(names: Sequence[str], wanted: str) -> str:

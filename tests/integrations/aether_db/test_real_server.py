@@ -150,7 +150,11 @@ async def test_a_table_is_described_with_keys_and_comments(database: ReadOnlyDat
     assert members.columns[1] == "name varchar(40) not null (as on the card)"
     assert members.indexes == ("by_notes (notes)", "by_town (town)", "PRIMARY (id) unique")
     assert (await database.table("shop.orders")).keys == ("member_id -> members (id)",)
-    assert (await database.view("active_members")).startswith("CREATE VIEW `active_members` AS select")
+    view = await database.view("active_members", 1)
+    assert view.definition.startswith("CREATE VIEW `active_members` AS select")
+    assert view.rows
+    assert (view.rows.columns, view.rows.rows) == (("id", "name"), (("1", "Ada"),))
+    assert (await database.view("active_members", 0)).rows is None
     assert (await database.first_rows("old.kept", 1)).rows == (("1", "one"),)
 
 
@@ -161,7 +165,7 @@ async def test_a_table_is_described_with_keys_and_comments(database: ReadOnlyDat
         (lambda one: one.query("select * from memberz", 5), "Near: members"),
         (lambda one: one.table("secret.salaries"), "not open"),
         (lambda one: one.table("a.b.c"), "write table or schema.table"),
-        (lambda one: one.view("members"), "no view"),
+        (lambda one: one.view("members", 5), "no view"),
         (lambda one: one.query("select nope from members", 5), "Unknown column 'nope'"),
         (lambda one: one.query("select repeat('x', 9000000)", 5), "LEFT"),
     ],
@@ -169,6 +173,16 @@ async def test_a_table_is_described_with_keys_and_comments(database: ReadOnlyDat
 async def test_what_cannot_be_answered_is_said(database: ReadOnlyDatabase, ask, says: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ToolFailed, match=says):
         await ask(database)
+
+
+async def test_what_is_refused_by_itself_is_refused_without_the_server(shop: MariaServer) -> None:
+    database = ReadOnlyDatabase(access_to(shop))
+    count = shop.run("SHOW GLOBAL STATUS LIKE 'Connections'")
+    for refused in ({"sql": "delete from members"}, {"sql": "select * from secret.salaries"}, {"table": "mysql.user"}):
+        with pytest.raises(ToolFailed):
+            await database.check(**refused)
+    await database.check(sql="select * from members", table="club.events")
+    assert shop.run("SHOW GLOBAL STATUS LIKE 'Connections'")[0][1] == str(int(count[0][1]) + 1), "that of the count"
 
 
 async def test_rows_and_bytes_are_capped_while_they_come(shop: MariaServer) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cortex.base.errors import ToolFailed
 from tests.living_house import LivingHouse, living_house
 from tests.mariadb import MariaServer
 from tests.patience import PATIENCE_S
@@ -125,3 +126,16 @@ async def test_who_may_use_it_holds_for_the_tools(house: LivingHouse) -> None:
     assert (await mine.names("orchestrator"), await mine.names("chat")) == (["shop"], [])
     permitted = await house.cortex.tools.explain(house.member, "orchestrator", "which tables are in the database?")
     assert not [one for one in permitted["sent"] if one["category"] == "aether_db"]
+
+
+async def test_a_check_refuses_what_cannot_run_and_proves_nothing_of_the_server(house: LivingHouse) -> None:
+    databases = house.cortex.databases(house.admin.id)
+    for given, says in (
+        ({"sql": "delete from members"}, "Only one reading statement"),
+        ({"sql": "select 1", "database": "pub"}, "Known: shop"),
+        ({"table": "secret.salaries"}, "not open to you"),
+    ):
+        with pytest.raises(ToolFailed, match=says):
+            await databases.check(**given)
+    await databases.check(sql="select * from members", database="Shop", role="orchestrator")
+    assert (await house.cortex.integrations.card("aether_db", "shop")).state == "Set up. Not used yet."
