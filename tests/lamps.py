@@ -19,6 +19,7 @@ class LampForm(BaseModel):
 
     address: str = Field(title="Address", description="Such as http://lamps.lan:8123.")
     token: SecretStr = Field(title="Token")
+    pin: SecretStr = Field(SecretStr(""), title="PIN")
     level: int = Field(50, ge=0, le=100, title="Level")
     mode: Literal["calm", "bright"] = Field("calm", title="Mode")
     is_strict: bool = Field(default=False, title="Strict")

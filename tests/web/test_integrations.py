@@ -44,6 +44,16 @@ async def test_a_card_is_filled_tested_and_saved(ada: Browser) -> None:
     assert "4 lamps answer" in again.text
 
 
+async def test_a_stored_secret_is_removed_by_its_tick(ada: Browser) -> None:
+    await ada.post(f"{HREF}/lamps", **TYPED, pin="1234", is_new="1")
+    page = (await ada.get(HREF)).text
+    assert '<label for="i-lamps--pin-remove">Remove the stored pin</label>' in page
+    assert "remove_token" not in page
+    await ada.post(f"{HREF}/lamps", **{**TYPED, "token": "", "remove_pin": "1"})
+    page = (await ada.get(HREF)).text
+    assert ("remove_pin" in page, "One is stored; leave this empty to keep it." in page) == (False, True)
+
+
 async def test_a_test_that_fails_says_why_and_what_was_typed_stays(ada: Browser) -> None:
     refused = await ada.post(f"{HREF}/lamps/test", **{**TYPED, "token": "wrong"}, is_new="1")
     assert refused.status_code == 422

@@ -3,7 +3,7 @@
 Fields come from the kind's pydantic model: `title` is the label, `description` the hint, `Literal` a choice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
 
+REMOVE = "remove_"  # before a secret's name: the tick that takes the stored one away
 Input = Literal["text", "lines", "number", "switch", "choice", "secret"]
 
 
@@ -21,6 +22,7 @@ class FormField:
     """A field as a page draws it.
 
     `value`: as typed or stored, "" for every secret; `options`: value and words; `is_kept`: a secret is stored.
+    `remove`: the name of the tick that removes it, "" where there is nothing that can go without another.
     """
 
     name: str
@@ -31,6 +33,8 @@ class FormField:
     options: tuple[tuple[str, str], ...] = ()
     is_required: bool = False
     is_kept: bool = False
+    remove: str = ""
+    is_removed: bool = False
     error: str = ""
 
 
@@ -47,14 +51,32 @@ def secrets_of(form: type[BaseModel]) -> tuple[str, ...]:
     return tuple(name for name, field in form.model_fields.items() if field.annotation is SecretStr)
 
 
+def typed_secret(typed: Mapping[str, Any], name: str) -> str:
+    """A secret exactly as it was typed, less the line's end that comes with pasting; "" for none."""
+    return str(typed.get(name) or "").removesuffix("\n").removesuffix("\r")
+
+
+def removed_secrets(typed: Mapping[str, Any], kept: Collection[str]) -> tuple[str, ...]:
+    """Which of the stored secrets are to go, and no other is typed for."""
+    return tuple(name for name in kept if typed.get(REMOVE + name) and not typed_secret(typed, name))
+
+
+def untouched_secrets(typed: Mapping[str, Any], kept: Collection[str]) -> tuple[str, ...]:
+    """Which of the stored secrets stay as they are."""
+    removed = removed_secrets(typed, kept)
+    return tuple(name for name in kept if name not in removed and not typed_secret(typed, name))
+
+
 def checked(form: type[BaseModel], typed: Mapping[str, Any], kept: Mapping[str, str]) -> BaseModel:
     """The form with these values, as text from a browser; an empty secret is the stored one of `kept`. FormErrors."""
     values: dict[str, Any] = {}
+    stored = {name: kept[name] for name in untouched_secrets(typed, kept)}
     for name, field in form.model_fields.items():
         given = typed.get(name, "")
-        given = given.strip() if isinstance(given, str) else given
-        if given == "" and name in kept:
-            given = kept[name]
+        if _input(field) == "secret":
+            given = stored.get(name, "") or typed_secret(typed, name)
+        elif isinstance(given, str):
+            given = given.strip()
         if _input(field) == "switch":
             values[name] = given in (True, "1", "on", "true")
         elif _input(field) == "lines":
@@ -92,6 +114,8 @@ def fields_of(
             options=_options(field),
             is_required=field.is_required() and name not in kept,
             is_kept=name in kept,
+            remove=f"{REMOVE}{name}" if name in kept and not field.is_required() else "",
+            is_removed=bool(values.get(f"{REMOVE}{name}")),
             error=errors.get(name, ""),
         )
         for name, field in form.model_fields.items()

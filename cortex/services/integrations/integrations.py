@@ -14,7 +14,15 @@ from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
 from cortex.base.errors import CortexError, NotAllowed, NotFound, UserError
 from cortex.base.user import User
-from cortex.services.integrations.forms import FormField, checked, fields_of, plain, secrets_of
+from cortex.services.integrations.forms import (
+    FormField,
+    checked,
+    fields_of,
+    plain,
+    removed_secrets,
+    secrets_of,
+    untouched_secrets,
+)
 from cortex.services.integrations.kinds import IntegrationKind, PortAccess, PortRule, Setup
 from cortex.services.integrations.sealed_forms import SealedForms
 from cortex.storage.accounts import AccountsRepository
@@ -134,14 +142,15 @@ class Integrations:
         return PortAccess(rules=rules, setups=setups)
 
     async def save(self, user: User, kind_name: str, name: str, typed: Mapping[str, Any], *, is_new: bool) -> None:
-        """Set it up, or change what is set. FormErrors names the fields that are wrong; an empty secret is kept.
+        """Set it up, or change what is set. FormErrors names the fields that are wrong.
 
-        is_new: refuse to change one that is there already.
+        An empty secret is kept, unless its removal is ticked. is_new: refuse to change one that is there already.
         """
         kind, name = self._changeable(user, kind_name), _name(name)
         before = await self.db.repository(IntegrationsRepository).get(kind.name, name)
         await self._check_place(kind, name, before, is_new=is_new)
         form = await self._form(kind, name, typed, before)
+        kept = await self.secrets.kept_names(kind, name)
         given = await self.secrets.sealed(kind, name, form)
         async with self.db.transaction() as repository:
             now = await repository(IntegrationsRepository).get(
@@ -160,7 +169,9 @@ class Integrations:
                 await secrets.put(key, ciphertext)
             await repository(IntegrationsRepository).save(row, user.id)
             await repository(ToolSettingsRepository).changed()
-            detail = {"settings": row.settings, "was": before.settings if before else None}
+            removed = [*removed_secrets(typed, kept)]
+            detail: dict[str, Any] = {"settings": row.settings, "was": before.settings if before else None}
+            detail |= {"removed": removed} if removed else {}
             await repository(AuditRepository).add(user.id, "integration.saved", _subject(kind, name), detail)
 
     async def share(self, user: User, kind_name: str, name: str, roles: Sequence[str], people: Sequence[str]) -> None:
@@ -204,7 +215,8 @@ class Integrations:
         finally:
             await client.close()
         is_stored = before is not None and before.settings == plain(form)
-        if before is not None and is_stored and not any(typed.get(key) for key in secrets_of(kind.form)):
+        secrets = secrets_of(kind.form)
+        if before is not None and is_stored and untouched_secrets(typed, secrets) == secrets:
             await self.db.repository(IntegrationsRepository).note(kind.name, name, before.version, failure=failure)
         if failure:
             raise UserError(failure)
@@ -295,7 +307,7 @@ class Integrations:
         is_elsewhere = before is not None and any(
             plain(form).get(key) != before.settings.get(key) for key in kind.place
         )
-        if is_elsewhere and any(not typed.get(key) for key in kept):
+        if is_elsewhere and untouched_secrets(typed, kept):
             raise UserError("The address changed, and a stored secret is not sent to another place: enter it again.")
         return form
 

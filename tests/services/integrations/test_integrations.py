@@ -54,6 +54,7 @@ async def test_what_is_not_set_up_says_what_it_asks_for(systems: Integrations) -
     assert [(one.name, one.input, one.value, one.is_required) for one in empty.fields] == [
         ("address", "text", "", True),
         ("token", "secret", "", True),
+        ("pin", "secret", "", False),
         ("level", "number", "50", False),
         ("mode", "choice", "calm", False),
         ("is_strict", "switch", "", False),
@@ -116,6 +117,69 @@ async def test_an_empty_secret_is_the_stored_one_but_for_another_place(
         await systems.save(house.admin, LAMPS, "", {**TYPED, "token": "", "address": "http://evil"}, is_new=False)
     with pytest.raises(UserError, match="enter it again"):
         await systems.test(house.admin, LAMPS, "", {**TYPED, "token": "", "address": "http://evil"})
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\r\n"], ids=["space", "line", "windows"])
+async def test_a_blank_in_place_of_the_secret_takes_it_nowhere(
+    systems: Integrations, house: LivingHouse, server: LampServer, blank: str
+) -> None:
+    """A blank is a secret of its own, or none: in no case the stored one."""
+    await set_up(systems, house)
+    with pytest.raises(UserError):
+        await systems.test(house.admin, LAMPS, "", {**TYPED, "token": blank, "address": "http://evil"})
+    assert "lamp-token" not in server.asked
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        (" two words ", " two words "),
+        ("a\tb ", "a\tb "),
+        ("pasted\n", "pasted"),
+        ("pasted\r\n", "pasted"),
+        ("x\n\n", "x\n"),
+    ],
+    ids=["spaces", "tab", "line", "windows line", "two lines"],
+)
+async def test_a_secret_is_kept_as_it_is_typed(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients, typed: str, kept: str
+) -> None:
+    await set_up(systems, house, pin=typed)
+    async with clients.using(LAMPS, user_id=house.member.id) as lamps:
+        assert lamps.form.pin.get_secret_value() == kept
+
+
+async def test_a_stored_secret_can_be_removed_where_it_is_not_needed(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients
+) -> None:
+    await set_up(systems, house, pin="1234")
+    token, pin = (await card(systems)).fields[1:3]
+    assert (token.remove, pin.remove) == ("", "remove_pin")
+    gone = {**TYPED, "token": "", "remove_pin": "1"}
+    typed = systems.typed_card(await card(systems), gone, {})
+    assert typed.fields[2].is_removed, "the tick stays where the form is shown again"
+    await systems.save(house.admin, LAMPS, "", gone, is_new=False)
+    async with clients.using(LAMPS, user_id=house.member.id) as lamps:
+        assert (lamps.form.pin.get_secret_value(), await lamps.count()) == ("", 4)
+    assert not (await card(systems)).fields[2].is_kept
+    audit = [rows async for rows in house.cortex.audit_log.export(house.admin, AuditFilter())]
+    assert '"removed":["pin"]' in str(audit)
+    await systems.save(house.admin, LAMPS, "", {**TYPED, "pin": "5678", "remove_pin": "1"}, is_new=False)
+    assert (await card(systems)).fields[2].is_kept, "what is typed replaces it"
+    with pytest.raises(FormErrors, match="Token: is needed"):
+        await systems.save(house.admin, LAMPS, "", {**TYPED, "token": "", "remove_token": "1"}, is_new=False)
+
+
+async def test_what_is_removed_needs_not_be_entered_again_for_another_place(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients
+) -> None:
+    await set_up(systems, house, pin="1234")
+    moved = {**TYPED, "address": "http://other.lan"}
+    with pytest.raises(UserError, match="enter it again"):
+        await systems.save(house.admin, LAMPS, "", moved, is_new=False)
+    await systems.save(house.admin, LAMPS, "", {**moved, "remove_pin": "1"}, is_new=False)
+    async with clients.using(LAMPS, user_id=house.member.id) as lamps:
+        assert lamps.form.pin.get_secret_value() == ""
 
 
 async def test_a_test_says_what_answers_and_keeps_how_it_went(
