@@ -105,6 +105,12 @@ class Settings(NotificationSettings):
     plans_kept_days: int = Field(
         0, ge=0, description="Days for which traces keep how tools were chosen; 0: as long as the conversation."
     )
+    query_results_kept_days: int = Field(
+        30,
+        ge=0,
+        description="Days for which CSV files of database results stay in query-results/, the newest 200 of each "
+        "person at most; 0: of any age.",
+    )
     workspace_mb: int = Field(
         4_000, ge=10, description="MB that a person's files may hold; a shell command that goes past it is stopped."
     )

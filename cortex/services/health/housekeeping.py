@@ -1,8 +1,8 @@
-"""What the server throws away when its time is up: ended logins, links, forgotten facts, old notices, slots and runs.
+"""What the server throws away when its time is up: ended logins, links, forgotten facts, old notices, runs, results.
 
 It also has the audit log verified, and its admins told of it.
 
-Messages, events and people's files stay. Makes no model call. `app.py` lets it run beside the rest.
+Messages, events and the files that people made stay. Makes no model call. `app.py` lets it run beside the rest.
 """
 
 import asyncio
@@ -16,10 +16,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.health.audit_log import AuditLog
+from cortex.services.integrations.query_results import QueryResults
 from cortex.services.memory.user_memory import UNDO
 from cortex.services.runtime import Runtime
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.devices import AllActionLinksRepository
 from cortex.storage.facts import AllFactsRepository
+from cortex.storage.home import Homes
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.notices import AllNoticesRepository
 from cortex.storage.plans import AllPlansRepository
@@ -68,6 +71,7 @@ class Housekeeping:
         if self.runtime.settings.plans_kept_days:
             days = timedelta(days=self.runtime.settings.plans_kept_days)
             await db.repository(AllPlansRepository).forget(now - days)
+        await self._prune_query_results(now)
         forgotten = await self.prune(now - RUNS_KEPT)
         if forgotten:
             log.info(
@@ -75,3 +79,11 @@ class Housekeeping:
                 forgotten,
                 RUNS_KEPT.days,
             )
+
+    async def _prune_query_results(self, now: datetime) -> None:
+        """Delete everybody's old results of database queries."""
+        settings = self.runtime.settings
+        days = timedelta(days=settings.query_results_kept_days)
+        homes = Homes(settings.home)
+        for account in await self.runtime.db.repository(AccountsRepository).list():
+            await QueryResults(home=homes.home_of(account.id)).prune(now - days if days else None)

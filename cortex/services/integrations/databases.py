@@ -1,18 +1,17 @@
 """The databases that an admin set up, as one user's tools and pages read them, each by its name."""
 
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.errors import ToolFailed
 from cortex.ports.aether import Rows, TableFacts, ViewFacts
 from cortex.services.integrations.clients import IntegrationClients
+from cortex.services.integrations.query_results import QueryResults
 from cortex.storage.home import Home
 
 KIND = "aether_db"
-RESULT = re.compile(r"[0-9a-f]{12}\.csv")
 
 
 class OneDatabase(Protocol):
@@ -57,9 +56,7 @@ class UserDatabases:
 
     async def result(self, name: str) -> str:
         """The CSV that a tool kept under this name; NotFound when there is none."""
-        if not RESULT.fullmatch(name):
-            raise NotFound("There is no such result.")
-        return (await self.home.read(f"files/query-results/{name}")).text
+        return await QueryResults(home=self.home).read(name)
 
     async def check(self, *, sql: str = "", table: str = "", database: str = "", role: str = "") -> None:
         """ToolFailed for what would be refused without asking the server: the database, a statement, a table's name."""

@@ -1,6 +1,7 @@
 import asyncio
+import os
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from cortex.app import Cortex
 from cortex.base.settings import load_settings
 from cortex.engine.dbos import Engine
 from cortex.services.health.housekeeping import EVERY_S, FIRST_AFTER_S, RUNS_KEPT, Housekeeping
+from cortex.services.integrations.query_results import QueryResults
 from cortex.services.notices.notices import NoticeDraft
 from cortex.storage.schema import ActionLinkTable
 from tests.living_house import living_house
@@ -114,3 +116,24 @@ async def test_a_house_throws_away_old_runs_and_nothing_of_its_people(tmp_path: 
         assert await house.cortex.runtime.runner.status(turn_id) == "unknown"
         assert await house.events(cid) == log
         assert spill.read_text() == "kept"
+
+
+async def test_old_results_of_queries_go_and_nothing_else_in_their_folder(tmp_path: Path, clock: StillClock) -> None:
+    days = {"0" * 12: 31, "1" * 12: 29, "2" * 12: 0}
+    async with Cortex.at_rest(load_settings(None, home=tmp_path), clock=clock) as cortex:
+        await cortex.accounts.add_user("Ada", "admin", "tulip quarry lantern 97")
+        own = await cortex.accounts.named("Ada")
+        folder = tmp_path / own.id / "files" / "query-results"
+        folder.mkdir(parents=True)
+        for name, age in [*((f"{name}.csv", age) for name, age in days.items()), ("mine.csv", 400)]:
+            (folder / name).write_text("a")
+            at = (clock() - timedelta(days=age)).timestamp()
+            os.utime(folder / name, (at, at))
+        keeping = Housekeeping(
+            runtime=cortex.runtime, accounts=cortex.accounts, audit_log=cortex.audit_log, prune=Rounds().prune
+        )
+        await keeping.go_round()
+        assert sorted(one.name for one in folder.iterdir()) == [f"{'1' * 12}.csv", f"{'2' * 12}.csv", "mine.csv"]
+        results = QueryResults(home=cortex.homes.home_of(own.id))
+        assert await results.prune(None, most=1) == 1
+        assert sorted(one.name for one in folder.iterdir()) == [f"{'2' * 12}.csv", "mine.csv"]
