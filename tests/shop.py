@@ -13,9 +13,9 @@ NAMES = OpenNames(default_schema="shop", schemas=("shop", "club"), tables=(("old
 
 
 @contextmanager
-def shop_server() -> Iterator[MariaServer]:
-    """A server with the shop in it; skips where there is no MariaDB."""
-    with private_mariadb() as server:
+def shop_server(*extra: str) -> Iterator[MariaServer]:
+    """A server with the shop in it, started with these options besides; skips where there is no MariaDB."""
+    with private_mariadb(*extra) as server:
         server.run(*(DATA / "shop.sql").read_text().split(";\n")[:-1])
         yield server
 

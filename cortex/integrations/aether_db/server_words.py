@@ -9,10 +9,11 @@ from cortex.integrations.aether_db.open_names import Access
 
 ADMIN = "an admin can look under Integrations"
 LOST = (2003, 2006, 2013, 2014, 2055, 1053, 4031, 1927)
-REFUSED = (1044, 1045, 1698, 1862, 4151, 3118, 1130)
+REFUSED = (1044, 1045, 1698, 1862, 4151, 3118, 1130, 3159)
 FULL = (1040, 1203, 1226)
 SLOW = (1969, 3024)
 STOPPED = (1317, 1028)
+NO_SUCH_SETTING = 1193
 WRITES = (1792, 1290, 1836)
 NOT_ALLOWED = (1142, 1143, 1227, 1370, 1345)
 WORDS_SHOWN = 300
@@ -36,9 +37,20 @@ def failure(error: BaseException, access: Access) -> ToolFailed:
     if is_lost(error):
         return ServiceDown(f"{where} does not answer: try again later, or {ADMIN}.")
     if number in REFUSED:
-        return ServiceDown(f"{where} refuses the user name or password of its card: {ADMIN}.")
+        # MariaDB says the same of an account, or a server, that takes encrypted connections only.
+        plain = ", or takes encrypted connections only (TLS is off there)" if access.tls == "off" else ""
+        return ServiceDown(f"{where} refuses the user name or password of its card{plain}: {ADMIN}.")
     if number in FULL:
         return ServiceDown(f"{where} has no free connection now: try again in a minute.")
+    if number == NO_SUCH_SETTING:
+        return ServiceDown(
+            f"{where} is too old to limit a statement's time: MariaDB 10.1 and MySQL 5.7.8 are the first."
+        )
+    return _of_statement(number, error, access)
+
+
+def _of_statement(number: int, error: BaseException, access: Access) -> ToolFailed:
+    """What the server has against this statement alone."""
     if number in SLOW:
         seconds = f"{access.limits.statement_s:g} seconds"
         return ToolFailed(f"The statement took longer than {seconds} and was stopped: narrow it by WHERE.")
