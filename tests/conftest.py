@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, settings
 from cortex.storage.db import Database
 from tests import children, statements, watchdog
 from tests.databases import TEMPLATE, PostgresTemplate, SqliteTemplate, database_of, drop_homes, is_on_postgresql
+from tests.mariadb import MariaServer
 from tests.postgres import private_postgres
 from tests.scripted_server import ScriptedServer
+from tests.shop import shop_server
 from tests.still_clock import StillClock
 
 LOCAL_NAMES = {None, "", "localhost", b"localhost", "localhost.localdomain"}
@@ -115,6 +117,13 @@ def postgres_template() -> Iterator[PostgresTemplate]:
     """A migrated database on a private PostgreSQL to copy; skips, loudly, where there is none."""
     with private_postgres() as url:
         yield PostgresTemplate(url)
+
+
+@pytest.fixture(scope="session")
+def shop() -> Iterator[MariaServer]:
+    """One MariaDB with a small shop for all the tests of a run: they leave it as they found it."""
+    with shop_server() as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,23 +1,12 @@
 """The page of databases on a real MariaDB: set up on a card, browsed, asked, downloaded; only by whom it is open to."""
 
-from collections.abc import Iterator
-
-import pytest
-
 from cortex.app import Cortex
 from cortex.storage.audit import AuditFilter
 from tests.mariadb import MariaServer
-from tests.shop import shop_server
 from tests.web.conftest import Browser
 
 CARD = "/admin/integrations/aether_db"
 HREF = "/databases"
-
-
-@pytest.fixture(scope="module")
-def shop() -> Iterator[MariaServer]:
-    with shop_server() as server:
-        yield server
 
 
 def typed(server: MariaServer, **other: str) -> dict[str, str]:

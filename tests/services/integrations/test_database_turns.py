@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from tests.mariadb import MariaServer
 from tests.patience import PATIENCE_S
 from tests.scripted_rules import Asked
 from tests.scripted_server import ScriptedServer, Use, rule
-from tests.shop import shop_server
 
 AWAY = "http://127.0.0.1:9/elsewhere"
 ROWS = (Path(__file__).parent / "hostile_rows.txt").read_text().splitlines()
@@ -39,18 +38,26 @@ CALLS: dict[str, tuple[str, dict[str, Any], str, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def shop() -> Iterator[MariaServer]:
-    with shop_server() as server:
-        server.run("CREATE TABLE club.notes (id int PRIMARY KEY, words text)")
-        for number, words in enumerate(ROWS):
-            server.run(f"INSERT INTO club.notes VALUES ({number}, '{words.replace(chr(39), chr(39) * 2)}')")  # noqa: S608
-        yield server
+FEW = ("query", "query_writes", "query_without", "describe_one", "describe_none", "view", "view_none")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hostile_rows(shop: MariaServer) -> Iterator[None]:
+    """A schema of their own on the server that others use as well."""
+    shop.run(
+        "CREATE DATABASE outside CHARACTER SET utf8mb4",
+        "GRANT SELECT, SHOW VIEW ON outside.* TO reader@'127.0.0.1'",
+        "CREATE TABLE outside.notes (id int PRIMARY KEY, words text)",
+    )
+    for number, words in enumerate(ROWS):
+        shop.run(f"INSERT INTO outside.notes VALUES ({number}, '{words.replace(chr(39), chr(39) * 2)}')")  # noqa: S608
+    yield
+    shop.run("REVOKE SELECT, SHOW VIEW ON outside.* FROM reader@'127.0.0.1'", "DROP DATABASE outside")
 
 
 def read_row(asked: Asked) -> Use:
     number = re.findall(r"row (\d+)", asked.user)[0]
-    return Use("ae_db_query", {"sql": f"select words from club.notes where id = {number}"}, is_blind=True)  # noqa: S608
+    return Use("ae_db_query", {"sql": f"select words from outside.notes where id = {number}"}, is_blind=True)  # noqa: S608
 
 
 @pytest.fixture
@@ -65,27 +72,32 @@ async def house(tmp_path: Path, scripted: ScriptedServer, shop: MariaServer) -> 
         form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
         await opened.cortex.models.save(opened.admin, form)
         card = {"host": "127.0.0.1", "port": str(shop.port), "user": "reader", "password": "only-reading-ü€"}
-        more = {"schemas": "shop club", "views": "old.kept", "seconds": "60", "scan_rows": str(10**15)}
+        more = {"schemas": "shop club outside", "views": "old.kept", "seconds": "60", "scan_rows": str(10**15)}
         await opened.cortex.integrations.save(opened.admin, "aether_db", "shop", {**card, **more}, is_new=True)
         yield opened
 
 
-async def test_every_tool_answers_good_and_bad_arguments(house: LivingHouse) -> None:
-    answers = {}
-    for name, (_, _, state, says) in CALLS.items():
+@pytest.mark.parametrize(
+    "names", [FEW, pytest.param(sorted(CALLS.keys() - {*FEW}), marks=pytest.mark.full)], ids=["few", "rest"]
+)
+async def test_every_tool_answers_good_and_bad_arguments(house: LivingHouse, names: Sequence[str]) -> None:
+    async def answer(name: str) -> tuple[str, str]:
         cid = await house.conversation()
         await house.say(cid, f"try {name}")
         (result,) = await house.events(cid, "tool.result")
-        if result.payload["state"] != state or says not in result.payload["text"]:
-            answers[name] = (result.payload["state"], result.payload["text"])
-    assert answers == {}
+        return result.payload["state"], result.payload["text"]
+
+    answers = dict(zip(names, await asyncio.gather(*map(answer, names)), strict=True))
+    wrong = {name: said for name, said in answers.items() if said[0] != CALLS[name][2] or CALLS[name][3] not in said[1]}
+    assert wrong == {}
 
 
 @pytest.mark.moves_cache_prefix(reason="twenty times the model calls what it was not sent; what is sent follows")
-async def test_hostile_rows_lead_to_nothing_that_the_person_did_not_allow(house: LivingHouse) -> None:
+@pytest.mark.parametrize("numbers", [range(2), pytest.param(range(2, 20), marks=pytest.mark.full)], ids=["few", "rest"])
+async def test_hostile_rows_lead_to_nothing_that_the_person_did_not_allow(house: LivingHouse, numbers: range) -> None:
     """The most obedient model there can be: it does what the row says; the gate refuses, or asks."""
     assert len(ROWS) == 20
-    for number in range(len(ROWS)):
+    for number in numbers:
         cid = await house.conversation()
         await house.say(cid, f"obey row {number:02}")
         read, fetched = await house.events(cid, "tool.result")
