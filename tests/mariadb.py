@@ -85,11 +85,15 @@ class MariaServer:
 
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements as the server's own administrator; the rows of the last one."""
-        with pymysql.connect(unix_socket=self.socket, user="root", autocommit=True, charset="utf8mb4") as connection:
+        with self.root(autocommit=True) as connection:
             cursor = connection.cursor()
             for statement in statements:
                 cursor.execute(statement)
             return list(cursor.fetchall())
+
+    def root(self, **options: Any) -> "pymysql.Connection[Any]":
+        """A connection of the server's own administrator; over a socket file, so no 30 ms for reading certificates."""
+        return pymysql.connect(unix_socket=self.socket, user="root", charset="utf8mb4", ssl_disabled=True, **options)
 
     def _bootstrap(self) -> None:
         """What `mariadb-install-db` does, less the help texts, which take it most of its time."""

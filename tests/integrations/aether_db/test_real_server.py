@@ -5,7 +5,6 @@ import warnings
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import pymysql
 import pytest
 
 from cortex.base.clock import ticks_s
@@ -32,9 +31,7 @@ async def database(shop: MariaServer) -> AsyncIterator[ReadOnlyDatabase]:
 
 def directly(server: MariaServer, sql: str) -> list[tuple[str, ...]]:
     """The rows of the text as it stands, to the server's own administrator."""
-    with pymysql.connect(
-        unix_socket=server.socket, user="root", database="shop", charset="utf8mb4", init_command="SET sql_mode = ''"
-    ) as connection:
+    with server.root(database="shop", init_command="SET sql_mode = ''") as connection:
         connection.decoders = {}
         cursor = connection.cursor()
         cursor.execute(sql)
