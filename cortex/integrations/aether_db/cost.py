@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 CAP = 10**18
+ANEW = ("DEPENDENT", "UNCACHEABLE", "LATERAL")  # SUBQUERY, UNION or DERIVED behind it, by server and version
 
 
 def looked_at(plan: Sequence[Mapping[str, str]]) -> int:
@@ -14,7 +15,7 @@ def looked_at(plan: Sequence[Mapping[str, str]]) -> int:
     repeated: set[str] = set()
     for line in plan:
         part = line.get("id", "")
-        if line.get("select_type", "").upper().startswith(("DEPENDENT SUBQUERY", "UNCACHEABLE SUBQUERY")):
+        if line.get("select_type", "").upper().startswith(ANEW):
             repeated.add(part)
         products[part] = min(products.get(part, 1) * _rows(line), CAP)
     outer = max((rows for part, rows in products.items() if part not in repeated), default=1)

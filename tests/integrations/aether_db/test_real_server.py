@@ -201,6 +201,19 @@ async def test_a_large_scan_is_refused_before_it_begins(shop: MariaServer) -> No
     await database.close()
 
 
+async def test_each_part_of_a_union_that_runs_anew_for_every_row_is_counted_so(shop: MariaServer) -> None:
+    database = ReadOnlyDatabase(access_to(shop, scan_rows=1_000_000))
+    sql = """
+        select count(*) from seq_1_to_1000 o where exists (
+            select 1 from members where id = o.seq union all
+            select s.seq from seq_1_to_100000 s where s.seq % 7 = o.seq
+        )
+    """
+    with pytest.raises(ToolFailed, match="would look at about 100,"):
+        await database.query(sql, 5)
+    await database.close()
+
+
 async def test_a_slow_statement_is_stopped_at_the_server(shop: MariaServer) -> None:
     database = ReadOnlyDatabase(access_to(shop, statement_s=0.3, scan_rows=10**18))
     with pytest.raises(ToolFailed, match=r"longer than 0.3 seconds .*narrow it by WHERE"):
