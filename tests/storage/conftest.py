@@ -27,11 +27,10 @@ async def db(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) 
         await database.close()
     else:
         postgres: PostgresTemplate = request.getfixturevalue("postgres_template")
-        url = postgres.fresh()
-        database = Database(url, clock=clock)
-        yield database
-        await database.close()
-        postgres.drop(url)
+        with postgres.lent() as url:
+            database = Database(url, clock=clock)
+            yield database
+            await database.close()
 
 
 @pytest.fixture
