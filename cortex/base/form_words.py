@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 _Limits = Mapping[str, Any]  # Any: what pydantic tells of the rule that was broken, by its name
 _NUMBER, _WHOLE, _TEXT, _SWITCH = "must be a number", "must be a whole number", "must be text", "must be yes or no"
-_DATE, _TIME = "is no date, such as 2026-11-23", "is no date and time, such as 2026-11-23T09:30"
+_DATE, _TIME = "must be a date, such as 2026-11-23", "must be a date and time, such as 2026-11-23T09:30"
 _WORDS: dict[str, str | Callable[[_Limits], str]] = {
     "missing": "is needed",
     "extra_forbidden": "is not known here",
@@ -25,7 +25,7 @@ _WORDS: dict[str, str | Callable[[_Limits], str]] = {
     "bool_type": _SWITCH,
     "string_type": _TEXT,
     "string_unicode": _TEXT,
-    "string_pattern_mismatch": "has signs that cannot be used here, or begins or ends with a wrong one",
+    "string_pattern_mismatch": "contains characters that are not allowed",
     "string_too_short": lambda rule: f"must have at least {_counted(rule['min_length'], 'character')}",
     "string_too_long": lambda rule: f"must have at most {_counted(rule['max_length'], 'character')}",
     "too_short": lambda rule: f"must have at least {_counted(rule['min_length'], 'entry', 'entries')}",
@@ -35,6 +35,7 @@ _WORDS: dict[str, str | Callable[[_Limits], str]] = {
     "less_than": lambda rule: f"must be less than {_plain(rule['lt'])}",
     "less_than_equal": lambda rule: f"must be at most {_plain(rule['le'])}",
     "literal_error": lambda rule: f"must be {rule['expected']}",
+    "multiple_of": lambda rule: f"must be a multiple of {_plain(rule['multiple_of'])}",
     "enum": lambda rule: f"must be {rule['expected']}",
     "list_type": "must be a list",
     "tuple_type": "must be a list",

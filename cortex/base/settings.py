@@ -109,7 +109,7 @@ class Settings(NotificationSettings):
         30,
         ge=0,
         description="Days for which CSV files of database results stay in query-results/, the newest 200 of each "
-        "person at most; 0: of any age.",
+        "person at most; 0: no age limit.",
     )
     workspace_mb: int = Field(
         4_000, ge=10, description="MB that a person's files may hold; a shell command that goes past it is stopped."

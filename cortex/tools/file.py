@@ -83,6 +83,8 @@ async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
         return {"before": None if old is None else old.hex()}
 
     target = await ctx.target(find)
+    if replace:
+        ctx.note_private("the file's text")  # here too: a call that is run again does not look it up anew
     old = None if target["before"] is None else bytes.fromhex(target["before"])
     content = _replaced(decoded(old, path), replace, text, path) if replace and old is not None else text
     new = content.encode()

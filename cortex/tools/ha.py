@@ -4,7 +4,8 @@ What a call may do decides its risk: a lamp is no lock. Services that run progra
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -87,7 +88,8 @@ async def ha_get_states(
 
 async def _can_call(ctx: Ctx, service: str, target: str, data: dict[str, Any] | None) -> None:
     name, _, meant = await _meant(ctx, service, target, data or {})
-    await ctx.use(ServiceChecks).check(name, [one.id for one in meant.entities], data or {})
+    with _refusals_noted(ctx):
+        await ctx.use(ServiceChecks).check(name, [one.id for one in meant.entities], data or {})
 
 
 @tool(risk="medium", risk_of=_risk, sends_to=_place, check=_can_call)
@@ -104,7 +106,8 @@ async def ha_call_service(ctx: Ctx, service: str, target: str = "", data: dict[s
     ids = [one.id for one in meant.entities]
     touched = touched_by(domain, meant.entities)
     before = await home.read(touched) if touched else ()
-    after = await home.call(name, ids, data or {})
+    with _refusals_noted(ctx):
+        after = await home.call(name, ids, data or {})
     if before:
         stood = await home.read(touched)
         old = {"entities": [image(one) for one in before]}
@@ -124,6 +127,16 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         if step is not None:
             await home.call(step[0], [str(old["id"])], step[1])
     return f"Put {len(images)} device{'' if len(images) == 1 else 's'} back."
+
+
+@contextmanager
+def _refusals_noted(ctx: Ctx) -> Iterator[None]:
+    """A refusal names what the house has: who hears it has read something private."""
+    try:
+        yield
+    except ToolFailed:
+        ctx.note_private("what the house has")
+        raise
 
 
 async def _meant(ctx: Ctx, service: str, target: str, data: Mapping[str, Any]) -> tuple[str, str, NamedEntities]:

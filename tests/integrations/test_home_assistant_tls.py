@@ -57,6 +57,12 @@ async def test_a_certificate_that_is_not_trusted_is_said_at_the_field(
     assert double.logins == 0  # the token was sent to nobody
 
 
+def test_an_authority_that_nothing_would_ask_is_refused() -> None:
+    typed = {"address": "https://ha", "token": TOKEN, "ca": OURS.pem, "verify_certificate": False}
+    with pytest.raises(ValueError, match="switch “Check the certificate” on"):
+        HomeAssistantForm.model_validate(typed)
+
+
 async def test_without_the_check_any_certificate_does(double: HomeDouble, systems: list[HomeAssistantSystem]) -> None:
     assert "answers" in await opened(systems, double, verify_certificate=False).test()
 

@@ -261,6 +261,7 @@ async def test_what_can_run_is_asked_and_nothing_happened_by_then(
         ("file_write", {"path": "absent.md", "text": "x", "replace": "y"}, "refuse"),
         ("file_write", {"path": "folder", "text": "x"}, "refuse"),
         ("ha_call_service", {"service": "light.turn_on", "target": "sink"}, "refuse"),
+        ("ha_call_service", {"service": "light.dance", "target": "kitchen lights"}, "refuse"),
         ("email_send", {**MAIL, "to": "me"}, "refuse"),
         ("aider_run", {"repository": "unknown", "message": "Fix it."}, "refuse"),
         ("claude_allow_dir", {"folder": "/srv/code"}, "ask"),

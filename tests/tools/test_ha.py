@@ -54,7 +54,8 @@ class SmallHouse:
         return self.past.get(id, ())
 
     async def check(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> None:
-        """Whatever is asked goes."""
+        if service == "light.dance":
+            raise ToolFailed("Home Assistant has no service 'light.dance'. Near: light.turn_on, script.safe_open.")
 
     async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
         domain, _, verb = service.partition(".")

@@ -95,7 +95,7 @@ async def test_it_stands_in_the_runs_and_its_trace_and_not_in_the_sidebar(alive:
     [
         ({}, "The tool needs this."),
         ({"a.title": "x", "a.priority": "9"}, "Must be at most 3."),
-        ({"a.title": "x", "a.due": "soon"}, "Is no date, such as 2026-11-23."),
+        ({"a.title": "x", "a.due": "soon"}, "Must be a date, such as 2026-11-23."),
         ({"json": '{"title": 5}'}, "title: must be text"),
         ({"json": '{"title": "x", "colour": "red"}'}, "colour: is not known here"),
         ({"json": "{title"}, "This is not JSON"),

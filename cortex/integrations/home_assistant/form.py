@@ -3,8 +3,9 @@
 import ssl
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from cortex.base.errors import UserError
 from cortex.base.pem import certificates_of
@@ -87,6 +88,12 @@ class HomeAssistantForm(BaseModel):
     @classmethod
     def _are_lists(cls, value: str) -> str:
         return _held(value, lambda: allow_lists(value))
+
+    @model_validator(mode="after")
+    def _is_used(self) -> Self:
+        if self.ca and not self.verify_certificate:
+            raise ValueError("switch “Check the certificate” on to use a certificate authority of your own")
+        return self
 
     def server(self) -> HomeServer:
         """Where to connect."""

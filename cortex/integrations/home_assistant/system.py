@@ -57,7 +57,9 @@ class HomeAssistantSystem:
         count = f"{open_to} of {len(house.entities)}" if open_to < len(house.entities) else str(open_to)
         answers = f"Home Assistant {version} answers: {count} entities in {len(house.areas)} areas."
         missing = ", ".join(absent(house, self.form.allow_lists()))
-        return f"{answers} It does not have what the lists name here: {missing}." if missing else answers
+        return (
+            f"{answers} These entries of the lists match nothing in Home Assistant: {missing}." if missing else answers
+        )
 
     async def close(self) -> None:
         """End the connection."""

@@ -117,7 +117,7 @@ class ConversationsService:
         await self._db.repository(ConversationsRepository, user.id).set_recipe(conversation_id, recipe)
 
     async def set_memory(self, user: User, conversation_id: str, *, is_used: bool) -> None:
-        """Use memory in it, or no longer: nothing is recalled there then, and nothing learned from what was said."""
+        """Use memory in it, or no longer: nothing more is recalled there then, nor learned from what is said."""
         async with self._db.transaction(user.id) as repository:
             before = await repository(ConversationsRepository).get(conversation_id)
             await repository(ConversationsRepository).set_memory(conversation_id, is_used=is_used)

@@ -71,7 +71,6 @@ class Housekeeping:
         if self.runtime.settings.plans_kept_days:
             days = timedelta(days=self.runtime.settings.plans_kept_days)
             await db.repository(AllPlansRepository).forget(now - days)
-        await self._prune_query_results(now)
         forgotten = await self.prune(now - RUNS_KEPT)
         if forgotten:
             log.info(
@@ -79,6 +78,7 @@ class Housekeeping:
                 forgotten,
                 RUNS_KEPT.days,
             )
+        await self._prune_query_results(now)
 
     async def _prune_query_results(self, now: datetime) -> None:
         """Delete everybody's old results of database queries."""
@@ -86,4 +86,7 @@ class Housekeeping:
         days = timedelta(days=settings.query_results_kept_days)
         homes = Homes(settings.home)
         for account in await self.runtime.db.repository(AccountsRepository).list():
-            await QueryResults(home=homes.home_of(account.id)).prune(now - days if days else None)
+            try:
+                await QueryResults(home=homes.home_of(account.id)).prune(now - days if days else None)
+            except (CortexError, OSError) as error:  # one person's folder keeps nobody else's from being looked at
+                log.warning("housekeeping: the query results of %s were not looked at: %s", account.id, error)

@@ -10,7 +10,7 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.halts import HaltsRepository
 
 AUDITED_CHARACTERS = 1_000
-STOPPED = "Everything is stopped for you: databases are read again once that is lifted."
+STOPPED = "All your work is stopped; databases can be read again after you lift the stop."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

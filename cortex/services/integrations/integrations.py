@@ -253,10 +253,8 @@ class Integrations:
         known = await self.all_roles() if chosen and kind.has_roles else frozenset()
         kept = tuple(role for role in dict.fromkeys(chosen) if role in known)
         if chosen and not kept and kind.has_roles:
-            gone = ", ".join(repr(role) for role in chosen)
-            raise UserError(
-                f"Of the chosen roles none is left ({gone} is gone). Choose others, or none for every role."
-            )
+            gone = ", ".join(chosen)
+            raise UserError(f"These roles no longer exist: {gone}. Choose others, or none for every role.")
         return kept
 
     async def _unknown_people(self, kind: IntegrationKind, form: Any) -> str:  # Any: a value of the kind's form

@@ -28,7 +28,7 @@ class QueryResults:
         return (await self.home.read(f"{FOLDER}/{name}")).text
 
     async def prune(self, before: datetime | None, most: int = KEPT_MOST) -> int:
-        """Delete those from before then (None: of any age stay), and all but the newest `most`; how many went."""
+        """Delete those from before then (None: however old they are), and all but the newest `most`; how many went."""
         found = [one for one in await self.home.list(FOLDER) if not one.is_folder and NAME.fullmatch(one.name)]
         newest_first = sorted(found, key=lambda one: one.changed_at, reverse=True)
         old = [one for at, one in enumerate(newest_first) if at >= most or (before and one.changed_at < before)]

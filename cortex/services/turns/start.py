@@ -37,7 +37,7 @@ class TurnStart:
             await self.contexts.roles.must_be_there(user, row.role)
             context = await self.contexts.read(user, row)
             is_order = may_be_order(row, context)
-            if is_order:  # who has an answer made anew asks a model this time, and orders nothing twice
+            if is_order:  # who has an answer made anew asks a model this time
                 turns = self.runtime.db.repository(TurnsRepository, user_id)
                 is_order = not await turns.is_new_try(row)
             latest = None

@@ -122,6 +122,10 @@ async def test_old_results_of_queries_go_and_nothing_else_in_their_folder(tmp_pa
     days = {"0" * 12: 31, "1" * 12: 29, "2" * 12: 0}
     async with Cortex.at_rest(load_settings(None, home=tmp_path), clock=clock) as cortex:
         await cortex.accounts.add_user("Ada", "admin", "tulip quarry lantern 97")
+        await cortex.accounts.add_user("Aaron", "member", "tulip quarry lantern 97")
+        odd = tmp_path / (await cortex.accounts.named("Aaron")).id / "files"
+        odd.mkdir(parents=True)
+        (odd / "query-results").write_text("a file where the folder should be")
         own = await cortex.accounts.named("Ada")
         folder = tmp_path / own.id / "files" / "query-results"
         folder.mkdir(parents=True)

@@ -95,7 +95,7 @@ async def test_a_test_names_what_the_lists_name_and_the_house_lacks(house: Livin
     typed = {"address": double.url, "token": TOKEN, **lists}
     said = await house.cortex.integrations.test(house.admin, "home_assistant", "", typed)
     absent = "area:Cellar, lock.cellar, label:Guests, floor:Attic"
-    assert said.endswith(f"areas. It does not have what the lists name here: {absent}.")
+    assert said.endswith(f"areas. These entries of the lists match nothing in Home Assistant: {absent}.")
 
 
 async def test_a_test_names_the_people_who_have_no_account(house: LivingHouse, double: HomeDouble) -> None:

@@ -69,9 +69,7 @@ async def test_the_ids_in_its_stored_calls_are_words_from_outside(house: Opened)
     assert [row.is_tainted for row in rows[:2]] == [False, True]
 
 
-async def test_an_answer_made_anew_is_a_models_and_orders_nothing_twice(
-    house: Opened, scripted: ScriptedServer
-) -> None:
+async def test_an_answer_made_anew_is_a_models_and_no_order_by_itself(house: Opened, scripted: ScriptedServer) -> None:
     cid = await house.conversation()
     turn = await house.say(cid, OFF)
     for tries in (1, 2):
