@@ -40,7 +40,7 @@ class DistillMarksRepository(Repository):
     async def get(self, conversation_id: str) -> DistillMarkRow:
         """The mark; that of the conversation it was branched off where it has none, else at the beginning."""
         found = await self._of(conversation_id)
-        if found is None:
+        if found is None:  # a branch gets a mark when it is made; those of earlier versions have none
             parent = select(ConversationTable.parent_id).where(
                 ConversationTable.owner_id == self.owner_id, ConversationTable.id == conversation_id
             )

@@ -193,7 +193,10 @@ def day_label(day: date, today: date) -> str:
 
 
 async def _copy(repository: Opener, source: str, into: str, turns: Sequence[TurnRow]) -> None:
-    """Lay turns, messages, summaries and log down again in `into`. Not the ledger: nothing was spent twice."""
+    """Lay turns, messages, summaries and log down again in `into`, and how far it was read for facts.
+
+    Not the ledger: nothing was spent twice.
+    """
     ids = {turn.id: f"turn:{new_id()}" for turn in turns}
     for turn in turns:
         taken_by = ids.get(turn.taken_by) if turn.taken_by else None
@@ -213,6 +216,8 @@ async def _copy(repository: Opener, source: str, into: str, turns: Sequence[Turn
     ]
     renumbered = [replace(event, seq=seq) for seq, event in enumerate(log, start=1)]
     await repository(ConversationsRepository).copy_log(renumbered, into, turn_count=last)
+    marks = repository(DistillMarksRepository)
+    await marks.move(into, min((await marks.get(source)).upto_ordinal, last), "")
 
 
 def _belongs(event: Event, ids: dict[str, str]) -> bool:

@@ -24,6 +24,7 @@ from cortex.storage.distill_marks import AllDistillMarksRepository, QuietRow
 from cortex.storage.facts import FactRow, FactsRepository
 from cortex.storage.home import Homes
 from cortex.storage.rounds import RoundsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.scripted_rules import Asked
@@ -195,6 +196,37 @@ async def test_only_what_is_new_is_read_and_never_what_was_recalled(
     assert "allergic" not in said
     assert "Remembered about" not in said
     assert NUTS not in said
+
+
+async def test_a_branch_of_a_branch_learns_nothing_from_where_memory_was_off(
+    house: LivingHouse, scripted: ScriptedServer, clock: StillClock
+) -> None:
+    conversations, cid = house.cortex.conversations, await house.conversation()
+    await conversations.set_memory(house.admin, cid, is_used=False)
+    turn = await house.say(cid, NUTS)
+    await conversations.set_memory(house.admin, cid, is_used=True)
+    branch = await conversations.branch(house.admin, cid, turn)
+    (copied,) = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(branch)
+    await conversations.branch(house.admin, branch, copied.id)
+    await conversations.delete(house.admin, branch)  # a look at it first would give it a mark
+    await quiet(house, clock)
+    assert looks(scripted) == []
+
+
+async def test_a_branch_off_an_earlier_turn_learns_from_what_is_said_in_it(
+    house: LivingHouse, scripted: ScriptedServer, clock: StillClock
+) -> None:
+    cid = await house.conversation()
+    first = await house.say(cid, "I am married to Kim.")
+    await house.say(cid, "I have two cats.")
+    await quiet(house, clock)
+    branch = await house.cortex.conversations.branch(house.admin, cid, first)
+    await house.say(branch, NUTS)
+    await quiet(house, clock)
+    *_, read = looks(scripted)
+    _, _, said = read.partition("Messages of the user:")
+    assert NUTS in said
+    assert "Kim" not in said
 
 
 async def test_a_fact_that_changed_keeps_its_history(
