@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from cortex.base.clock import Clock
-from cortex.base.errors import NotAllowed, UserError
+from cortex.base.errors import CortexError, NotAllowed, UserError
 from cortex.base.limits import in_words, typed_dollars, typed_tokens
 from cortex.base.model import ModelEntry
 from cortex.base.user import User
@@ -90,10 +90,17 @@ class ModelSharing:
         return entry
 
     async def remove(self, by: User, name: str) -> None:
-        """Give a model to nobody any more and forget it; NotFound when there is none."""
+        """Give a model to nobody any more and forget it; NotFound when there is none. One that stays stays shared."""
+        await self.models.entry(by, name)  # what is not there, or cannot be read, ends no share
+        rows = [row for row in await self._shares(by) if row.model == name]
         # The share first: cut off between the two, nobody is left with a share of what is gone.
         await self._put(by, name, name, ())
-        await self.models.remove(by, name)
+        try:
+            await self.models.remove(by, name)
+        except (CortexError, OSError):
+            if (await self.models.registry(by)).get(name) is not None:
+                await self._put(by, name, name, rows)
+            raise
 
     async def unguarded(self, by: User, model: str) -> str:
         """A sentence where a limit in dollars holds nothing back, for nobody knows what the model costs, else ""."""

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.user import User
+from cortex.services.models.files import FILE, RegistryFile
 from cortex.services.models.models import Models
 from cortex.services.models.sharing import PersonShare, ShareForm
 from cortex.storage.audit import AuditRepository
@@ -94,6 +95,42 @@ async def test_a_removal_that_is_cut_off_leaves_no_share_behind(house: LivingHou
     assert "Big" in await names(house, house.admin)
     await sharing.remove(house.admin, "Big")
     assert "Big" not in await names(house, house.admin)
+
+
+class Overtaken(Models):
+    """The registry of an admin whose file somebody changes while a model is taken out of it, or whose disk is full."""
+
+    def __init__(self, models: Models, failure: Exception) -> None:
+        self.__dict__ = {**vars(models), "failure": failure}
+
+    async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
+        raise self.__dict__["failure"]
+
+
+@pytest.mark.parametrize("failure", [Conflict("It was changed."), OSError("no space left")], ids=["changed", "full"])
+async def test_a_removal_that_fails_leaves_the_model_shared_as_it_was(
+    house: LivingHouse, scripted: ScriptedServer, failure: Exception
+) -> None:
+    await share(house, scripted, replace(EVERYBODY, limit_tokens="5000"))
+    sharing = house.cortex.model_sharing
+    before = await sharing.words(house.admin)
+    with pytest.raises(type(failure)):
+        await replace(sharing, models=Overtaken(sharing.models, failure)).remove(house.admin, "Big")
+    assert await sharing.words(house.admin) == before != {}
+    assert await names(house, house.member) == [GIVEN]
+
+
+async def test_a_model_in_a_file_that_cannot_be_read_is_not_removed_and_stays_shared(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    await share(house, scripted)
+    sharing, home = house.cortex.model_sharing, house.cortex.homes.home_of(house.admin.id)
+    good = (await home.read(FILE)).text
+    await home.write(FILE, "{")
+    with pytest.raises(UserError):
+        await sharing.remove(house.admin, "Big")
+    await home.write(FILE, good)
+    assert await names(house, house.member) == [GIVEN]
 
 
 async def test_a_member_chats_with_it_at_once_and_sees_neither_key_nor_address(
