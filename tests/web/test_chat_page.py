@@ -313,7 +313,7 @@ async def test_rename_pin_delete_and_take_back(talks: Talks, page: httpx.AsyncCl
     assert "Memory is off in this chat" not in (await page.get(f"/c/{cid}")).text
     await page.post(f"/c/{cid}/memory", data={"on": ""})
     off = (await page.get(f"/c/{cid}")).text
-    assert "Memory is off in this chat: nothing more is recalled or learned here." in off
+    assert "Memory is off in this chat: nothing more is recalled or learned by itself." in off
     assert "Use memory in this chat" in off
     assert not (await page.get(f"/c/{cid}/export.json")).json()["uses_memory"]
     await page.post(f"/c/{cid}/memory", data={"on": "1"})

@@ -58,6 +58,7 @@ async def test_a_test_that_fails_says_why_and_what_was_typed_stays(ada: Browser)
     refused = await ada.post(f"{HREF}/lamps/test", **{**TYPED, "token": "wrong"}, is_new="1")
     assert refused.status_code == 422
     assert "The lamp server refuses the token. Make a new one there." in refused.text
+    assert (await ada.get(f"{HREF}/lamps")).headers["location"] == f"{HREF}#lamps"  # where the browser is now
     assert 'value="http://lamps.lan"' in refused.text
     part = await ada.http.post(
         f"{HREF}/lamps/test",

@@ -47,6 +47,12 @@ async def test_a_fact_is_added_shown_and_taken_back(house: Cortex, ada: Browser)
     assert await kept(house, ada) == []
 
 
+async def test_hiding_characters_are_named_in_a_label_too(house: Cortex, ada: Browser) -> None:
+    await ada.post("/memory", text="a\u202eb")
+    page = (await ada.get("/memory")).text
+    assert 'aria-label="Forget: aU+202Eb"' in page
+
+
 @pytest.mark.parametrize("text", ["", "   ", "x" * 501])
 async def test_what_is_no_fact_is_refused_beside_its_field(house: Cortex, ada: Browser, text: str) -> None:
     answer = await ada.post("/memory", text=text)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
@@ -51,6 +51,12 @@ class IntegrationsContext(Context):
 async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """All of them."""
     return await _page(request, services, user)
+
+
+@router.get(PAGE + "/{kind}")
+async def at_card(user: ReauthedAdmin, kind: str) -> Response:
+    """The address that a refused save leaves in the browser: its card."""
+    return RedirectResponse(f"{PAGE}#{quote(kind)}", 303)
 
 
 @router.post(PAGE + "/{kind}")
