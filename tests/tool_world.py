@@ -44,7 +44,7 @@ class HeardBell:
 
     heard: list[tuple[str, str]] = field(default_factory=list)
 
-    async def ring(self, *places: tuple[str, str]) -> None:
+    async def ring(self, *places: tuple[str, str], is_shared: bool = True) -> None:
         self.heard += places
 
 

@@ -6,6 +6,9 @@ from typing import Protocol
 class ListBell(Protocol):
     """Rings for one user, who changed something."""
 
-    async def ring(self, *places: tuple[str, str]) -> None:
-        """Something on these lists (owner's id, name) is committed: let the open pages of all who see them look."""
+    async def ring(self, *places: tuple[str, str], is_shared: bool = True) -> None:
+        """Something on these lists (owner's id, name) is committed: let the open pages of all who see them look.
+
+        is_shared: False where the caller has just seen that nobody else does; that spares looking who they are.
+        """
         ...

@@ -91,7 +91,8 @@ async def task_create(
         is_tainted=ctx.is_tainted,
     )
     ctx.leave_undo(target=row.id, before=None, expected=str(row.version), label="Remove the task again")
-    await ctx.use(ListBell).ring(_place(row))
+    is_shared = any(one.label == row.list_label and one.with_whom for one in lists)
+    await ctx.use(ListBell).ring(_place(row), is_shared=is_shared)
     return f"Added: {_fact(ctx, row, lists)}"
 
 

@@ -120,10 +120,10 @@ async def test_a_statement_is_audited_and_minds_the_stop(
     for path in ("query", "query.csv"):
         stopped = await bob.post(f"{HREF}/{path}", sql="select name from members", db="shop")
         assert (stopped.status_code, "Dörte" in stopped.text) == (422, False)
-        assert "Everything is stopped" in stopped.text
+        assert "All your work is stopped" in stopped.text
     for path in (HREF, f"{HREF}?db=shop&table=members"):
         stopped = await bob.get(path)
-        assert "Everything is stopped" in stopped.text
+        assert "All your work is stopped" in stopped.text
         assert ("Dörte" in stopped.text, "who is in" in stopped.text) == (False, False)
 
 

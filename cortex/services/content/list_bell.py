@@ -29,9 +29,9 @@ class UserListBell:
     hub: Hub
     user_id: str
 
-    async def ring(self, *places: tuple[str, str]) -> None:
-        """Tell all who see these lists, the user's own other pages too."""
+    async def ring(self, *places: tuple[str, str], is_shared: bool = True) -> None:
+        """Tell all who see these lists, the user's own other pages too; not `is_shared`: those alone."""
         lists = self.db.repository(SharedListsRepository, self.user_id)
-        may_be_shared = {place for place in places if place[1] != INBOX}  # nobody shares an inbox
+        may_be_shared = {place for place in places if is_shared and place[1] != INBOX}  # nobody shares an inbox
         readers = await asyncio.gather(*(lists.readers(*place) for place in may_be_shared))
         tell(self.hub, {self.user_id, *(id for ids in readers for id in ids)})
