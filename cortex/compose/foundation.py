@@ -191,7 +191,7 @@ class Foundation:
 
     def browsed_databases(self, user_id: str) -> BrowsedDatabases:
         """The same as this user's page reads them."""
-        return BrowsedDatabases(databases=self.databases(user_id))
+        return BrowsedDatabases(databases=self.databases(user_id), db=self.runtime.db)
 
     def databases(self, user_id: str) -> UserDatabases:
         """The databases that this user may read."""

@@ -112,7 +112,7 @@ async def result(services: Services, user: CurrentUser, name: str = "") -> Respo
 async def _opened(services: Services, user: User, wanted: str) -> tuple[BrowsedDatabases, Sequence[str], str]:
     """This person's databases and the one that is meant, "" where none is open; NotFound for one that is not."""
     databases = services.browsed_databases(user.id)
-    names = await databases.databases.names()
+    names = await databases.names()
     await services.end_view()  # the database may take its time
     if wanted and wanted not in names:
         raise not_found()

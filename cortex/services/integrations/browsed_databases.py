@@ -7,6 +7,7 @@ from cortex.base.errors import ToolFailed
 from cortex.ports.aether import Rows, TableFacts
 from cortex.services.integrations.databases import UserDatabases
 from cortex.storage.audit import AuditRepository
+from cortex.storage.db import Database
 from cortex.storage.halts import HaltsRepository
 
 AUDITED_CHARACTERS = 1_000
@@ -27,6 +28,11 @@ class BrowsedDatabases:
     """What one person reads of their databases. ToolFailed for whatever is refused, unknown or too slow."""
 
     databases: UserDatabases
+    db: Database
+
+    async def names(self) -> Sequence[str]:
+        """The databases that are open to them."""
+        return await self.databases.names()
 
     async def ask(self, sql: str, most: int, *, database: str) -> Rows:
         """The rows of one reading statement that they typed."""
@@ -50,10 +56,10 @@ class BrowsedDatabases:
 
     async def _begin(self, action: str, database: str, detail: Mapping[str, str]) -> None:
         """Audit it, in the transaction that finds no stop; nothing for a database that is not theirs."""
-        if database not in await self.databases.names():
+        if database not in await self.names():
             return
         user_id = self.databases.user_id
-        async with self.databases.clients.integrations.db.transaction() as repository:
+        async with self.db.transaction() as repository:
             if await repository(HaltsRepository).of(user_id):
                 raise ToolFailed(STOPPED)
             shown = {key: value[:AUDITED_CHARACTERS] for key, value in detail.items()}
