@@ -1,3 +1,6 @@
+import asyncio
+import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -5,6 +8,7 @@ import pytest
 from cortex.storage.commits import Commits
 from cortex.storage.db import Database
 from cortex.storage.tasks import TasksRepository
+from tests.patience import PATIENCE_S
 
 
 async def test_a_commit_of_any_process_is_new_once(db: Database, ann: str) -> None:
@@ -27,3 +31,32 @@ async def test_where_it_cannot_be_told_everything_counts_as_new(
     assert await commits.are_new()
     commits.close()
     assert "cannot read the database's change counter" in caplog.text
+
+
+async def test_a_look_that_nobody_waits_for_any_more_ends_before_its_file_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks, may_answer, is_closed = threading.Event(), threading.Event(), threading.Event()
+
+    class Watched(sqlite3.Connection):
+        def execute(self, *asked: object) -> sqlite3.Cursor:  # type: ignore[override]
+            asks.set()
+            assert may_answer.wait(PATIENCE_S)
+            assert not is_closed.is_set()
+            return super().execute(*asked)  # type: ignore[arg-type]
+
+        def close(self) -> None:
+            is_closed.set()
+            super().close()
+
+    path, connect = tmp_path / "cortex.db", sqlite3.connect
+    connect(path).close()
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **how: connect(*given, factory=Watched, **how))
+    commits = Commits(path)
+    look = asyncio.create_task(commits.are_new())
+    assert await asyncio.to_thread(asks.wait, PATIENCE_S)
+    look.cancel()
+    commits.close()
+    assert not is_closed.is_set()
+    may_answer.set()
+    assert await asyncio.to_thread(is_closed.wait, PATIENCE_S)
