@@ -39,11 +39,11 @@ async def test_a_look_that_nobody_waits_for_any_more_ends_before_its_file_is_clo
     asks, may_answer, is_closed = threading.Event(), threading.Event(), threading.Event()
 
     class Watched(sqlite3.Connection):
-        def execute(self, *asked: object) -> sqlite3.Cursor:  # type: ignore[override]
+        def execute(self, statement: str, parameters: object = ()) -> sqlite3.Cursor:
             asks.set()
             assert may_answer.wait(PATIENCE_S)
             assert not is_closed.is_set()
-            return super().execute(*asked)  # type: ignore[arg-type]
+            return super().execute(statement)
 
         def close(self) -> None:
             is_closed.set()

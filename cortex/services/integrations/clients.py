@@ -94,20 +94,21 @@ class IntegrationClients:
         async with self._opening:
             known = self._opened.get((kind_name, name))
             if known is None or (known.version, known.set_at) != (row.version, row.changed_at):
-                self._opened[kind_name, name] = made = await self._made(row, known)
+                form = checked(kind.form, row.settings, await self.integrations.secrets.kept(kind, name))
+                known = self._opened.get((kind_name, name))  # it may have been let go while the secrets were read
+                self._opened[kind_name, name] = made = self._made(row, form, known)
                 if known is not None and known.client is not made.client:
                     await known.client.close()
             return self._opened[kind_name, name]
 
-    async def _made(self, row: IntegrationRow, known: _Opened | None) -> _Opened:
-        """The system as it is set now; with the client that is open, where all that one needs is as it was."""
-        kind = self.integrations.kind(row.kind)
-        form = checked(kind.form, row.settings, await self.integrations.secrets.kept(kind, row.name))
+    def _made(self, row: IntegrationRow, form: BaseModel, known: _Opened | None) -> _Opened:
+        """The system as it is set now; with the client that is open, where that works and all it needs is as it was."""
+        is_kept = known is not None and known.form == form and not known.failure
         return _Opened(
             version=row.version,
             set_at=row.changed_at,
             form=form,
-            client=known.client if known is not None and known.form == form else kind.client(form),
+            client=known.client if known is not None and is_kept else self.integrations.kind(row.kind).client(form),
             worked_at=row.worked_at,
             failure=row.failure,
         )

@@ -1,5 +1,6 @@
 """An outside system is set up by admins, tested, given to roles and people, switched off; its secret stays in."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,10 +10,13 @@ from cortex.base.errors import NotAllowed, NotFound, ServiceDown, ToolFailed, Us
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.forms import FormErrors
 from cortex.services.integrations.integrations import IntegrationCard, Integrations
+from cortex.services.integrations.kinds import IntegrationKind
+from cortex.services.integrations.sealed_forms import SealedForms
 from cortex.storage.audit import AuditFilter
 from cortex.storage.secrets import AllSecretsRepository
 from tests.lamps import LampCortex, LampServer
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 
 TYPED = {"address": "http://lamps.lan", "token": "lamp-token", "rooms": "hall, attic", "is_strict": "1", "level": "70"}
 LAMPS = "lamps"
@@ -230,6 +234,47 @@ async def test_a_change_opens_another_client_and_closes_the_former(
     assert (first.is_closed, second.is_closed) == (True, False)
     await clients.close()
     assert second.is_closed
+
+
+async def test_a_client_that_failed_is_opened_anew_when_its_card_is_saved_as_it_was(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients, server: LampServer
+) -> None:
+    await set_up(systems, house)
+    server.token = "another"
+    with pytest.raises(ServiceDown):
+        async with clients.using(LAMPS, user_id=house.member.id) as first:
+            await first.count()
+    server.token = "lamp-token"
+    await systems.save(house.admin, LAMPS, "", TYPED, is_new=False)
+    async with clients.using(LAMPS, user_id=house.member.id) as second:
+        await second.count()
+    assert (first.is_closed, second.is_closed) == (True, False)
+    assert not (await card(systems)).is_failing
+
+
+async def test_a_client_that_is_closed_while_secrets_are_read_is_not_handed_out(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await set_up(systems, house)
+    async with clients.using(LAMPS, user_id=house.member.id) as first:
+        pass
+    await systems.save(house.admin, LAMPS, "", TYPED, is_new=False)
+    reads, may_read, kept = asyncio.Event(), asyncio.Event(), SealedForms.kept
+
+    async def held(self: SealedForms, kind: IntegrationKind, name: str) -> dict[str, str]:
+        reads.set()
+        await may_read.wait()
+        return await kept(self, kind, name)
+
+    monkeypatch.setattr(SealedForms, "kept", held)
+    slow = asyncio.create_task(clients.peek(LAMPS, user_id=house.member.id))
+    await asyncio.wait_for(reads.wait(), PATIENCE_S)
+    await systems.switch(house.admin, LAMPS, "", is_on=False)
+    with pytest.raises(ToolFailed):
+        await clients.peek(LAMPS, user_id=house.member.id)
+    assert first.is_closed
+    may_read.set()
+    assert not (await slow).is_closed
 
 
 async def test_another_choice_of_who_may_use_it_keeps_the_client(
