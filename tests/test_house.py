@@ -9,6 +9,8 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,11 @@ def modules() -> list[Path]:
     )
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -112,18 +119,17 @@ def tracked() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("path", modules(), ids=name)
 def test_modules_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
     if path.parent.name == "versions":
         return  # a migration is a list of tables, read once
-    assert len(text.splitlines()) <= LINES_MAX
-    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES_MAX
+    functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     long = {f.name: f.end_lineno - f.lineno + 1 for f in functions if f.end_lineno}
     assert {one: lines for one, lines in long.items() if lines > FUNCTION_LINES_MAX} == {}
 
 
 @pytest.mark.parametrize("path", modules(), ids=name)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
-    words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    words = ast.get_docstring(tree(path))
     assert words
     assert len(words.splitlines()) <= 24 if name(path).startswith("cortex/base/e") else len(words.splitlines()) <= 5
 
@@ -131,7 +137,7 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
 def test_no_two_public_classes_share_a_name() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path in modules():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name(path))
     assert {one: where for one, where in places.items() if len(where) > 1} == {}
@@ -152,25 +158,31 @@ def subclasses(kind: type[Repository]) -> Iterator[type[Repository]]:
 
 
 def test_every_module_is_imported_somewhere() -> None:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in modules())
-    unused = [one for one in map(name, modules()) if not REGISTERS.match(one) and not _is_named(one, text)]
-    assert unused == []
+    named = {one for path in modules() for one in _named(tree(path))}
+    assert [one for one in map(name, modules()) if not REGISTERS.match(one) and _dotted(one) not in named] == []
 
 
-def _is_named(module: str, text: str) -> bool:
-    """Whether an import, or a late load, names it."""
-    path = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    package, _, stem = path.rpartition(".")
-    return (
-        re.search(rf"(from|import|\") ?{re.escape(path)}\b|from {re.escape(package)} import [^#]*\b{stem}\b", text)
-        is not None
-    )
+def _dotted(module: str) -> str:
+    return module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _named(tree: ast.Module) -> Iterator[str]:
+    """What imports, and texts of late loads, may name."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(package), names=names):
+                yield from accumulate(package.split("."), "{}.{}".format)
+                yield from (f"{package}.{alias.name}" for alias in names)
+            case ast.Constant(value=str(text)):
+                yield text
 
 
 def test_only_three_places_catch_any_exception() -> None:
     broad: dict[str, int] = {}
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.ExceptHandler) and _is_broad(node.type):
                 broad[name(path)] = broad.get(name(path), 0) + 1
     assert broad == dict.fromkeys(BROAD_EXCEPTS, 1)
@@ -195,7 +207,7 @@ def test_what_is_imported_is_a_named_dependency() -> None:
     ours = {"cortex", "web", "migrations"} | set(sys.stdlib_module_names)
     missing = {}
     for path in modules():
-        for top in _imported(ast.parse(path.read_text(encoding="utf-8"))) - ours:
+        for top in _imported(tree(path)) - ours:
             if DISTRIBUTION.get(top, top.replace("_", "-")) not in named:
                 missing[top] = name(path)
     assert missing == {}
@@ -344,7 +356,7 @@ def test_whoever_pauses_looks_again() -> None:
         path.relative_to(ROOT).as_posix()
         for path in sorted((ROOT / "tests").rglob("*.py"))
         if "bench" not in path.parts and "node_modules" not in path.parts
-        if any(_is_pause(node) for node in _outside_loops(ast.parse(path.read_text(encoding="utf-8"))))
+        if any(_is_pause(node) for node in _outside_loops(tree(path)))
     }
     assert found == set(PAUSES)
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 from sqlalchemy import ColumnElement, Delete, Select, Update, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import InstrumentedAttribute
 
 from cortex.base.clock import Clock, now
 from cortex.base.errors import NotFound
@@ -37,8 +36,9 @@ def reading(method: F) -> F:
     return method
 
 
-def _columns(kind: type[Any], table: type[Table]) -> tuple[InstrumentedAttribute[Any], ...]:
-    return tuple(getattr(table, field.name) for field in fields(kind) if hasattr(table, field.name))
+@functools.cache
+def _selected(kind: type[Any], table: type[Table]) -> Select[Any]:
+    return select(*(getattr(table, field.name) for field in fields(kind) if hasattr(table, field.name)))
 
 
 def _in_a_scope(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -91,7 +91,7 @@ class Repository:
 
     def _mine(self, kind: type[Any], table: type[Any], *more: Any) -> Select[Any]:
         """The user's rows of `table`, as the columns that the dataclass `kind` asks for, then the columns `more`."""
-        return select(*_columns(kind, table), *more).where(self._reach(table))
+        return _selected(kind, table).add_columns(*more).where(self._reach(table))  # type: ignore[arg-type]
 
     def _change(self, table: type[Any]) -> Update:
         # Rows are read as columns here: a session holds no object that would have to follow.

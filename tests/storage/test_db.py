@@ -51,9 +51,10 @@ async def test_migrating_down_leaves_nothing_and_up_again_works(db: Database, an
     assert await db.repository(PreferencesRepository, ann).all() == {}
 
 
-@pytest.mark.parametrize("revision", [f"{number:04}" for number in range(1, int(newest()))])
-async def test_every_earlier_version_is_reached_and_left_again(db: Database, ann: str, revision: str) -> None:
-    assert await db.move_to(revision) == revision
+async def test_every_earlier_version_is_reached_and_left_again(db: Database, ann: str) -> None:
+    earlier = [f"{number:04}" for number in range(1, int(newest()))]
+    for revision in [*reversed(earlier), *earlier[1:]]:
+        assert await db.move_to(revision) == revision
     assert await db.migrate() == newest()
     async with db.write.connect() as connection:
         assert await connection.run_sync(differences) == []
