@@ -85,7 +85,7 @@ async def run_turn(turn: Turn, ports: LoopPorts) -> Outcome:
     if command is not None:
         return await run_command(turn, command, ports.history, ports.tool_runner)
     past = await ports.history.past(turn)
-    run = _Run(turn=turn, ports=ports, past=past.messages, added=[user(turn.text)])
+    run = _Run(turn=turn, ports=ports, past=past.messages, added=[user(turn.text, turn.done_before)])
     while True:
         is_last = run.is_last
         plan, reply = await _round(run, run.need(is_last=is_last))

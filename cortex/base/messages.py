@@ -107,9 +107,9 @@ class Usage:
     written_tokens: int = 0
 
 
-def user(text: str) -> Message:
-    """A user's message of plain text."""
-    return Message(speaker="user", parts=(Text(text=text),))
+def user(text: str, *behind: str) -> Message:
+    """A user's message of plain text, with what Cortex puts behind it."""
+    return Message(speaker="user", parts=tuple(Text(text=each) for each in (text, *filter(None, behind))))
 
 
 def assistant(text: str, *calls: ToolCall) -> Message:

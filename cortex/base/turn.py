@@ -31,7 +31,8 @@ class Turn:
     """A turn as it was opened: everything the loop may depend on, read once inside a step and then fixed.
 
     `job_id`: the job that it runs for, "" for none. `is_order`: its message may be an order that needs no model; a turn
-    that an earlier version opened says nothing of it, and has no such step.
+    that an earlier version opened says nothing of it, and has no such step. `done_before`: what the tries that were set
+    aside for it did, in words for the model.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Turn:
     summary_id: str = ""
     job_id: str = ""
     is_order: bool = False
+    done_before: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Uses of tools, kept from the gate's word to the result: intent, effect, done, so that none happens twice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import CallTable, TurnTable
+from cortex.storage.schema import CallTable, TurnTable, UndoTable
 
 Came = Literal["", "rescued", "discovered", "missing"]
 CallState = Literal["decided", "intended", "done", "failed", "unknown", "refused"]
@@ -109,6 +109,15 @@ class CallsRepository(Repository):
         """The calls of a turn, in order."""
         statement = self._mine(CallRow, CallTable).where(CallTable.turn_id == turn_id)
         return await self._all(CallRow, statement.order_by(CallTable.round, CallTable.created_at, CallTable.id))
+
+    @reading
+    async def standing(self, turn_ids: Iterable[str]) -> Sequence[CallRow]:
+        """The calls of these turns that ended well and were not taken back, in order."""
+        undone = select(UndoTable.call_id).where(UndoTable.owner_id == self.owner_id, UndoTable.used_at.is_not(None))
+        statement = self._mine(CallRow, CallTable).where(
+            CallTable.turn_id.in_(turn_ids), CallTable.state == "done", CallTable.id.not_in(undone)
+        )
+        return await self._all(CallRow, statement.order_by(CallTable.created_at, CallTable.id))
 
     @reading
     async def of_conversation(self, conversation_id: str) -> Sequence[CallRow]:

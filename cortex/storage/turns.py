@@ -216,18 +216,18 @@ class TurnsRepository(Repository):
         )
 
     @reading
-    async def is_new_try(self, turn: TurnRow) -> bool:
-        """Whether it stands in the place of a turn of the same words that was set aside: they were regenerated."""
+    async def replaced(self, turn: TurnRow) -> Mapping[str, str]:
+        """The turns that were set aside for this one, of the same words or others: their texts, by id."""
         before = (
             TurnTable.owner_id == self.owner_id,
             TurnTable.conversation_id == turn.conversation_id,
             TurnTable.ordinal < turn.ordinal,
         )
         kept = select(func.coalesce(func.max(TurnTable.ordinal), 0)).where(*before, ~TurnTable.is_dropped)
-        replaced = select(TurnTable.id).where(
-            *before, TurnTable.is_dropped, TurnTable.text == turn.text, TurnTable.ordinal > kept.scalar_subquery()
+        dropped = select(TurnTable.id, TurnTable.text).where(
+            *before, TurnTable.is_dropped, TurnTable.ordinal > kept.scalar_subquery()
         )
-        return (await self.session.execute(replaced.limit(1))).first() is not None
+        return {id: text for id, text in (await self.session.execute(dropped.order_by(TurnTable.ordinal))).all()}
 
     @reading
     async def running(self, conversation_id: str) -> TurnRow | None:

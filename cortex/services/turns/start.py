@@ -1,5 +1,6 @@
 """Opens a turn: reads once, inside a step, everything the loop may depend on, and fixes it in a `Turn`."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cortex.base.model import ModelEntry
@@ -10,9 +11,12 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.runtime import Runtime
+from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.earlier_tries import changes, for_model, for_person
 from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.plain_commands import may_be_order
-from cortex.services.turns.turn_context import TurnContexts
+from cortex.services.turns.turn_context import TurnContext, TurnContexts
+from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
@@ -36,10 +40,10 @@ class TurnStart:
                 return None
             await self.contexts.roles.must_be_there(user, row.role)
             context = await self.contexts.read(user, row)
-            is_order = may_be_order(row, context)
-            if is_order:  # who has an answer made anew asks a model this time
-                turns = self.runtime.db.repository(TurnsRepository, user_id)
-                is_order = not await turns.is_new_try(row)
+            replaced = await self._replaced(row, context)
+            done = await self._done(user_id, list(replaced))
+            # Who has an answer made anew asks a model this time.
+            is_order = may_be_order(row, context) and row.text not in replaced.values()
             latest = None
             if not row.job_id:
                 latest = await self.runtime.db.repository(SummariesRepository, user_id).latest(
@@ -47,7 +51,7 @@ class TurnStart:
                 )
         entry = context.entry
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
-        if not await self._record_start(user, row, context.role, entry, rounds, origin):
+        if not await self._record_start(user, row, context.role, entry, rounds, origin, done):
             return None
         context = replace(context, summary=latest)
         if not row.job_id:
@@ -72,10 +76,31 @@ class TurnStart:
             summary_id=context.summary.id if context.summary else "",
             job_id=row.job_id,
             is_order=is_order,
+            done_before=for_model(done, is_from_outside=row.is_tainted or row.has_read_outside),
         )
 
+    async def _replaced(self, row: TurnRow, context: TurnContext) -> Mapping[str, str]:
+        """The turns that were set aside for this one; asked for where some are missing ahead of it."""
+        last = max((message.ordinal for message in context.stored), default=0)
+        if row.ordinal - last <= 1:
+            return {}
+        return await self.runtime.db.repository(TurnsRepository, row.owner_id).replaced(row)
+
+    async def _done(self, user_id: str, turn_ids: Sequence[str]) -> Sequence[CallRow]:
+        if not turn_ids:
+            return ()
+        calls = await self.runtime.db.repository(CallsRepository, user_id).standing(turn_ids)
+        return changes(self.runtime.registry, calls)
+
     async def _record_start(
-        self, user: User, row: TurnRow, role: Role, entry: ModelEntry, rounds: int, origin: str
+        self,
+        user: User,
+        row: TurnRow,
+        role: Role,
+        entry: ModelEntry,
+        rounds: int,
+        origin: str,
+        done: Sequence[CallRow],
     ) -> bool:
         """The state and its log row, once: a re-run of the step finds the turn running and says nothing twice.
 
@@ -92,5 +117,8 @@ class TurnStart:
                 "max_rounds": rounds,
                 "max_rounds_from": origin,
             }
-            await repository(ConversationsRepository).append(row.conversation_id, [("turn.start", payload, row.id)])
+            rows: list[Row] = [("turn.start", payload, row.id)]
+            if done:
+                rows.append(("notice", {"turn": row.id, "level": "info", "text": for_person(done)}, row.id))
+            await repository(ConversationsRepository).append(row.conversation_id, rows)
             return True

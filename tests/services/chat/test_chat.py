@@ -6,6 +6,7 @@ import pytest
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.events import Event
+from cortex.base.messages import Text
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import TurnsRepository
@@ -239,6 +240,27 @@ async def test_a_new_try_sends_the_same_words_again(house: LivingHouse) -> None:
     await house.until(cid, "turn.end", turn=new)
     row = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(new)
     assert row.text == "hello"
+
+
+async def test_a_new_try_reads_what_the_earlier_one_did_and_what_was_taken_back_no_more(house: LivingHouse) -> None:
+    async def behind(turn_id: str) -> str:
+        rows = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn_id)
+        return "\n\n".join(part.text for part in rows[0].message.parts[1:] if isinstance(part, Text))
+
+    cid = await house.conversation()
+    first = await house.say(cid, "add milk to my shopping list")
+    undo_id = (await house.events(cid, "tool.result"))[0].payload["undo"]
+    second = await house.cortex.chat.again(house.admin, first, mode="chat")
+    await house.until(cid, "turn.end", turn=second)
+    assert "Done already, by a try that was set aside." in await behind(second)
+    assert '"title":"milk"' in await behind(second)
+    assert "[from outside]" not in await behind(second)
+    stands = "What the earlier try did stands, and the model is told: task_create."
+    assert [event.payload["text"] for event in await house.events(cid, "notice")] == [stands]
+    await house.cortex.undo.undo(house.admin, undo_id)
+    third = await house.cortex.chat.edit(house.admin, second, "add bread to my shopping list")
+    await house.until(cid, "turn.end", turn=third)
+    assert "Done already" not in await behind(third)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,31 @@
+"""What was done for a message before its answer was made anew: it stands, and nobody should do it twice."""
+
+from collections.abc import Sequence
+
+from cortex.base.fact import FROM_OUTSIDE
+from cortex.storage.calls import CallRow
+from cortex.toolkit.registry import Registry
+
+CALLS_SHOWN = 20
+ARGUMENTS_CHARACTERS = 300
+
+
+def changes(registry: Registry, calls: Sequence[CallRow]) -> Sequence[CallRow]:
+    """Those of the calls that changed something."""
+    kept = ((call, registry.get(call.name)) for call in calls)
+    return [call for call, tool in kept if tool is not None and tool.effect == "write" and not tool.free]
+
+
+def for_model(done: Sequence[CallRow], *, is_from_outside: bool) -> str:
+    """What the model reads of them behind the message; "" for none. The arguments repeat what the turn had read."""
+    if not done:
+        return ""
+    mark = f" {FROM_OUTSIDE}" if is_from_outside else ""
+    lines = [f"- {call.name} {call.arguments[:ARGUMENTS_CHARACTERS]}{mark}" for call in done[-CALLS_SHOWN:]]
+    return "\n".join(["[Done already, by a try that was set aside. It stands: do not do it again.]", *lines])
+
+
+def for_person(done: Sequence[CallRow]) -> str:
+    """The same in a line of the page."""
+    names = ", ".join(dict.fromkeys(call.name for call in done))
+    return f"What the earlier try did stands, and the model is told: {names}."
