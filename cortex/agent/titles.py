@@ -4,7 +4,7 @@ import re
 
 TITLE_CHARS_MAX = 48
 _LEAD = re.compile(
-    r"^(?:(?:hi|hello|hey|ok(?:ay)?|please|pls|cortex|so|well|um|uh)\b[\s,!.:;-]*"
+    r"^(?:(?:(?:hi|hello|hey)(?: there)?|ok(?:ay)?|please|pls|cortex|so|well|um|uh)\b[\s,!.:;-]*"
     r"|(?:can|could|would|will) you (?:please )?|i(?:'d| would) like (?:you )?to |i (?:want|need) (?:you )?to )+",
     re.IGNORECASE,
 )

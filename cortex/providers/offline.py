@@ -98,7 +98,7 @@ class OfflineProvider:
         notes = (
             [part.text for part in request.messages[start].parts if isinstance(part, Text)][1:] if start >= 0 else []
         )
-        match = _MOMENT.search(" ".join(notes))
+        match = next(filter(None, map(_MOMENT.search, reversed(notes))), None)  # the tail of the round comes last
         if match is None:
             return clock
         moment = datetime.fromisoformat(match[1])

@@ -35,6 +35,7 @@ _VERBS = (
 )
 _VERB = re.compile(rf"^(?:{_VERBS})\b[\s:]*", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:a|an|the|my|our|new|me|us|this|that|some)\s+", re.IGNORECASE)
+_STATE_ASKED = re.compile(r"^(?:is|are)\s+(.+?)\s+(?:on|off|open|closed|locked|unlocked)$", re.IGNORECASE)
 _LINK = re.compile(r"^(?:to|for|that|about|called|named|saying|of|with|on|in)\b[\s:]*", re.IGNORECASE)
 _EDGE = " \t\r\n,;:\u2013\u2014-"
 _WHEN = re.compile(r"\b(?:when|date|time|day|due|moment|deadline)\b", re.IGNORECASE)
@@ -242,7 +243,12 @@ def _plain_texts(names: list[str], said: _Sentence, own: set[str]) -> list[tuple
 
 
 def _headless(sentence: str, own: set[str]) -> str:
-    """The sentence without its leading verb, articles and the tool's own nouns, and without `in the <tool noun>`."""
+    """The sentence without its leading verb, articles and the tool's own nouns, and without `in the <tool noun>`.
+
+    Of "is the porch light on" the porch light is left.
+    """
+    if asked := _STATE_ASKED.match(sentence):
+        return _without_head(asked[1], set())
     text = _VERB.sub("", sentence, count=1)
     if text != sentence:
         text = _without_head(text, own)

@@ -29,7 +29,6 @@ SQL_CHARACTERS = 8_000
 CSV = "text/csv; charset=utf-8"
 
 Text = Annotated[str, Form()]
-Sql = Annotated[str, Form(max_length=SQL_CHARACTERS)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +78,11 @@ async def show(
 
 
 @router.post(HREF + "/query")
-async def query(request: Request, services: Services, user: CurrentUser, sql: Sql = "", db: Text = "") -> Response:
+async def query(request: Request, services: Services, user: CurrentUser, sql: Text = "", db: Text = "") -> Response:
     """The rows of one reading statement."""
     databases, names, name = await _opened(services, user, db)
     try:
-        rows = await databases.ask(sql, ROWS_SHOWN, database=name)
+        rows = await databases.ask(_short_enough(sql), ROWS_SHOWN, database=name)
     except ToolFailed as failed:
         return await _refused(request, services, user, names, name, sql, failed)
     context = DatabasesContext(
@@ -93,11 +92,11 @@ async def query(request: Request, services: Services, user: CurrentUser, sql: Sq
 
 
 @router.post(HREF + "/query.csv")
-async def download(request: Request, services: Services, user: CurrentUser, sql: Sql = "", db: Text = "") -> Response:
+async def download(request: Request, services: Services, user: CurrentUser, sql: Text = "", db: Text = "") -> Response:
     """The same as a file, up to the limit of the database's card."""
     databases, names, name = await _opened(services, user, db)
     try:
-        rows = await databases.ask(sql, ROWS_SHOWN * ROWS_SHOWN, database=name)
+        rows = await databases.ask(_short_enough(sql), ROWS_SHOWN * ROWS_SHOWN, database=name)
     except ToolFailed as failed:
         return await _refused(request, services, user, names, name, sql, failed)
     return _file(f"{name}.csv", csv_text(rows.columns, rows.rows))
@@ -117,6 +116,13 @@ async def _opened(services: Services, user: User, wanted: str) -> tuple[BrowsedD
     if wanted and wanted not in names:
         raise not_found()
     return databases, names, wanted or (names[0] if names else "")
+
+
+def _short_enough(sql: str) -> str:
+    """ToolFailed for a statement that is longer than the tool would take."""
+    if len(sql) > SQL_CHARACTERS:
+        raise ToolFailed(f"At most {SQL_CHARACTERS:,} characters fit into a statement; this one has {len(sql):,}.")
+    return sql
 
 
 async def _refused(

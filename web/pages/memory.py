@@ -37,7 +37,6 @@ class MemoryContext(Context):
     older: str = described("address of the rows after, or empty", default="")
     budget: str = described("the token budget as typed or as it is")
     most_tokens: int = described("the largest budget", default=BUDGET_TOKENS_MAX)
-    most_chars: int = described("how long a fact may be", default=FACT_CHARS_MAX)
     draft: str = described("a fact that was refused", default="")
     error: str = described("why it was refused", default="")
     error_field: str = described("the field the error is about, or empty", default="")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
 from cortex.base.clock import ticks_s
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import ServiceDown, ToolFailed
 from cortex.integrations.aether_db import catalog
 from cortex.integrations.aether_db.cells import as_row
 from cortex.integrations.aether_db.cost import looked_at
@@ -75,10 +75,14 @@ class ReadOnlyDatabase:
         async with self._sessions.lent() as wire:
             grants = [str(row[0]) for row in await wire.do("SHOW GRANTS")]
             found = await catalog.tables(wire.do, names, "")
+            seen = {str(row[0]) for row in await wire.do("SHOW SCHEMAS")}
             version = wire.version
+        schemas = {*names.schemas, *(schema for schema, _ in names.tables)}
+        if missing := sorted(schemas - seen):
+            named = ", ".join(repr(schema) for schema in missing)
+            raise ServiceDown(f"{version} answers, but {named} is not there, or its account may not see it.")
         extra = beyond_reading(grants)
         rights = f"its account may do more than read ({extra}), and is used all the same" if extra else "reading only"
-        schemas = {*names.schemas, *(schema for schema, _ in names.tables)}
         text = f"{version} answers; {rights}; {_count(len(found), 'table')} in {_count(len(schemas), 'schema')}."
         if not found:
             text += " Nothing is seen there: look at the names, and at what is granted to the account."

@@ -148,6 +148,8 @@ def _default(field: FieldInfo) -> Any:  # Any: a field's value
 def _shown(value: Any) -> str:  # Any: a field's value
     if isinstance(value, bool):
         return "1" if value else ""
+    if isinstance(value, float):
+        return f"{value:.12g}"
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

@@ -317,6 +317,13 @@ async def test_a_test_says_what_answers(shop: MariaServer, database: ReadOnlyDat
     )
     assert "may read every schema" in said
     await everything.close()
-    nothing = ReadOnlyDatabase(replace(access_to(shop), names=OpenNames(schemas=("nowhere",))))
+    nothing = ReadOnlyDatabase(replace(access_to(shop), names=OpenNames(tables=(("shop", "no_such_table"),))))
     assert "0 tables in 1 schema. Nothing is seen there" in await nothing.test()
     await nothing.close()
+
+
+async def test_a_test_names_a_schema_that_is_not_there(shop: MariaServer) -> None:
+    wrong = ReadOnlyDatabase(replace(access_to(shop), names=OpenNames(schemas=("shop", "nowhere"))))
+    with pytest.raises(ServiceDown, match="answers, but 'nowhere' is not there, or its account may not see it"):
+        await wrong.test()
+    await wrong.close()
