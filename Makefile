@@ -78,7 +78,7 @@ assets: install
 debian:
 	@sh .ci/debian
 
-# In the order of the folders: xdist would keep the files of few tests for the end, and the longest ones have few.
+# In the order of tests/conftest.py: xdist would keep the files of few tests for the end, and the longest ones have few.
 # Three at a time on two cores: tests of pages wait for a browser most of the time.
 test: install-test assets debian
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)

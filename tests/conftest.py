@@ -66,7 +66,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL, what names its database itself is not repeated; it says why."""
+    """The files of tests that wait come between those that work, and the last ones early enough to end with the rest.
+
+    On PostgreSQL, what names its database itself is not repeated; it says why.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = [path for path in files if path.parent.name == "e2e"]
+    working = [path for path in files if path.parent.name != "e2e"]
+    places = {path: at / len(waiting) * 0.85 for at, path in enumerate(waiting)}
+    places |= {path: at / len(working) for at, path in enumerate(working)}
+    items.sort(key=lambda item: places[item.path])
     if config.getoption("--database") == "postgresql":
         for item in items:
             if own := item.get_closest_marker("names_its_database"):
