@@ -246,7 +246,9 @@ def test_editing_in_place_sets_the_rest_aside(chat: Tab) -> None:
     chat.page.click(".edit .primary")
     chat.until("() => document.querySelector('.turn:last-child')?.innerText.includes('Five lists')")
     chat.idle()
-    assert "add milk to my list" not in chat.as_reloaded()
+    shown = chat.as_reloaded()
+    assert "add milk to my list" not in shown
+    assert "What the earlier try did stands, and the model is told: task_create." in shown
 
 
 def test_an_undo_shows_on_its_card(chat: Tab) -> None:

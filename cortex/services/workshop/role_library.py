@@ -63,9 +63,7 @@ class RoleLibrary:
         if len(words) > PROMPT_MAX:
             raise UserError(f"That is too long: at most {PROMPT_MAX:,} characters.", field="prompt")
         if not words and not source:
-            raise UserError(
-                "Write what it is to do, or let it begin as a role, whose words it takes.", field="prompt"
-            )
+            raise UserError("Write what it is to do, or let it begin as a role, whose words it takes.", field="prompt")
         if not granted(role, is_admin=user.is_admin).words <= await self.roles.reach(user):
             raise NotAllowed(f"The role {source!r} has tools that you may not use.")
         text = written(replace(role, name=wanted, prompt=words or role.prompt))
