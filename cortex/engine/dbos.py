@@ -138,7 +138,7 @@ class Engine:
         instance = DBOS(config=config(self._database, self.executor_id, self.version))
         dbos_patches.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
         dbos_patches.poll_rarely(instance, self._is_shared)
-        dbos_patches.retry_soon()
+        sleeping = dbos_patches.sleep_briefly()
         for name, body in self._bodies.items():
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(self._guarded(body))
         DBOS.listen_queues(list(AT_ONCE) if self.is_worker else [])
@@ -151,7 +151,7 @@ class Engine:
         self._client = client_of(self._database)
         self._lives = Lives(self._client)  # ahead of the first run, which this loop begins later
         wait_for_room(self._database)
-        dbos_patches.wake_at_end(instance)
+        dbos_patches.wake_at_end(instance, sleeping)
         dbos_patches.look_up_resumed_runs_only(instance, is_first_life.get)
         if self.is_worker:
             await queues.register()
@@ -188,6 +188,7 @@ class Engine:
         # DBOS made its own pool the loop's default one, and now shuts it down.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        dbos_patches.sleep_briefly()  # clients of this process go on
         left += await self._runs.wind_down(0)  # taken from a queue meanwhile
         try:
             await asyncio.to_thread(hand_over, self._database, left)
