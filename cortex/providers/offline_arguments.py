@@ -188,10 +188,13 @@ def _match(pattern: re.Pattern[str], said: _Sentence) -> str | None:
 
 
 def _path(said: _Sentence, *, is_required: bool) -> str | None:
-    found = _match(_PATH, said)
-    if found is None and is_required:
-        found = _match(_CODE, said) or _match(_QUOTED, said)
-    return found
+    """A path in the sentence; one that nobody needs is not taken out of the middle of a marked command."""
+    if is_required:
+        return _match(_PATH, said) or _match(_CODE, said) or _match(_QUOTED, said)
+    found = _PATH.search(_CODE.sub(lambda span: "`" * len(span[0]) if " " in span[1] else span[0], said.rest))
+    if found is not None:
+        said.cut(found[0])
+    return found[0] if found else None
 
 
 def _moment(said: _Sentence, kind: str) -> str | None:

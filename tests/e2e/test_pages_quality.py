@@ -213,7 +213,12 @@ def test_every_page_is_reached_by_links(house: Daemon, furnished: Furnished, ope
         reached |= fresh
         waiting += sorted(fresh)
     by_form = {"/search?q=milk", "/tasks?done=1", "/usage?person=all&by=person", "/skills?message=plan+my+week"}
-    by_form |= {"/notifications?kind=approval", "/admin/audit?kind=login"}
+    by_form |= {
+        "/notifications?kind=approval",
+        "/admin/audit?kind=login",
+        "/journals?q=dahlias",
+        "/memory?q=vegetarian",
+    }
     by_form |= {path for path in furnished.paths if "recipe=" in path or "/call?run=" in path} | {"/runs?person=all"}
     assert set(furnished.paths) - reached == by_form
 

@@ -37,7 +37,9 @@ LIST = schema(
     "task_list", "Show tasks.", [], list_name={"type": ["string", "null"]}, is_done={"type": ["boolean", "null"]}
 )
 DONE = schema("task_complete", "Mark a task as done.", ["task"], task=STRING)
-SHELL = schema("shell_exec", "Run a shell command.", ["command"], command=STRING, timeout_s={"type": "integer"})
+SHELL = schema(
+    "shell_exec", "Run a shell command.", ["command"], command=STRING, folder=STRING, timeout_s={"type": "integer"}
+)
 READ = schema("file_read", "Read a file.", ["path"], path=STRING, offset={"type": "integer"})
 WRITE = schema("file_write", "Write a file.", ["path", "content"], path=STRING, content=STRING)
 SEARCH = schema("web_search", "Search the web.", ["query"], query=STRING)
@@ -70,6 +72,7 @@ SWITCH = schema("lamp_set", "Set a lamp.", ["state"], state={"enum": ["off", "on
         (DONE, "mark milk as done", {"task": "milk"}),
         (DONE, "tick off milk on my shopping list", {"task": "milk"}),
         (SHELL, "run `df -h` in the shell", {"command": "df -h"}),
+        (SHELL, "run `df -h /var/log` in the shell", {"command": "df -h /var/log"}),
         (SHELL, "execute ls -la", {"command": "ls -la"}),
         (READ, "show file notes.md", {"path": "notes.md"}),
         (READ, "show me notes.md from offset 20", {"path": "notes.md", "offset": 20}),
