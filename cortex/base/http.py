@@ -30,6 +30,13 @@ def certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
+def trusting(ca: str) -> ssl.SSLContext:
+    """What this machine trusts, and these certificates (PEM) besides. Call it off the loop, as `certificates`."""
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_verify_locations(cadata=ca)
+    return context
+
+
 class GuardedTransport(httpx.AsyncHTTPTransport):
     """httpx's transport over the guarded backend."""
 

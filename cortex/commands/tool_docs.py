@@ -22,7 +22,7 @@ TESTED = {
     "memory": TABLES,
     "meta": "the real registry",
     "notes": FILES,
-    "notifications": "aiosmtpd, a push endpoint that decrypts; Talk by a double, not available in this version yet",
+    "notifications": "aiosmtpd, a push endpoint that decrypts; Talk by a double of its documented API",
     "reminders": TABLES,
     "scratchpad": FILES,
     "session": f"{TABLES}, full text",

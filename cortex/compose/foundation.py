@@ -37,6 +37,7 @@ from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.databases import UserDatabases
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.integrations.journals import ServerJournals
+from cortex.services.integrations.talk import TalkNotices
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
@@ -172,7 +173,8 @@ class Foundation:
 
     @cached_property
     def channels(self) -> Channels:
-        return Channels(settings=self.settings, keys=self.push_keys, clock=self.runtime.clock)
+        talk = TalkNotices(clients=lambda: self.integration_clients)  # they stand above: asked for when it is used
+        return Channels(settings=self.settings, keys=self.push_keys, clock=self.runtime.clock, talk=talk)
 
     @cached_property
     def integrations(self) -> Integrations:

@@ -8,8 +8,10 @@ from cortex.integrations.aether import AetherForm, AetherServer
 from cortex.integrations.aether_db.database import ReadOnlyDatabase
 from cortex.integrations.aether_db.form import AetherDbForm
 from cortex.integrations.home_assistant.form import HomeAssistantForm
+from cortex.integrations.talk import TalkForm, TalkServer
 from cortex.services.integrations.journals import AETHER
 from cortex.services.integrations.kinds import IntegrationKind
+from cortex.services.integrations.talk import KIND as TALK
 from cortex.services.notices.channels import Channels
 
 NO_SEARCH = "Set CORTEX_SEARXNG_URL, CORTEX_BRAVE_API_KEY or CORTEX_DDGS, and restart."
@@ -28,6 +30,18 @@ _AETHER = IntegrationKind(
     "person's journals are in one place.",
 )
 
+_TALK = IntegrationKind(
+    name=TALK,
+    title="Nextcloud Talk",
+    about="Reads and sends messages in rooms of Nextcloud Talk, and brings people their notifications there.",
+    ports=("Talk",),
+    form=TalkForm,
+    open=TalkServer,
+    place=("address", "user", "ca"),
+    note="Give Cortex an account of its own in Nextcloud, and invite it to the rooms that it is to know: everybody who "
+    "may use this card reads and writes in all of them.",
+)
+
 
 def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) -> tuple[IntegrationKind, ...]:
     """Every kind. is_boxed: whether the sandbox works on this machine."""
@@ -36,6 +50,7 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
         _home_assistant(),
         _aether_db(),
         _AETHER,
+        _TALK,
         IntegrationKind(
             name="web_search",
             title="Web search",
@@ -72,13 +87,6 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
             title="Coding agent",
             about="Changes code in repositories through aider.",
             ports=("CodingAgent", "AllowedFolders"),
-            is_available=False,
-        ),
-        IntegrationKind(
-            name="talk",
-            title="Nextcloud Talk",
-            about="Reads and sends messages in Nextcloud Talk.",
-            ports=("Talk",),
             is_available=False,
         ),
         IntegrationKind(

@@ -17,7 +17,7 @@ from cortex.ports.home_assistant import HomeAssistant, HouseCommands, ServiceChe
 from cortex.ports.lists import ListBell
 from cortex.ports.loop import Targets
 from cortex.ports.memory import Memory
-from cortex.ports.outgoing import Mail, Push
+from cortex.ports.outgoing import Mail, Push, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.ports.system import Discovery, Status
 from cortex.services.agents.agents import AgentsService
@@ -28,6 +28,7 @@ from cortex.services.content.board import TaskBoard
 from cortex.services.content.list_bell import UserListBell
 from cortex.services.health.status import StatusService
 from cortex.services.integrations.home_assistant import UserCommands, UserHome
+from cortex.services.integrations.talk import UserTalk
 from cortex.services.jobs.jobs import JobsService
 from cortex.services.jobs.runs import JobRuns
 from cortex.services.jobs.scheduler import Scheduler
@@ -95,6 +96,7 @@ class TurnServices(Foundation):
         found[HouseCommands] = lambda user_id: UserCommands(
             clients=self.integration_clients, accounts=self.accounts, user_id=user_id
         )
+        found[Talk] = lambda user_id: UserTalk(clients=self.integration_clients, user_id=user_id)
         if not self.channels.lacks("web_push"):
             found[Push] = lambda user_id: UserPush(notices=self.notices, clock=clock, user_id=user_id)
         if not self.channels.lacks("email"):

@@ -14,7 +14,7 @@ from cortex.base.clock import now
 from cortex.base.contact import push_subject
 from cortex.base.errors import DeliveryError, UserError
 from cortex.base.settings import Settings
-from cortex.ports.channels import Channel, Notice, Target
+from cortex.ports.channels import Channel, Notice, TalkRooms, Target
 
 _KEYS = "cortex.notify._keys"  # cryptography weighs 7 MB
 FORMER_KEYS = 2
@@ -47,13 +47,14 @@ class ChannelContext:
     """What channels need from the server.
 
     `site`: the page's address as people type it, in which every link begins. `hosts`: servers inside the network that
-    notices may go to, all others must be public. `vapid`, `smtp`: None where that channel is not set up.
+    notices may go to, all others must be public. `vapid`, `smtp`, `talk`: None where that channel is not set up.
     """
 
     site: str
     hosts: frozenset[tuple[str, int]] = frozenset()
     vapid: Vapid | None = None
     smtp: SmtpServer | None = None
+    talk: TalkRooms | None = None
     clock: Callable[[], datetime] = now
     total_s: float = 20.0
 

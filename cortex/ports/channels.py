@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 Urgency = Literal["low", "normal", "high"]
 ActionKind = Literal["approve", "deny", "ack", "snooze"]
 NoticeKind = Literal["job", "reminder", "approval", "agent", "system", "message", "digest"]
-ChannelName = Literal["web_push", "email", "ntfy", "webhook"]
+ChannelName = Literal["web_push", "email", "ntfy", "talk", "webhook"]
 DeliveryState = Literal["pending", "attempting", "delivered", "failed", "dropped"]
 
 PRIVATE_TITLE = "Cortex"
@@ -66,13 +66,26 @@ class Target:
 
     web_push: `address` is the subscription's endpoint, `key` its p256dh, `secret` its auth, `signed_for` the public
     VAPID key under which the device subscribed ("" takes the newest). email: `address`. ntfy: `address` is the topic's
-    page, `secret` a token or user:password. webhook: `address` is the URL, `secret` signs.
+    page, `secret` a token or user:password. talk: `address` is the room's link, `key` the account whose notices these
+    are. webhook: `address` is the URL, `secret` signs.
     """
 
     address: str
     key: str = ""
     secret: str = ""
     signed_for: str = ""
+
+
+class TalkRooms(Protocol):
+    """Nextcloud Talk, as the channel `talk` reaches it: set up on a card, and open to some accounts perhaps."""
+
+    async def lacks(self, user_id: str) -> str:
+        """What must be done before anything of this account can go there; "" when nothing."""
+        ...
+
+    async def post(self, user_id: str, link: str, id: str, text: str) -> None:
+        """Post it in the room of this link, once per id. ToolFailed says why not, ServiceDown that it may pass."""
+        ...
 
 
 class Channel(Protocol):

@@ -1,4 +1,6 @@
-"""Where a person's channels lead to: e-mail address, ntfy topic, webhook. Sealed, for an address may be a secret.
+"""Where a person's channels lead to: e-mail address, ntfy topic, room of Talk, webhook.
+
+Sealed, for an address may be a secret.
 
 Push devices stand in `devices.py`. Nothing here decides who is notified when.
 """
@@ -22,7 +24,7 @@ from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
 from cortex.storage.secrets import SecretsRepository
 
-Addressed = Literal["email", "ntfy", "webhook"]
+Addressed = Literal["email", "ntfy", "talk", "webhook"]
 ADDRESSED: tuple[Addressed, ...] = get_args(Addressed)
 LOOKED_AT = 100
 
@@ -55,7 +57,8 @@ class Addresses:
     async def named(self, user_id: str) -> frozenset[ChannelName]:
         """The channels for which this person has an address, and which this server can use."""
         kept = await self.db.repository(SecretsRepository, user_id).names()
-        return frozenset(name for name in ADDRESSED if _name(name) in kept and not self.channels.lacks(name))
+        named = [name for name in ADDRESSED if _name(name) in kept]
+        return frozenset([name for name in named if not await self.channels.lacks_for(user_id, name)])
 
     async def target(self, user_id: str, channel: ChannelName) -> Target | None:
         """The address, None when there is none. ConfigError when it was sealed under another key of the server."""
@@ -68,7 +71,7 @@ class Addresses:
         found: list[ChannelView] = []
         for name in ADDRESSED:
             newest = next((row for row in rows if row.channel == name and row.state != "dropped"), None)
-            view = ChannelView(name=name, lacks=self.channels.lacks(name))
+            view = ChannelView(name=name, lacks=await self.channels.lacks_for(user.id, name))
             if newest is not None and newest.error:
                 error_at = newest.ended_at or newest.created_at
                 view = replace(view, error=newest.error, error_at=error_at, is_tried_again=newest.ended_at is None)
@@ -94,6 +97,8 @@ class Addresses:
         if name == "webhook" and not target.secret:
             made = await asyncio.to_thread(notify.new_secret)
             target = replace(target, secret=made)
+        if name == "talk":
+            target = replace(target, key=user.id)
         target = (await self.channels.channel(name)).checked(target)
         sealed = await asyncio.to_thread(self.vault.seal, json.dumps(asdict(target)))
         await self.db.repository(SecretsRepository, user.id).put(_name(name), sealed)

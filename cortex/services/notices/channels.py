@@ -10,13 +10,14 @@ from cortex import notify
 from cortex.base.clock import Clock
 from cortex.base.errors import CortexError, DeliveryError
 from cortex.base.settings import Settings
-from cortex.ports.channels import Channel, ChannelName, Target
+from cortex.ports.channels import Channel, ChannelName, TalkRooms, Target
 from cortex.services.notices.push_keys import PushKeys
 
 LACKS_CONTACT = (
     "An administrator sets CORTEX_PUSH_SUBJECT to mailto:you@example.org, or CORTEX_PUBLIC_URL to the page's https "
     "address."
 )
+LACKS_TALK = "Nextcloud Talk is not set up on this server."
 LACKS_SERVER = "An administrator sets CORTEX_SMTP_HOST and CORTEX_SMTP_FROM."
 
 
@@ -27,6 +28,7 @@ class Channels:
     settings: Settings
     keys: PushKeys
     clock: Clock
+    talk: TalkRooms | None = None
     _open: dict[tuple[ChannelName, tuple[str, ...]], Channel] = field(default_factory=dict)
 
     def lacks(self, name: ChannelName) -> str:
@@ -36,6 +38,12 @@ class Channels:
         if name == "email" and notify.smtp_from(self.settings) is None:
             return LACKS_SERVER
         return ""
+
+    async def lacks_for(self, user_id: str, name: ChannelName) -> str:
+        """The same for this account, where an admin decides on a page who may use it."""
+        if name != "talk":
+            return self.lacks(name)
+        return await self.talk.lacks(user_id) if self.talk else LACKS_TALK
 
     async def channel(self, name: ChannelName) -> Channel:
         """The channel, read from its file once. UserError says what it lacks; ConfigError when no key can be opened."""
@@ -65,5 +73,6 @@ class Channels:
             hosts=self.settings.notify_places,
             vapid=notify.Vapid(keys=keys, subject=contact) if keys and contact else None,
             smtp=notify.smtp_from(self.settings),
+            talk=self.talk,
             clock=self.clock,
         )

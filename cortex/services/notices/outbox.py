@@ -24,7 +24,7 @@ from cortex.services.notifier import OUTBOX
 from cortex.storage.db import Database
 from cortex.storage.deliveries import AllDeliveriesRepository
 
-PLACES: dict[ChannelName, int] = {"web_push": 8, "email": 2, "ntfy": 4, "webhook": 4}
+PLACES: dict[ChannelName, int] = {"web_push": 8, "email": 2, "ntfy": 4, "talk": 2, "webhook": 4}
 LEASE_S = 90.0  # a channel gives up after 20 seconds
 LOOK_S = 30.0
 BUSY_LOOK_S = 5.0  # while something due finds no place; one that gets free here wakes it sooner

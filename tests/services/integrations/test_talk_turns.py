@@ -1,0 +1,124 @@
+"""Nextcloud Talk through whole turns: read, asked and posted, refused in words, and as a way to be told."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import UserError
+from cortex.storage.db import Database
+from tests.living_house import LivingHouse, living_house
+from tests.scripted_server import ScriptedServer, Use, rule
+from tests.services.notices.notices_world import ADA, BOB, TEA, made_world
+from tests.still_clock import StillClock
+from tests.talk_server import TalkDouble
+
+FAMILY = "fam1ly00"
+ROOM = f"Family (room {FAMILY})"
+
+
+@pytest.fixture
+def nextcloud() -> Iterator[TalkDouble]:
+    with TalkDouble() as double:
+        double.room(FAMILY, "Family", unread=1)
+        double.says(FAMILY, "Bob", "who cooks?")
+        yield double
+
+
+@pytest.fixture
+async def house(tmp_path: Path, scripted: ScriptedServer, nextcloud: TalkDouble) -> AsyncIterator[LivingHouse]:
+    scripted.rules = [
+        rule("^what is new", Use("nc_talk_history", {"room": "family"}, is_blind=True), "Bob asks who cooks."),
+        rule("^tell them", Use("nc_talk_send", {"to": "Family", "text": "I do"}, is_blind=True), "Told."),
+        rule("^tell nobody", Use("nc_talk_send", {"to": "Cellar", "text": "x"}, is_blind=True), "There is none."),
+        rule("^read wrongly", Use("nc_talk_history", {"count": 500}, is_blind=True), "So."),
+    ]
+    async with living_house(tmp_path / "home") as opened:
+        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+        await opened.cortex.models.save(opened.admin, form)
+        await opened.cortex.integrations.save(opened.admin, "talk", "", nextcloud.form(), is_new=True)
+        yield opened
+
+
+async def result(house: LivingHouse, text: str) -> tuple[str, str]:
+    cid = await house.conversation()
+    await house.say(cid, text)
+    (told,) = await house.events(cid, "tool.result")
+    return told.payload["state"], told.payload["text"]
+
+
+async def test_a_turn_reads_a_room_and_marks_what_it_read(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "what is new in the family room?")
+    (told,) = await house.events(cid, "tool.result")
+    assert (told.payload["state"], told.payload["is_tainted"]) == ("ok", True)
+    assert "Bob: who cooks?" in told.payload["text"]
+
+
+async def test_a_post_is_asked_for_with_its_room_and_made_once(house: LivingHouse, nextcloud: TalkDouble) -> None:
+    cid = await house.conversation()
+    turn = await house.cortex.chat.send_message(house.admin, cid, "tell them that I do")
+    asked = await house.until(cid, "approval", turn=turn, state="asked")
+    assert asked.payload["destination"] == ROOM
+    assert nextcloud.texts(FAMILY) == ["who cooks?"]
+    await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
+    await house.until(cid, "turn.end", turn=turn)
+    assert nextcloud.texts(FAMILY) == ["who cooks?", "I do"]
+
+
+async def test_what_cannot_be_is_said_and_nobody_is_asked(house: LivingHouse, nextcloud: TalkDouble) -> None:
+    assert await result(house, "tell nobody") == ("err", "There is no room 'Cellar'. Rooms: 'Family'.")
+    state, text = await result(house, "read wrongly")
+    assert (state, "count" in text) == ("refused", True)
+    nextcloud.faults.append((503, {"X-Nextcloud-Maintenance-Mode": "1"}))
+    assert await result(house, "what is new?") == ("err", "Nextcloud is being maintained. Try again later.")
+    (card,) = [card for card in await house.cortex.integrations.cards() if card.kind.name == "talk"]
+    assert card.state == "The last call failed: Nextcloud is being maintained. Try again later."
+    await house.cortex.integrations.switch(house.admin, "talk", "", is_on=False)
+    assert "nc_talk_send" in (await house.cortex.tools.setups())
+
+
+async def test_a_notice_comes_to_the_room_that_its_person_chose(
+    db: Database, clock: StillClock, tmp_path: Path, nextcloud: TalkDouble
+) -> None:
+    world = await made_world(db, clock, tmp_path)
+    (view,) = [view for view in await world.addresses.views(ADA) if view.name == "talk"]
+    assert view.lacks.startswith("An administrator sets Nextcloud Talk up")
+    await world.integrations.save(ADA, "talk", "", nextcloud.form(), is_new=True)
+    await world.integrations.share(ADA, "talk", "", [], [ADA.id])
+    with pytest.raises(UserError, match="Paste the room's link"):
+        await world.addresses.put(ADA, "talk", "Family")
+    await world.addresses.put(ADA, "talk", nextcloud.link(FAMILY))
+    await world.addresses.put(BOB, "talk", nextcloud.link(FAMILY))
+    assert await world.addresses.test(ADA, "talk") == ""
+    assert await world.addresses.test(BOB, "talk") == "Nextcloud Talk is not open to this account."
+    await world.notification_preferences.change(ADA, content=["talk"])
+    shout = replace(TEA, text="@all: the fern first.", urgency="high", actions=("ack",))
+    async with world.sending():
+        ended = await world.ended(await world.notices.notify(ADA.id, shout))
+    assert (ended["talk"].state, ended["talk"].error) == ("delivered", "")
+    title, text, done, page = nextcloud.texts(FAMILY)[-1].splitlines()
+    assert (title, text) == ("Water the plants", "@\u200ball: the fern first.")
+    assert done.startswith("Done: https://cortex.example.org/go/")
+    assert page.startswith("https://cortex.example.org/reminders?notice=")
+
+
+async def test_a_room_that_is_away_for_now_is_tried_again_and_a_closed_one_is_not(
+    db: Database, clock: StillClock, tmp_path: Path, nextcloud: TalkDouble
+) -> None:
+    world = await made_world(db, clock, tmp_path)
+    await world.integrations.save(ADA, "talk", "", nextcloud.form(), is_new=True)
+    await world.addresses.put(ADA, "talk", nextcloud.link(FAMILY))
+    nextcloud.faults.append((502, {}))
+    async with world.sending():
+        id = await world.notices.notify(ADA.id, TEA)
+        while not (row := (await world.deliveries(id))["talk"]).error:
+            await world.notices.changed(ADA.id, -1, 0.02)
+        assert (row.state, row.error.startswith("Nextcloud has trouble of its own")) == ("pending", True)
+        world.later(seconds=60)
+        assert (await world.ended(id))["talk"].state == "delivered"
+        nextcloud.read_only.add(FAMILY)
+        ended = await world.ended(await world.notices.notify(ADA.id, replace(TEA, key="tea-2")))
+    assert (ended["talk"].state, ended["talk"].error.startswith("This room is read only")) == ("failed", True)
+    assert len(nextcloud.texts(FAMILY)) == 2
