@@ -29,6 +29,7 @@ from cortex.services.content.list_bell import UserListBell
 from cortex.services.health.status import StatusService
 from cortex.services.integrations.home_assistant import UserCommands, UserHome
 from cortex.services.integrations.talk import UserTalk
+from cortex.services.jobs.hooks import Hooks
 from cortex.services.jobs.jobs import JobsService
 from cortex.services.jobs.runs import JobRuns
 from cortex.services.jobs.scheduler import Scheduler
@@ -245,3 +246,7 @@ class TurnServices(Foundation):
             tools=self.job_tools,
             changed=self.scheduler.wake,
         )
+
+    @cached_property
+    def hooks(self) -> Hooks:
+        return Hooks(runtime=self.runtime, vault=self.vault, changed=self.scheduler.wake)

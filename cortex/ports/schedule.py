@@ -14,10 +14,11 @@ class Timing:
     """When something is due. `expression`: an ISO moment (at), a cron line in `time_zone` (cron), an interval (every).
 
     An interval is "900 from 2026-11-21T09:15+00:00", seconds of real time from its first moment, or "14 days from
-    2026-11-27T09:00", by the calendar of `time_zone`. `words`: the same for a person, such as "every Friday at 09:00".
+    2026-11-27T09:00", by the calendar of `time_zone`. `called` has no time of its own: a person or a web address begins
+    it. `words`: the same for a person, such as "every Friday at 09:00".
     """
 
-    kind: Literal["at", "every", "cron"]
+    kind: Literal["at", "every", "cron", "called"]
     expression: str
     time_zone: str
     words: str

@@ -8,13 +8,13 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, case, delete, func, select
+from sqlalchemy import ColumnElement, Select, case, delete, func, literal, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.storage.job_rows import ArmedJob, JobCounts, JobFilter, JobName, JobRow, JobValues
 from cortex.storage.repository import Repository, SharedRepository, reading
-from cortex.storage.schema import AccountTable, ConversationTable, JobTable, SlotTable
+from cortex.storage.schema import AccountTable, ConversationTable, JobTable, SecretTable, SlotTable
 from cortex.storage.table import each_word, moment
 
 KEPT_FOR_RESTORE = timedelta(days=1)
@@ -231,16 +231,20 @@ class AllJobsRepository(SharedRepository):
         return await self._all(JobName, select(*columns).where(*whose).order_by(func.lower(JobTable.name), JobTable.id))
 
     async def prune(self, before: datetime | None = None) -> int:
-        """Forget the jobs, with all their slots, that were removed before then (a day ago); how many."""
-        gone = delete(JobTable).where(JobTable.removed_at < (before or self.clock() - KEPT_FOR_RESTORE))
+        """Forget the jobs, with all their slots and secrets, that were removed before then (a day ago); how many."""
+        is_over = JobTable.removed_at < (before or self.clock() - KEPT_FOR_RESTORE)
+        secrets = select(literal("hook:") + JobTable.id).where(is_over)
+        await self.session.execute(delete(SecretTable).where(SecretTable.name.in_(secrets)))
+        gone = delete(JobTable).where(is_over)
         return len(await self._touched(gone, JobTable.id))
 
 
 _IS_ON = JobTable.is_enabled.is_(True)
 _IS_TO_COME = JobTable.next_at.is_not(None)
+_IS_CALLED = JobTable.timing_kind == "called"
 _STATES: dict[str, ColumnElement[bool]] = {
-    "enabled": _IS_ON & _IS_TO_COME,
-    "over": _IS_ON & ~_IS_TO_COME,
+    "enabled": _IS_ON & (_IS_TO_COME | _IS_CALLED),
+    "over": _IS_ON & ~_IS_TO_COME & ~_IS_CALLED,
     "paused": ~_IS_ON,
     "failing": JobTable.failures > 0,
 }

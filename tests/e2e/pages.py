@@ -104,6 +104,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     admin.post("/jobs/new", name="Boiler", prompt="hello", when="every day at 2:30", time_zone="Europe/Berlin")
     job = re.findall(r'<tr id="job-(\w+)"', admin.get("/jobs").text)[0]
     admin.post(f"/jobs/{job}/run")
+    admin.post(f"/jobs/{job}/address", way="secret")
     poll(lambda: "Transcript" in admin.get(f"/jobs/{job}/runs?show=done").text)
     paths = (
         "/c/new",
@@ -123,6 +124,8 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/jobs/new",
         "/jobs/import",
         f"/jobs/{job}",
+        f"/jobs/{job}/address",
+        f"/jobs/{job}/address/remove",
         f"/jobs/{job}/runs",
         f"/jobs/{job}/delete",
         "/notes",

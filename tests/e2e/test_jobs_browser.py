@@ -2,13 +2,16 @@
 
 import re
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.browser import overflow_px
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
 from tests.e2e.pages import forgive, go
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.browser
 
@@ -98,3 +101,35 @@ def test_a_job_is_made_with_the_keyboard_and_shows_what_it_takes_of_a_long_list(
     expect(page.get_by_role("heading", name="Milk", level=1)).to_be_visible()
     expect(page.locator("#carried")).to_contain_text("every run takes: task_list task_create")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0
+
+
+def test_another_program_begins_a_job_by_its_web_address(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = go(opens(house.origin, ada.token, width=390, height=844), "/jobs/new")
+    page.get_by_label("Name", exact=True).fill("Front door")
+    page.get_by_label("When", exact=True).fill("only when called")
+    expect(page.locator("#reading")).to_contain_text("By its web address")
+    page.get_by_label("Tell me this text, no model").check()
+    page.get_by_label("Prompt or message").fill("The bell rang.")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="Web address").click()
+    page.get_by_role("button", name="Make an address").click()
+    url, secret = page.locator("code.link-out").all_inner_texts()
+    assert url.startswith(f"{house.origin}/hooks/")
+    assert overflow_px(page) <= 0
+    sent = {"door": "front <b>now</b>"}
+    assert httpx.post(url, json=sent, trust_env=False, timeout=PATIENCE_S).status_code == 401
+    headers = {"Authorization": f"Bearer {secret}"}
+    taken = httpx.post(url, json=sent, headers=headers, trust_env=False, timeout=PATIENCE_S)
+    assert (taken.status_code, list(taken.json())) == (202, ["run"])
+    assert httpx.post(url, content=b"x" * 300_000, headers=headers, trust_env=False).status_code == 413
+    assert httpx.get(url, trust_env=False).status_code == 404
+    page.reload()
+    expect(page.locator("code.link-out")).to_have_count(1)  # the secret is not shown again
+    expect(page.locator("#main")).to_contain_text("1 came")
+    expect(page.locator("#main")).to_contain_text("1 were refused")
+    page.get_by_role("link", name="Runs").click()
+    row = page.get_by_role("table", name="Runs, the newest first").get_by_role("row").last
+    expect(row).to_contain_text("by web address")
+    expect(row.locator(".pill")).to_have_text("done")
+    page.goto("/notifications")
+    expect(page.locator("#main")).to_contain_text('{"door":"front <b>now</b>"}')

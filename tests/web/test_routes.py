@@ -47,6 +47,7 @@ OPEN = {
     "/setup/restore",  # with the token of /setup only
     "/welcome",
     "/healthz",
+    "/hooks/{address}",  # other programs, by a secret of the address
     "/healthz/drip",
     "/metrics",
     "/readyz",
@@ -139,7 +140,8 @@ async def test_another_site_can_change_nothing_on_any_route(ada: Browser, header
         if method in ("GET", "HEAD"):
             continue
         answer = await ada.http.request(method, filled(path, ANY), headers=headers, data=FIELDS)
-        if answer.status_code != 403:
+        # No cookie counts at an address of a job: whoever sends there proves itself by its secret.
+        if answer.status_code != (401 if path == "/hooks/{address}" else 403):
             answered[f"{method} {path}"] = answer.status_code
     assert answered == {}
 

@@ -103,7 +103,9 @@ async def toggle(
     if row.next_at:
         words = f"On: {row.name}, next {at_zone(row.next_at, row.time_zone)}"
     else:
-        words = f"On: {row.name}, but no time of it is to come" if row.is_enabled else f"Paused: {row.name}"
+        is_called = row.timing_kind == "called"
+        begun = f"On: {row.name}" if is_called else f"On: {row.name}, but no time of it is to come"
+        words = begun if row.is_enabled else f"Paused: {row.name}"
     return redirect(request, local_path(back, f"{HOME}/{job_id}"), words)
 
 

@@ -207,7 +207,9 @@ def _is_told(job: JobRow, end: SlotEnd) -> bool:
 
 
 def _is_tainted(job: JobRow, facts: Facts | None) -> bool:
-    return job.is_tainted or (facts is not None and any(call.is_tainted for call in facts.calls))
+    return job.is_tainted or (
+        facts is not None and (facts.turn.is_tainted or any(call.is_tainted for call in facts.calls))
+    )
 
 
 def _sentence(why: str) -> str:

@@ -26,6 +26,7 @@ from cortex.services.runtime import Runtime
 from cortex.services.zones import zone_named
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.deliveries import DeliveriesRepository, DeliveryRow
+from cortex.storage.hooks import HooksRepository
 from cortex.storage.job_rows import JobCounts, JobRow
 from cortex.storage.job_rows import JobFilter as JobFilter
 from cortex.storage.jobs import JobsRepository
@@ -38,6 +39,8 @@ PAGE = 40
 PREVIEWED = 10
 HISTORY = 50
 LEAST_GAP = timedelta(minutes=1)
+CALLED = "only when it is called"  # by its web address or by hand
+_CALLED = frozenset({CALLED, "only when called", "when called", "only by hand", "by hand", "only by webhook", "never"})
 _SECONDS_TRIED = 30
 
 
@@ -76,7 +79,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """A slot of the history. `deliveries`: how its notice went out.
+    """A slot of the history. `deliveries`: how its notice went out. `is_called`: the job's web address began it.
 
     `chat`: the conversation that has its transcript, "" where it has none (any more). `is_told`: a notice of it stands.
     """
@@ -84,6 +87,7 @@ class JobRun:
     slot: SlotRow
     chat: str
     is_told: bool
+    is_called: bool
     deliveries: tuple[DeliveryRow, ...]
 
 
@@ -124,6 +128,7 @@ class JobsService:
         history = self.runtime.db.repository(SlotHistoryRepository, user.id)
         slots = await history.list(job_id, states=states, before=before, limit=HISTORY)
         noticed = await history.with_notice([slot.id for slot in slots])
+        called = await self.runtime.db.repository(HooksRepository, user.id).begun([slot.id for slot in slots])
         told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
         deliveries = await self.runtime.db.repository(DeliveriesRepository, user.id).of_notices(list(told.values()))
         chats = await self.runtime.db.repository(TurnsRepository, user.id).places(
@@ -134,6 +139,7 @@ class JobsService:
                 slot=slot,
                 chat=chats.get(slot.turn_id or "", ""),
                 is_told=slot.id in noticed,
+                is_called=slot.id in called,
                 deliveries=deliveries.get(told[slot.id], ()),
             )
             for slot in slots
@@ -146,6 +152,9 @@ class JobsService:
     def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
         """What the words mean and when that is next; UserError with its field for what is not read or never comes."""
         zone = zone_named(time_zone or user.time_zone)
+        if " ".join(when.casefold().strip(" .").split()) in _CALLED:
+            timing = Timing(kind="called", expression="", time_zone=zone, words=CALLED)
+            return Preview(timing=timing, times=(), changes=())
         try:
             timing = self.timings.read(when, self.runtime.clock(), zone)
         except ToolFailed as error:
@@ -190,7 +199,7 @@ class JobsService:
         """A new job. UserError with its field for what cannot be."""
         found = self.preview(user, form.when, form.time_zone, count=3)
         values = checked(form, found.timing, await self.known(user))
-        row = await self._jobs(user).add(None, values, found.times[0], is_enabled=is_enabled)
+        row = await self._jobs(user).add(None, values, next(iter(found.times), None), is_enabled=is_enabled)
         self.changed()
         return await self.tools.settle(row)
 
@@ -202,7 +211,7 @@ class JobsService:
             timing, next_at = before.timing, before.next_at
         else:
             found = self.preview(user, form.when, form.time_zone, count=3)
-            timing, next_at = found.timing, found.times[0]
+            timing, next_at = found.timing, next(iter(found.times), None)
         values = checked(form, timing, await self.known(user))
         # Changed words of others stay theirs: which of them were typed anew cannot be told.
         values = replace(values, is_tainted=before.is_tainted, is_private=before.is_private)

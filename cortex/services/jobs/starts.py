@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cortex.base.errors import NotFound
+from cortex.base.hidden import show_hidden
 from cortex.base.ids import derived_id
 from cortex.ports.channels import Urgency
+from cortex.services.jobs.hooks import NOTICE_CHARACTERS, with_delivery
 from cortex.services.jobs.tools import JobTools, channel_of
 from cortex.services.notifier import Notifier, PendingNotice
 from cortex.services.roles.preferences import DEFAULT_ROLE
@@ -17,6 +19,7 @@ from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.hooks import HookDelivery, HooksRepository
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.notices import NoticeValues
@@ -57,20 +60,25 @@ class JobStarts:
         self.notifier.wake(owner_id)
 
     async def _draft(self, job: JobRow, slot: SlotRow) -> PendingNotice:
+        came = await self._came(slot)
         values = NoticeValues(
             kind="message",
             title=job.name,
-            text=job.prompt,
+            text=job.prompt if came is None else f"{job.prompt}\n{show_hidden(came.text[:NOTICE_CHARACTERS])}",
             path=path_of(job),
             urgency=urgency_of(job),
             subject_id=slot.id,
-            is_tainted=job.is_tainted,
+            is_tainted=job.is_tainted or came is not None,
         )
         return await self.notifier.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
 
     async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""
         mode = await self.tools.mode(await self.tools.settle(job))
+        # A call reads nothing of what came: its arguments are the person's.
+        came = await self._came(slot) if job.kind == "prompt" else None
+        is_tainted = job.is_tainted or came is not None
+        prompt = job.prompt if came is None else with_delivery(job.prompt, came.text)
         turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
         async with self.runtime.transaction_then_notify(job.owner_id, conversation_id) as repository:
             if not await repository(SlotsRepository).start(slot.id, turn_id):
@@ -78,14 +86,14 @@ class JobStarts:
             row = await repository(TurnsRepository).create(
                 turn_id,
                 conversation_id,
-                job.prompt if job.kind == "prompt" else call_text(job),
+                prompt if job.kind == "prompt" else call_text(job),
                 mode=mode,
                 role=job.role or DEFAULT_ROLE,
                 channel=channel_of(job),
                 job_id=job.id,
                 max_rounds=job.max_rounds,
-                is_tainted=job.is_tainted,
-                reads=Reads(outside=job.is_tainted, private=job.is_private),
+                is_tainted=is_tainted,
+                reads=Reads(outside=is_tainted, private=job.is_private),
             )
             ahead = [
                 turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal
@@ -93,6 +101,10 @@ class JobStarts:
             is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
             await repository(ConversationsRepository).append(conversation_id, [message_row(row, is_queued)])
         return row, is_queued
+
+    async def _came(self, slot: SlotRow) -> HookDelivery | None:
+        """What came by the job's web address and began this slot, if anything did."""
+        return await self.runtime.db.repository(HooksRepository, slot.owner_id).of_slot(slot.id)
 
     async def _place(self, job: JobRow) -> str:
         """The conversation that it posts into: the one it has, or a new one of its own when that is gone."""

@@ -20,6 +20,7 @@ from cortex.storage.schema.conversations import (
     SummaryTable,
     TurnTable,
 )
+from cortex.storage.schema.hooks import HookDeliveryTable, HookTable
 from cortex.storage.schema.integrations import IntegrationTable
 from cortex.storage.schema.journals import EntryVersionTable, JournalEntryTable, JournalTable
 from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
@@ -55,6 +56,8 @@ __all__ = [
     "FactVersionTable",
     "GrantTable",
     "HaltTable",
+    "HookDeliveryTable",
+    "HookTable",
     "IntegrationTable",
     "JobTable",
     "JournalEntryTable",

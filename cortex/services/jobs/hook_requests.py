@@ -1,0 +1,83 @@
+"""A request to a job's address: who sent it, by secret or signature, and what it says as text. Pure."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import parse_qsl
+
+from cortex.base.errors import UserError
+
+BODY_BYTES = 256_000
+AGE_S = 300.0  # of a signature with a time (standardwebhooks.com)
+SECRET_PREFIX = "whsec_"  # noqa: S105 - the mark that Standard Webhooks puts before a secret
+DELIVERIES = ("webhook-id", "x-github-delivery", "x-gitea-delivery", "idempotency-key")
+PLAIN = ("x-cortex-secret", "x-gitlab-token")
+_DELIVERY = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRequest:
+    """What came. `headers`: by their names in small letters."""
+
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def delivery(self) -> str:
+        """The sender's own id of it, by which a second try is known; "" where it gave none."""
+        given = next((self.headers[name] for name in DELIVERIES if self.headers.get(name)), "")
+        return given if _DELIVERY.fullmatch(given) else ""
+
+    def is_signed_by(self, secret: str, now: datetime) -> bool:
+        """Whether its sender knows the secret: sent along, or by a signature of GitHub's or of Standard Webhooks."""
+        bearer = self.headers.get("authorization", "")
+        given = [bearer[7:].strip() if bearer[:7].lower() == "bearer " else ""]
+        given += [self.headers.get(name, "") for name in PLAIN]
+        if any(hmac.compare_digest(one.encode(), secret.encode()) for one in given if one):
+            return True
+        return self._is_hub_signed(secret) or self._is_standard_signed(secret, now)
+
+    def _is_hub_signed(self, secret: str) -> bool:
+        given = self.headers.get("x-hub-signature-256", "").removeprefix("sha256=").lower()
+        right = hmac.new(secret.encode(), self.body, hashlib.sha256).hexdigest()
+        return hmac.compare_digest(given.encode(), right.encode())
+
+    def _is_standard_signed(self, secret: str, now: datetime) -> bool:
+        id, at = self.headers.get("webhook-id", ""), self.headers.get("webhook-timestamp", "")
+        if not id or not re.fullmatch(r"\d{1,12}", at) or abs(now.timestamp() - int(at)) > AGE_S:
+            return False
+        signed = hmac.new(_key(secret), f"{id}.{at}.".encode() + self.body, hashlib.sha256).digest()
+        right = base64.b64encode(signed)
+        words = self.headers.get("webhook-signature", "").split()
+        return any(hmac.compare_digest(word.removeprefix("v1,").encode(), right) for word in words)
+
+    @property
+    def text(self) -> str:
+        """What it says; UserError for what is no text."""
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind.startswith("multipart/"):
+            raise UserError("Files are not taken here: send JSON, a form or plain text.")
+        try:
+            text = self.body.decode("utf-8")
+        except UnicodeDecodeError:
+            raise UserError("The body is no text in UTF-8: send JSON, a form or plain text.") from None
+        if "\0" in text:
+            raise UserError("The body is no text: it holds a NUL character.")
+        if kind == "application/x-www-form-urlencoded":
+            return "\n".join(f"{name}: {value}" for name, value in parse_qsl(text, keep_blank_values=True))
+        return text.strip()
+
+
+def _key(secret: str) -> bytes:
+    """The bytes that sign: behind the mark in base64, else the characters as they stand."""
+    if not secret.startswith(SECRET_PREFIX):
+        return secret.encode()
+    try:
+        return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except binascii.Error:
+        return secret.encode()

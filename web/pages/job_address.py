@@ -1,0 +1,103 @@
+"""The web address of a job: made, shown with its secret once, taken away; and what comes there from other programs."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import JSONResponse, Response
+
+from cortex.base.errors import CortexError, NotAllowed, Throttled
+from cortex.services.jobs.hook_requests import BODY_BYTES, HookRequest
+from cortex.services.jobs.hooks import HookRow
+from cortex.services.jobs.jobs import JobView
+from web.deps import CurrentUser, Services
+from web.frame import frame_of
+from web.job_words import at_zone, summed, titled
+from web.render import ConfirmContext, Context, described, respond
+from web.routes import LazyRoute
+from web.security import HOOKS
+from web.toast import redirect
+
+router = APIRouter(route_class=LazyRoute)
+HOME = "/jobs"
+
+Text = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobAddressContext(Context):
+    """The job's address."""
+
+    job: JobView = described("the job")
+    hook: HookRow | None = described("its address and how it fared, None for none")
+    url: str = described("the address whole, or empty")
+    secret: str = described("the secret that was made just now, shown this once", default="")
+    at_zone: object = described("a moment in a zone, with its offset", default=at_zone)
+    summed: object = described("bars as a sentence", default=summed)
+    titled: object = described("a bar as words", default=titled)
+
+
+@router.get(HOME + "/{job_id}/address")
+async def show(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+    """Whether it has one, and what came there."""
+    return await _page(request, services, user, job_id)
+
+
+@router.post(HOME + "/{job_id}/address")
+async def make(request: Request, services: Services, user: CurrentUser, job_id: str, way: Text = "secret") -> Response:
+    """Make one, or another in its place; the secret is on the answer and nowhere else."""
+    secret = await services.hooks.open(user, job_id, needs_secret=way != "address")
+    return await _page(request, services, user, job_id, secret)
+
+
+@router.get(HOME + "/{job_id}/address/remove")
+async def ask_remove(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+    """The question before it goes."""
+    job = (await services.jobs.get(user, job_id)).job
+    context = ConfirmContext(
+        frame=await frame_of(request, services, user, here=HOME),
+        title=f"Take the web address of {job.name} away?",
+        text="What sends there is refused from then on. A new address is another one.",
+        action=f"{HOME}/{job_id}/address/remove",
+        words="Take it away",
+        back=f"{HOME}/{job_id}/address",
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post(HOME + "/{job_id}/address/remove")
+async def remove(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+    """Take it away."""
+    await services.hooks.close(user, job_id)
+    return redirect(request, f"{HOME}/{job_id}/address", "The web address is gone")
+
+
+@router.post(HOOKS + "{address}")
+async def receive(request: Request, services: Services, address: str) -> Response:
+    """What another program sends: noted and answered with 202 and the run's id, or refused in a sentence."""
+    body = await request.body()
+    if len(body) > BODY_BYTES:
+        return JSONResponse({"error": f"At most {BODY_BYTES:,} bytes."}, 413)
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    try:
+        run = await services.hooks.receive(address, HookRequest(headers=headers, body=body))
+    except NotAllowed as error:
+        return JSONResponse({"error": error.message}, 401, {"WWW-Authenticate": "Bearer"})
+    except Throttled as error:
+        return JSONResponse({"error": error.message}, 429, {"Retry-After": str(round(error.wait_s))})
+    except CortexError as error:
+        return JSONResponse({"error": error.message}, error.status)
+    return JSONResponse({"run": run}, 202)
+
+
+async def _page(request: Request, services: Services, user: CurrentUser, job_id: str, secret: str = "") -> Response:
+    job, hook = await services.jobs.get(user, job_id), await services.hooks.get(user, job_id)
+    root = services.settings.public_url or str(request.base_url)
+    context = JobAddressContext(
+        frame=await frame_of(request, services, user, here=HOME),
+        job=job,
+        hook=hook,
+        url=f"{root.rstrip('/')}{HOOKS}{hook.address}" if hook else "",
+        secret=secret,
+    )
+    return respond(request, "job_address.html", context)
