@@ -17,11 +17,13 @@ import uvicorn
 from fastapi import FastAPI
 
 from cortex.app import Cortex
+from cortex.base.background import background_tasks
 from cortex.base.errors import ConfigError
 from cortex.base.serve_lock import serving
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.start import settings_in_force
 from cortex.services.backup import restore
+from cortex.services.health.restarts import Restarts
 from web.app import create_app
 from web.connections import SEND_BUFFER_BYTES, Connection, Connections
 from web.security import refusal
@@ -104,8 +106,9 @@ def run(settings: Settings) -> None:
     with only_one(settings):
         if asyncio.run(restore.finish(settings)):
             settings = settings_in_force()  # another key came with it
-        asyncio.run(serve(settings))
-    if restore.is_pending(settings.home):  # by the set-up page: begin anew, on the home that was restored
+        is_asked = asyncio.run(serve(settings))
+    # An admin asked for it, or the set-up page for a start on the home that was restored.
+    if is_asked or restore.is_pending(settings.home):
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "web", "serve"])  # noqa: S606 - ourselves, without a shell
 
@@ -115,11 +118,11 @@ def main_shared() -> None:
     settings = settings_in_force()
     for line in unknown_variables(os.environ):
         log.warning(line)
-    asyncio.run(serve(settings, Cortex.web))
+    asyncio.run(serve(settings, Cortex.web, can_restart=False))  # others that serve it would go on
 
 
-async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
-    """Open the server, listen, print where and how to set up, serve, close."""
+async def serve(settings: Settings, opened: Opened = Cortex.open, *, can_restart: bool = True) -> bool:
+    """Open the server, listen, print where and how to set up, serve, close; whether it shall begin anew."""
     async with opened(settings) as cortex:
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, cortex.stop_all.pull)
         has_account = await cortex.accounts.has_users()
@@ -140,8 +143,15 @@ async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
         )
         app.state.end = server.end
         with listening:
-            await server.serve(sockets=[listening])
+            async with background_tasks(*([_end_when_due(cortex.restarts, server)] if can_restart else [])):
+                await server.serve(sockets=[listening])
         log.info("shutting down: waiting for running turns to reach a safe point")
+        return cortex.restarts.is_asked
+
+
+async def _end_when_due(restarts: Restarts, server: Server) -> None:
+    await restarts.until_due()
+    server.end()
 
 
 def configured(connections: Connections, settings: Settings) -> uvicorn.Config:

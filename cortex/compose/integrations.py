@@ -91,8 +91,8 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
         ),
         IntegrationKind(
             name="upkeep",
-            title="Restart and update",
-            about="Restarts and updates Cortex when an admin asks for it.",
+            title="Update",
+            about="Updates Cortex when an admin asks for it.",
             ports=("Upkeep",),
             is_available=False,
         ),

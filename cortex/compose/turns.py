@@ -19,13 +19,14 @@ from cortex.ports.loop import Targets
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
-from cortex.ports.system import Discovery, Status
+from cortex.ports.system import Discovery, Restarting, Status
 from cortex.services.agents.agents import AgentsService
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.chat.conversations import ConversationsService
 from cortex.services.clients import clients
 from cortex.services.content.board import TaskBoard
 from cortex.services.content.list_bell import UserListBell
+from cortex.services.health.restarts import Restarts, UserRestarts
 from cortex.services.health.status import StatusService
 from cortex.services.integrations.home_assistant import UserCommands, UserHome
 from cortex.services.integrations.talk import UserTalk
@@ -83,6 +84,9 @@ class TurnServices(Foundation):
         status = StatusService(runtime=self.runtime, doctor=self.doctor, started_at=self.started_at)
         found[Targets] = partial(self.runtime.db.repository, CallsRepository)
         found[Status] = lambda _: status
+        found[Restarting] = lambda user_id: UserRestarts(
+            restarts=self.restarts, accounts=self.accounts, user_id=user_id
+        )
         found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)
         found[Journals] = self.journals.for_tools
         found[AetherDatabase] = self.databases
@@ -103,6 +107,10 @@ class TurnServices(Foundation):
         if not self.channels.lacks("email"):
             found[Mail] = lambda user_id: UserMail(addresses=self.addresses, user_id=user_id)
         return found
+
+    @cached_property
+    def restarts(self) -> Restarts:
+        return Restarts(runtime=self.runtime)
 
     @cached_property
     def tools(self) -> ToolsService:

@@ -47,12 +47,20 @@ class Upgrade:
     rollback_to: str = ""
 
 
-class Upkeep(Protocol):
-    """Restarting and updating the daemon; behind `cortex_restart` and `cortex_update`. Both end running turns first."""
+class Restarting(Protocol):
+    """Restarting the daemon; behind `cortex_restart`. What runs ends first, or is taken up again afterwards."""
+
+    async def must_be_possible(self) -> None:
+        """UserError where it cannot be done from here."""
+        ...
 
     async def restart(self, reason: str) -> int:
         """Ask for a clean restart once this turn has ended; how many other turns it will wait for."""
         ...
+
+
+class Upkeep(Protocol):
+    """Updating the daemon; behind `cortex_update`. Running turns end first."""
 
     async def preview(self) -> Upgrade:
         """What an update would change now; changes nothing."""

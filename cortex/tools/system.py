@@ -8,7 +8,7 @@ from cortex.base.errors import ToolFailed
 from cortex.integrations.files import Files
 from cortex.integrations.process import ProcessResult
 from cortex.integrations.sandbox import Limits, Sandbox
-from cortex.ports.system import Logs, Status, Upgrade, Upkeep
+from cortex.ports.system import Logs, Restarting, Status, Upgrade, Upkeep
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -81,14 +81,18 @@ async def shell_exec(
     return Output(text=_process_text(ended), is_tainted=True)
 
 
-@tool(risk="high", admin=True, needs=("Upkeep",))
+async def _can_restart(ctx: Ctx, reason: str) -> None:
+    await ctx.use(Restarting).must_be_possible()
+
+
+@tool(risk="high", admin=True, needs=("Restarting",), check=_can_restart)
 async def cortex_restart(ctx: Ctx, reason: str = "") -> str:
     """Restart the Cortex server once running turns have ended.
 
     Args:
         reason: Why, for the log.
     """
-    others = await ctx.use(Upkeep).restart(reason.strip()[:LINE_CHARACTERS])
+    others = await ctx.use(Restarting).restart(reason.strip()[:LINE_CHARACTERS])
     turns = f"{others} other{'' if others == 1 else 's'} have" if others else "this turn has"
     return (
         f"Cortex restarts as soon as {'this turn and ' if others else ''}{turns} ended; the page comes back by itself."

@@ -21,7 +21,7 @@ from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
 from cortex.ports.home_assistant import HomeAssistant, ServiceChecks
 from cortex.ports.outgoing import Mail, Push, Room, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
-from cortex.ports.system import Upgrade, Upkeep
+from cortex.ports.system import Restarting, Upgrade, Upkeep
 from cortex.toolkit.spec import Tool
 from tests.plain_book import PlainBook, PlainDesk
 from tests.plain_clients import Folders, Letters, MemoryCoder, Phones
@@ -33,7 +33,6 @@ from tests.tools.timed import MemoryJobs, MemoryReminders, PlainTimings
 
 SHIPPED = tools.load()
 NOTHING_TO_CHECK = {
-    "cortex_restart": "it takes a reason, which is any text",
     "nc_talk_history": "to know the room is to read what the question is about",
     "nc_talk_send": "its aim finds the room, and refuses what names none, ahead of the question",
 }
@@ -62,6 +61,11 @@ class UnreadShop(NoSecondDoor):
         names = OpenNames(default_schema="shop", schemas=("shop",))
         nowhere = ReadOnlyDatabase(Access(host="127.0.0.1", port=1, user="reader", password="", names=names))
         await nowhere.check(sql=sql, table=table)
+
+
+class OneProcess(NoSecondDoor):
+    async def must_be_possible(self) -> None:
+        """It can be restarted."""
 
 
 class OldUpkeep(NoSecondDoor):
@@ -109,6 +113,7 @@ def gate(world: World, ann: User) -> Gate:
         CodingAgent: MemoryCoder(),
         AllowedFolders: KeptFolders(),
         **dict.fromkeys((HomeAssistant, ServiceChecks), SmallHouse(rows={lamp.id: lamp})),
+        Restarting: OneProcess(),
         Upkeep: OldUpkeep(),
         Web: NoSecondDoor(),
         AetherDatabase: UnreadShop(),

@@ -10,7 +10,7 @@ from cortex.base.errors import CortexError, NotFound, ToolFailed
 from cortex.base.logbook import LogBook
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
-from cortex.ports.system import Discovered, Discovery, Logs, Status, Upgrade, Upkeep
+from cortex.ports.system import Discovered, Discovery, Logs, Restarting, Status, Upgrade, Upkeep
 from tests.integrations.paths import TRAVERSALS
 from tests.tool_world import World
 
@@ -156,7 +156,7 @@ NEWER = Upgrade(current="0.2.0", version="0.3.0", changes=tuple(f"change {n}" fo
 
 async def test_a_restart_waits_for_the_turns_that_run(world: World, ann: User) -> None:
     keeper = Keeper(NEWER)
-    world.wired[Upkeep] = keeper
+    world.wired[Restarting] = keeper
     text = await world.text(ann, "cortex_restart", reason=" new settings ")
     assert "as soon as this turn and 2 others have ended" in text
     assert keeper.done == ["restart: new settings"]

@@ -71,7 +71,7 @@ SETUPS = {
     "notifications": {
         "Web push is not set up. An admin can do it under Integrations.",
         "E-mail is not set up. An admin can do it under Integrations.",
-        LATER,
+        "Nextcloud Talk is not set up. An admin can do it under Integrations.",
     },
     "coding": {LATER},
 }
@@ -179,4 +179,4 @@ async def test_what_is_not_set_up_names_what_it_lacks_and_is_permitted_to_nobody
     assert not {row["name"] for row in rows if row["category"] in SETUPS} & permitted
     assert {"http_post", "ae_task_list", "cron_add", "reminders_add", "spawn_agent"} <= permitted
     upkeep = {row["name"] for row in rows if row["category"] == "system" and "setup" in row}
-    assert upkeep == {"cortex_restart", "cortex_update"}
+    assert upkeep == {"cortex_update"}

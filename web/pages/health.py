@@ -9,10 +9,11 @@ from fastapi.responses import Response
 from cortex.base.user import User
 from cortex.services.health.doctor import Finding
 from web.connections import Connections
-from web.deps import Admin, CurrentUser, Services
+from web.deps import Admin, CurrentUser, ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import Context, described, respond
+from web.render import ConfirmContext, Context, described, respond
 from web.routes import LazyRoute
+from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 
@@ -36,6 +37,29 @@ async def show(request: Request, services: Services, user: CurrentUser) -> Respo
 async def show_all(request: Request, services: Services, user: Admin) -> Response:
     """What `cortex doctor` says, and what only the running daemon knows."""
     return await _page(request, services, user, await _findings(request, services, user))
+
+
+@router.get("/admin/health/restart")
+async def ask_restart(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+    """The question before it is restarted."""
+    context = ConfirmContext(
+        frame=await frame_of(request, services, user, here="/health"),
+        title="Restart Cortex?",
+        text="Answers that are being written end first, for up to a minute; what has not ended by then goes on "
+        "afterwards. Open pages come back by themselves.",
+        action="/admin/health/restart",
+        words="Restart",
+        back="/admin/health",
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post("/admin/health/restart")
+async def restart(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+    """Restart it."""
+    running = await services.restarts.ask(user, "by the button")
+    ends = f" once {running} running answer{'' if running == 1 else 's'} ended" if running else ""
+    return redirect(request, "/admin/health", f"Cortex restarts{ends}. This page comes back by itself.")
 
 
 @router.post("/admin/health/proxy")

@@ -1,0 +1,67 @@
+"""Restarting from the page and by the tool: the answer ends first, the same process begins anew, pages come back."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.browser import Window
+from tests.e2e.caller import Caller
+from tests.e2e.conftest import Opens
+from tests.e2e.daemon import Daemon
+from tests.e2e.pages import go
+from tests.e2e.person import new_chat, poll, send, wait_for_end
+
+pytestmark = pytest.mark.browser
+
+
+def forgive_absence(*windows: Window) -> None:
+    """Chromium and htmx tell of each try while the daemon was away: that is what they have to do."""
+    for window in windows:
+        away = (
+            "ERR_CONNECTION_REFUSED",
+            "ERR_INCOMPLETE_CHUNKED",
+            "ERR_CONNECTION_RESET",
+            "ERR_EMPTY_RESPONSE",
+            "htmx",
+        )
+        window.complaints[:] = [one for one in window.complaints if not any(word in one for word in away)]
+
+
+def starts(house: Daemon) -> int:
+    return house.log.count("Cortex is at ")
+
+
+def test_the_button_restarts_and_an_open_chat_comes_back_by_itself(house: Daemon, ada: Caller, opens: Opens) -> None:
+    before, pid = starts(house), house.pid
+    talking, looking = opens(house.origin, ada.token), opens(house.origin, ada.token)
+    chat = new_chat(talking)
+    send(chat, "hello")
+    wait_for_end(chat)
+    admin = go(looking, "/admin/health")
+    admin.get_by_role("link", name="Restart Cortex").click()
+    admin.get_by_role("button", name="Restart").click()
+    poll(lambda: starts(house) > before)
+    assert (house.pid, house.has_ended) == (pid, False)
+    expect(chat.locator("#offline")).to_be_hidden()
+    send(chat, "hello again")
+    expect(chat.locator(".turn.user")).to_have_count(2)
+    wait_for_end(chat)
+    assert re.search("server.restart", ada.get("/admin/audit?kind=server").text)
+    forgive_absence(talking, looking)
+
+
+def test_the_tool_asks_answers_first_and_restarts_then(house: Daemon, ada: Caller, opens: Opens) -> None:
+    before = starts(house)
+    window = opens(house.origin, ada.token)
+    page = new_chat(window)
+    send(page, "restart cortex please")
+    expect(page.locator(".ask")).to_be_visible()
+    page.locator(".ask [value=once]").click()
+    wait_for_end(page)
+    expect(page.locator("#main")).to_contain_text("Cortex restarts as soon as this turn has ended")
+    poll(lambda: starts(house) > before)
+    page.reload()
+    expect(page.locator("#main")).to_contain_text("Cortex restarts as soon as this turn has ended")
+    expect(page.locator(".turn.user")).to_have_count(1)
+    forgive_absence(window)
