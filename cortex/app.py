@@ -135,6 +135,7 @@ async def _running(
             )
             async with background_tasks(
                 housekeeping.clean_daily(),
+                cortex.deletions.finish_left(),
                 cortex.accounts.keep_logins(),
                 nightly.keep(),
                 cortex.turn_queue.look_after(engine.take_up_lost),

@@ -128,6 +128,17 @@ class ConfirmContext(Context):
     back: str = described("where 'Keep it' leads")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionContext(Context):
+    """The page before an account is deleted (`account_delete.html`)."""
+
+    name: str = described("whose account")
+    action: str = described("where the form posts")
+    back: str = described("where 'Keep it' leads")
+    needs_password: bool = described("whether its person's password is asked for", default=False)
+    error: str = described("why it was refused", default="")
+
+
 class Renderer:
     """Templates and static addresses."""
 

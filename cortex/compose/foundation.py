@@ -17,6 +17,7 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
 from cortex.providers import ProviderContext, connect
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.accounts.deletions import Deletions
 from cortex.services.agents.results import AgentResults
 from cortex.services.backup.backups import Backups
 from cortex.services.backup.restore import Restores
@@ -287,6 +288,15 @@ class Foundation:
             self.runtime.clock,
             access_ended=(self.chat.access_ended, *self._access_ended),
             logged_out=(self.chat.logged_out, *self._access_ended),
+        )
+
+    @cached_property
+    def deletions(self) -> Deletions:
+        return Deletions(
+            db=self.runtime.db,
+            homes=self.homes,
+            runs=self.runtime.runner,
+            access_ended=self.accounts.end_access,
         )
 
     @cached_property

@@ -6,7 +6,7 @@ DBOS is one per process, so is an open Engine; close it before another is opened
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from contextvars import Context
@@ -22,16 +22,14 @@ from cortex.base.background import background_tasks
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.base.outages import Outages
-from cortex.engine import dbos_patches, queues, runs
+from cortex.engine import dbos_patches, pruning, queues, runs
 from cortex.engine.config import (
     AT_ONCE,
     CANCEL_POLL_S,
     EAGER_S,
-    ENDED_STATES,
     HOUSEKEEPING_S,
     HOUSEKEEPING_SHARED_S,
     OPEN_STATES,
-    PRUNE_AT_ONCE,
     RECOVERY_POLL_S,
     STATES,
     STREAM_POLL_S,
@@ -305,19 +303,11 @@ class Engine:
 
     async def prune(self, before: datetime) -> int:
         """Forget the runs, with their steps and streams, that ended before this moment; how many."""
-        forgotten = 0
-        while True:
-            ended = await DBOS.list_workflows_async(
-                status=ENDED_STATES,
-                completed_before=before.isoformat(),
-                limit=PRUNE_AT_ONCE,
-                load_input=False,
-                load_output=False,
-            )
-            if not ended:
-                return forgotten
-            await DBOS.delete_workflows_async([state.workflow_id for state in ended])
-            forgotten += len(ended)
+        return await pruning.prune(before)
+
+    async def forget(self, run_ids: Sequence[str]) -> None:
+        """Forget these runs whatever became of them: of a person who is gone nothing stays."""
+        await pruning.forget(DBOS.delete_workflows_async, run_ids)
 
     async def _open_runs(self) -> list[WorkflowStatus]:
         return await DBOS.list_workflows_async(status=OPEN_STATES, load_input=False, load_output=False)

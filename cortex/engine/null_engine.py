@@ -1,5 +1,6 @@
 """Stands where the engine would in services at rest (the commands): nothing runs, nothing can be started."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from cortex.base.errors import Conflict
@@ -24,6 +25,10 @@ class NullEngine:
     async def unfinished(self) -> list[str]:
         """None of ours."""
         return []
+
+    async def forget(self, run_ids: Sequence[str]) -> None:
+        """Refuse."""
+        raise Conflict("Cortex is not running: start it with `cortex serve`.")
 
     async def hold(self) -> None:
         """Nothing runs."""

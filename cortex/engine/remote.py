@@ -4,7 +4,7 @@ No threads, no polling: every call is one statement.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -12,7 +12,7 @@ from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
 from dbos import error as dbos_error
 
 from cortex.base.errors import ConfigError, NotFound
-from cortex.engine import dbos_patches
+from cortex.engine import dbos_patches, pruning
 from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, STATES, STREAM_POLL_S, VERSION
 from cortex.engine.database import is_postgres, open_database
 
@@ -86,6 +86,10 @@ class Remote:
         """Ids of the runs that have not ended, oldest first."""
         states = await self._client.list_workflows_async(status=OPEN_STATES, load_input=False, load_output=False)
         return [state.workflow_id for state in states]
+
+    async def forget(self, run_ids: Sequence[str]) -> None:
+        """Forget these runs whatever became of them."""
+        await pruning.forget(self._client.delete_workflows_async, run_ids)
 
     async def hold(self) -> None:
         """Never called here: a run is held, and runs are the workers'."""

@@ -7,7 +7,23 @@ from typing import Any, Protocol
 from cortex.base.events import Event, OpenPart
 
 
-class Runner(Protocol):
+class KeptRuns(Protocol):
+    """What is kept of durable runs."""
+
+    async def status(self, run_id: str) -> str:
+        """One of unknown | queued | running | done | failed | cancelled."""
+        ...
+
+    async def unfinished(self) -> list[str]:
+        """Ids of the runs that have not ended."""
+        ...
+
+    async def forget(self, run_ids: Sequence[str]) -> None:
+        """Forget these runs with all that they kept, whatever became of them; unknown ones are passed over."""
+        ...
+
+
+class Runner(KeptRuns, Protocol):
     """Durable runs of registered async functions."""
 
     async def start(
@@ -18,14 +34,6 @@ class Runner(Protocol):
 
     async def cancel(self, run_id: str) -> None:
         """Ask it to stop; a step in flight is interrupted."""
-        ...
-
-    async def status(self, run_id: str) -> str:
-        """One of unknown | queued | running | done | failed | cancelled."""
-        ...
-
-    async def unfinished(self) -> list[str]:
-        """Ids of the runs that have not ended."""
         ...
 
     async def hold(self) -> None:

@@ -12,7 +12,15 @@ from sqlalchemy import Select, case, delete, func, insert, select, update
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.user import Rank
 from cortex.storage.repository import Repository, SharedRepository, reading
-from cortex.storage.schema import AccountTable, AttemptTable, LoginTable, SetupLinkTable
+from cortex.storage.schema import (
+    AccountTable,
+    AttemptTable,
+    BudgetTable,
+    HaltTable,
+    LoginTable,
+    SetupLinkTable,
+    SharedModelTable,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +132,13 @@ class AccountsRepository(SharedRepository):
             AccountTable.id != id, AccountTable.rank == "admin", AccountTable.is_active
         )
         return (await self.session.execute(statement)).scalar_one()
+
+    async def remove(self, id: str) -> None:
+        """Delete the account with every row that is its own; what names it without being its own goes too."""
+        await self.session.execute(delete(BudgetTable).where(BudgetTable.subject == id))
+        await self.session.execute(delete(HaltTable).where(HaltTable.scope == id))
+        await self.session.execute(delete(SharedModelTable).where(SharedModelTable.person_id == id))
+        await self.session.execute(delete(AccountTable).where(AccountTable.id == id))
 
     # --- one-time links
 

@@ -54,6 +54,12 @@ class AllPreferencesRepository(SharedRepository):
     """The preferences of everybody."""
 
     @reading
+    async def marked(self, key: str) -> Sequence[str]:
+        """Who set this one, closed accounts too."""
+        statement = select(PreferenceTable.owner_id).where(PreferenceTable.key == key)
+        return (await self.session.execute(statement.order_by(PreferenceTable.owner_id))).scalars().all()
+
+    @reading
     async def owners(self, key: str) -> Sequence[str]:
         """Who set this one and whose account is open."""
         statement = select(PreferenceTable.owner_id).join(AccountTable, AccountTable.id == PreferenceTable.owner_id)

@@ -236,6 +236,12 @@ class TurnsRepository(Repository):
         return await self._first(TurnRow, statement.order_by(TurnTable.ordinal))
 
     @reading
+    async def ids(self) -> Sequence[str]:
+        """Of all of them."""
+        statement = select(TurnTable.id).where(TurnTable.owner_id == self.owner_id)
+        return (await self.session.execute(statement)).scalars().all()
+
+    @reading
     async def active(self) -> Sequence[TurnRow]:
         """Every turn of the user that has not ended, oldest first."""
         statement = self._mine(TurnRow, TurnTable).where(TurnTable.state.in_(LIVING))

@@ -188,6 +188,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/admin/budgets",
         f"/admin/budgets/{budget}/remove",
         "/health",
+        "/account/delete",
         "/admin/health/restart",
         "/stop-all",
         "/admin/audit",

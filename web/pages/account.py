@@ -16,9 +16,9 @@ from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
 from web.deps import CurrentLogin, Services
 from web.frame import frame_of
-from web.render import Context, described, respond
+from web.render import Context, DeletionContext, described, respond
 from web.routes import LazyRoute
-from web.security import login_token
+from web.security import clear_login, login_token
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
@@ -156,6 +156,41 @@ async def revoke_grant(request: Request, services: Services, view: CurrentLogin,
     """Take back what I allowed for a whole conversation."""
     await services.approvals.revoke(view.user, grant_id)
     return redirect(request, "/account#grants", "Taken back: you will be asked again.")
+
+
+@router.get("/account/delete")
+async def ask_delete(request: Request, services: Services, view: CurrentLogin) -> Response:
+    """Really, with all of it?"""
+    return await _deletion(request, services, view)
+
+
+@router.post("/account/delete")
+async def delete(
+    request: Request, services: Services, view: CurrentLogin, name: Text = "", password: Text = ""
+) -> Response:
+    """Delete my account with all that is mine."""
+    try:
+        await services.accounts.confirm(login_token(request), password)
+        await services.deletions.delete(view.user, view.user.id, name)
+    except (UserError, NotAllowed, Throttled) as refused:
+        return await _deletion(request, services, view, refused.message, refused.status)
+    answer = redirect(request, "/login", "Your account is deleted, with everything that was yours.")
+    clear_login(request, answer)
+    return answer
+
+
+async def _deletion(
+    request: Request, services: Services, view: CurrentLogin, error: str = "", status: int = 200
+) -> Response:
+    context = DeletionContext(
+        frame=await frame_of(request, services, view.user, here="/account"),
+        name=view.user.name,
+        action="/account/delete",
+        back="/account",
+        needs_password=True,
+        error=error,
+    )
+    return respond(request, "account_delete.html", context, status=status)
 
 
 async def _page(

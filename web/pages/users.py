@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
-from cortex.base.errors import UserError
+from cortex.base.errors import NotAllowed, UserError
+from cortex.base.user import User
 from cortex.services.accounts.people import AccountRow
 from web.deps import ReauthedAdmin, Services
 from web.errors import not_found
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, NavEntry, described, respond
+from web.render import ConfirmContext, Context, DeletionContext, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
@@ -100,12 +101,43 @@ async def disable(request: Request, services: Services, user: ReauthedAdmin, use
     return redirect(request, "/admin/users", f"{account.name} is switched off.")
 
 
+@router.get("/admin/users/{user_id}/delete")
+async def ask_delete(request: Request, services: Services, user: ReauthedAdmin, user_id: str) -> Response:
+    """Really, with all of it?"""
+    account = await _account(services, user_id)
+    return await _deletion(request, services, user, account)
+
+
+@router.post("/admin/users/{user_id}/delete")
+async def delete(request: Request, services: Services, user: ReauthedAdmin, user_id: str, name: Text = "") -> Response:
+    """Delete the account with all that is its person's."""
+    account = await _account(services, user_id)
+    try:
+        gone = await services.deletions.delete(user, user_id, name)
+    except (UserError, NotAllowed) as refused:
+        return await _deletion(request, services, user, account, refused.message, refused.status)
+    return redirect(request, "/admin/users", f"{gone} is deleted, with everything that was theirs.")
+
+
 @router.post("/admin/users/{user_id}/enable")
 async def enable(request: Request, services: Services, user: ReauthedAdmin, user_id: str) -> Response:
     """Let them in again."""
     account = await _account(services, user_id)
     await services.accounts.set_active(account.name, True, by=user.id)
     return redirect(request, "/admin/users", f"{account.name} is switched on.")
+
+
+async def _deletion(
+    request: Request, services: Services, user: User, account: AccountRow, error: str = "", status: int = 200
+) -> Response:
+    context = DeletionContext(
+        frame=await frame_of(request, services, user, here="/admin/users"),
+        name=account.name,
+        action=f"/admin/users/{account.id}/delete",
+        back="/admin/users",
+        error=error,
+    )
+    return respond(request, "account_delete.html", context, status=status)
 
 
 async def _account(services: Services, user_id: str) -> AccountRow:

@@ -113,7 +113,7 @@ class Accounts(People):
             await repository(rows.AccountsRepository).set_password(account.id, hashed)
             await repository(LoginsRepository).end_all()
             await repository(AuditRepository).add(account.id, "user.password_by_link", account.name)
-        await self._announce_access_ended(account.id)
+        await self.end_access(account.id)
         return as_user(account)
 
     # --- signing in and out
@@ -216,7 +216,7 @@ class Accounts(People):
         """End one of the user's logins; NotFound when it is not there."""
         if not await self._end(user, login_id, "login.revoked"):
             raise NotFound("There is no such login; it may have ended already.")
-        await self._announce_access_ended(user.id)
+        await self.end_access(user.id)
 
     async def change_password(self, token: str, old: str, new: str) -> None:
         """Take another password, known the old one; every other login of the user ends."""
@@ -230,7 +230,7 @@ class Accounts(People):
             await repository(rows.AccountsRepository).set_password(view.user.id, hashed)
             await repository(LoginsRepository).end_all(but=view.login_id)
             await repository(AuditRepository).add(view.user.id, "user.password", view.user.name)
-        await self._announce_access_ended(view.user.id)
+        await self.end_access(view.user.id)
 
     async def sweep(self) -> None:
         """Forget logins, links and counts whose time is up; once a day is enough."""

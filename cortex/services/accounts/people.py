@@ -134,7 +134,7 @@ class People:
             await repository(LoginsRepository).end_all()
             await repository(AuditRepository).add(by, action, account.name, {"rank": rank} if rank else None)
             changed = await accounts.get(account.id)
-        await self._announce_access_ended(account.id)
+        await self.end_access(account.id)
         return as_user(changed)
 
     async def _account(self, name: str) -> AccountRow:
@@ -148,7 +148,9 @@ class People:
         await self._db.repository(rows.AccountsRepository).add_link(token, account_id, self._clock() + LINK_LIFE)
         return token
 
-    async def _announce_access_ended(self, user_id: str) -> None:
+    async def end_access(self, user_id: str) -> None:
+        """Tell whoever holds streams and work of this account that its logins ended."""
+        """Tell whoever holds streams and work of this account that its logins ended."""
         for listener in self._listeners:
             await listener(user_id)
 

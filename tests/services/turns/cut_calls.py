@@ -7,7 +7,7 @@ each; another life then goes on as the engine would: what a step gave is kept, a
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -109,6 +109,9 @@ class Runs:
 
     started: set[str] = field(default_factory=set)
     cancelled: set[str] = field(default_factory=set)
+
+    async def forget(self, run_ids: Sequence[str]) -> None:
+        """None is kept."""
 
     async def start(
         self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cortex.base.background import background_tasks
 from cortex.base.errors import UserError
 from cortex.base.messages import ToolCall
 from cortex.base.role import Channel
@@ -59,7 +60,8 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
     async with living_house(tmp_path / "home") as opened:
         home = Homes(tmp_path / "home").home_of(opened.admin.id)
         await home.write(f"roles/{ROLE}.md", "---\ntools: [all]\n---\nYou may do all.\n")
-        yield opened
+        async with background_tasks(opened.cortex.restarts.until_due()):  # somebody serves it
+            yield opened
 
 
 async def own_call(talk: Talk) -> Turn:

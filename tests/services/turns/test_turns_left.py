@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -111,6 +111,9 @@ class Ended:
 
     async def cancel(self, run_id: str) -> None:
         """It has ended."""
+
+    async def forget(self, run_ids: Sequence[str]) -> None:
+        """Keep them."""
 
     async def status(self, run_id: str) -> str:
         """How the first one ended; nobody started another."""
