@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.errors import CortexError, NotAllowed, UserError
 from cortex.base.user import User
 from cortex.ports.engine import KeptRuns
+from cortex.services.accounts.people import DELETED_BY
 from cortex.storage.accounts import AccountsRepository, LoginsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
@@ -23,7 +24,6 @@ from cortex.storage.home import Homes
 from cortex.storage.preferences import AllPreferencesRepository, PreferencesRepository
 from cortex.storage.turns import TurnsRepository
 
-MARK = "account.deleted_by"  # among the preferences of who is to go: the id of who ordered it
 LAST_ADMIN = "This is the last admin's account; make another admin first."
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Deletions:
                 raise NotAllowed(LAST_ADMIN)
             await accounts.set_active(account_id, False)
             await repository(LoginsRepository).end_all()
-            await repository(PreferencesRepository).set(MARK, by.id)
+            await repository(PreferencesRepository).set(DELETED_BY, by.id)
             await repository(AuditRepository).add(by.id, "user.deleting", account.name)
         await self.access_ended(account_id)
         await self._finish(account_id, by.id)
@@ -63,9 +63,9 @@ class Deletions:
 
     async def finish_left(self) -> None:
         """At the start: go on with those that a killed process left."""
-        for account_id in await self.db.repository(AllPreferencesRepository).marked(MARK):
+        for account_id in await self.db.repository(AllPreferencesRepository).marked(DELETED_BY):
             try:
-                by = str(await self.db.repository(PreferencesRepository, account_id).get(MARK, ""))
+                by = str(await self.db.repository(PreferencesRepository, account_id).get(DELETED_BY, ""))
                 await self.access_ended(account_id)
                 await self._finish(account_id, by)
             except (CortexError, SQLAlchemyError, OSError) as error:  # the next start tries again

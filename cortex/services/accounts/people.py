@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from cortex.base.clock import Clock
-from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import Rank, User
 from cortex.services.accounts.passwords import Passwords, refuse_weak
@@ -19,6 +19,7 @@ from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
 
 LINK_LIFE = timedelta(minutes=15)
+DELETED_BY = "account.deleted_by"  # among the preferences of who is to go: the id of who ordered it
 OWN_ZONE = "time_zone.own"  # the time zone was chosen, or taken from the browser: no login changes it any more
 
 Listener = Callable[[str], Awaitable[None]]
@@ -124,6 +125,8 @@ class People:
         account = await self._account(name)
         async with self._db.transaction(account.id) as repository:
             accounts = repository(rows.AccountsRepository)
+            if is_active and await repository(PreferencesRepository).get(DELETED_BY):
+                raise Conflict(f"{account.name!r} is being deleted, and some of it is gone; delete it again to finish.")
             is_leaving = account.rank == "admin" and account.is_active and (rank == "member" or is_active is False)
             if is_leaving and not await accounts.other_admins(account.id):
                 raise NotAllowed(f"{account.name!r} is the last admin; make another one first.")

@@ -15,7 +15,7 @@ from cortex import notify
 from cortex.base.crypto import Vault
 from cortex.base.errors import Busy, Conflict, CortexError, NotAllowed, NotFound, Throttled
 from cortex.base.ids import derived_id, new_id
-from cortex.base.outside_text import quoted
+from cortex.base.outside_text import cut, quoted
 from cortex.base.user import User
 from cortex.services.jobs.hook_requests import HookRequest
 from cortex.services.runtime import Runtime
@@ -107,7 +107,7 @@ class Hooks:
             secret = await asyncio.to_thread(self.vault.unseal, sealed) if sealed else ""
             if not secret or not request.is_signed_by(secret, now):
                 raise NotAllowed(UNKNOWN)
-        text = request.text
+        text = cut(request.text, TEXT_CHARACTERS)  # no more of it is ever used
         delivery = derived_id("hook", hook.address, request.delivery) if request.delivery else new_id()
         async with self.runtime.db.transaction(hook.owner_id) as repository:
             hooks = repository(HooksRepository)
@@ -149,9 +149,9 @@ async def _free_slot(slots: SlotsRepository, job: JobRow, now: datetime) -> str:
     raise Throttled("It was begun many times just now.", wait_s=MINUTE.total_seconds())
 
 
-def with_delivery(prompt: str, came: str, most: int = TEXT_CHARACTERS) -> str:
+def with_delivery(prompt: str, came: str) -> str:
     """What a run is asked: the person's own words first, then what came, marked and fenced."""
-    return f"{prompt}\n\n{quoted(came, ABOUT, most)}"
+    return f"{prompt}\n\n{quoted(came, ABOUT)}"
 
 
 def _secret_name(job_id: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from cortex.app import Cortex
-from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.audit import AuditFilter
 from cortex.storage.db import Database
@@ -148,6 +148,8 @@ async def test_a_kill_on_the_way_is_made_good_at_the_next_start(tmp_path: Path, 
         with pytest.raises(Killed):
             await replace(house.cortex.deletions, **dying).delete(house.admin, bob.id, bob.name)
         assert not [one for one in await house.cortex.accounts.users() if one.id == bob.id]
+        with pytest.raises(Conflict, match="being deleted"):
+            await house.cortex.accounts.set_active(bob.name, True)
     async with Cortex.open(house_settings(tmp_path / "home", port=0)) as cortex:
         async with asyncio.timeout(PATIENCE_S):
             while [one for one in await cortex.accounts.all_accounts() if one.id == bob.id]:  # noqa: ASYNC110

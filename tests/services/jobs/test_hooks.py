@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import Busy, Conflict, NotAllowed, NotFound, Throttled, UserError
-from cortex.base.outside_text import quoted
+from cortex.base.outside_text import cut, quoted
 from cortex.services.jobs.forms import JobForm
 from cortex.services.jobs.hook_requests import HookRequest
 from cortex.services.jobs.hooks import REFUSED_A_MINUTE, TAKEN_A_MINUTE, WAITING_MOST
@@ -205,9 +205,9 @@ def test_what_is_no_text_is_refused(kind: str, body: bytes) -> None:
 
 
 def test_a_fence_is_longer_than_any_in_the_text_and_what_hides_is_shown() -> None:
-    told = quoted("a\n````\nb\u202ec", "(about)", 100)
+    told = quoted("a\n````\nb\u202ec", "(about)")
     assert told == "(about)\n`````\na\n````\nb⟨U+202E⟩c\n`````"
-    assert "[5 more characters were left out]" in quoted("x" * 15, "(about)", 10)
+    assert cut("x" * 15, 10) == "x" * 10 + "\n[5 more characters were left out]"
 
 
 async def test_what_a_kill_left_noted_is_begun_at_the_next_start(tmp_path: Path) -> None:
