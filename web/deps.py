@@ -28,7 +28,7 @@ class LoginNeeded(Exception):
 
 
 class ConfirmNeeded(Exception):
-    """An admin page wants the password again: 10 minutes have passed since it was last given."""
+    """A page wants the password again: 10 minutes have passed since it was last given."""
 
 
 def services(request: Request) -> Cortex:
@@ -83,12 +83,21 @@ async def admin(request: Request) -> User:
 Admin = Annotated[User, Depends(admin)]
 
 
+async def reauthed_user(request: Request) -> User:
+    """Who is asking, when they gave the password within the last 10 minutes; ConfirmNeeded otherwise."""
+    view = await login(request)
+    if not view.is_confirmed:
+        raise ConfirmNeeded
+    return view.user
+
+
+ReauthedUser = Annotated[User, Depends(reauthed_user)]
+
+
 async def reauthed_admin(request: Request) -> User:
     """An admin who gave the password within the last 10 minutes; ConfirmNeeded otherwise."""
-    user = await admin(request)
-    if not (await login(request)).is_confirmed:
-        raise ConfirmNeeded
-    return user
+    await admin(request)
+    return await reauthed_user(request)
 
 
 ReauthedAdmin = Annotated[User, Depends(reauthed_admin)]

@@ -18,7 +18,7 @@ from cortex.base.errors import Busy, CortexError, DatabaseUnavailable, NotFound,
 from web.deps import ConfirmNeeded, LoginNeeded, login_or_none, services
 from web.frame import frame_of
 from web.render import Context, Frame, described, respond, wants_fragment
-from web.security import SAFE_METHODS
+from web.security import API, SAFE_METHODS
 
 log = logging.getLogger(__name__)
 
@@ -192,6 +192,8 @@ def request_id(request: Request) -> str:
 
 def wants_json(request: Request) -> bool:
     """Whether a program asks: JSON accepted, HTML not, and htmx not the asker."""
+    if request.url.path.startswith(API):
+        return True
     accept = request.headers.get("accept", "")
     return "application/json" in accept and "text/html" not in accept and "HX-Request" not in request.headers
 

@@ -31,6 +31,8 @@ HEADERS = {
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OPEN_TO_PROBES = ("/healthz", "/readyz")  # asked by address from inside a container or a balancer; they say nothing
 HOOKS = "/hooks/"  # other programs send there: no cookie of ours lets anybody in
+API = "/v1/"  # likewise, by a token in a header
+MCP = "/mcp"  # likewise; a page of another site is refused all the same, as the protocol wants it
 MAX_BODY_BYTES = 2_000_000
 COOKIE = "cortex"
 SECURE_COOKIE = "__Host-cortex"
@@ -142,8 +144,10 @@ def is_cross_site(method: str, path: str, headers: Headers) -> bool:
     reads are refused only when the browser says that a foreign page asked and it is not a plain navigation.
     """
     site = headers.get("sec-fetch-site")
-    if path.startswith(HOOKS):
+    if path.startswith((HOOKS, API)):
         return False
+    if path == MCP:
+        return "origin" in headers and not _is_own_origin(headers)
     if method not in SAFE_METHODS:
         return site not in ("same-origin", "none") if site else not _is_own_origin(headers)
     is_stream = path.endswith("/events") or "text/event-stream" in headers.get("accept", "")

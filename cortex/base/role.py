@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 ToolMode = Literal["auto", "chat", "all"]
-# maker: a job whose owner lets it make and remove jobs; result: an answer to what a background agent found
-Channel = Literal["chat", "cron", "maker", "agent", "result"]
+# maker: a job whose owner lets it make and remove jobs; result: an answer to what a background agent found;
+# api: another program asks, with a token
+Channel = Literal["chat", "cron", "maker", "agent", "result", "api"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,10 @@ their own: `turn_queue` starts turns and knows nothing of what they do, so agent
 from functools import cached_property
 
 from cortex.compose.turns import TurnServices
+from cortex.services.api.bare_calls import BareCalls
+from cortex.services.api.chats import ProgramChats
+from cortex.services.api.tokens import ApiTokens
+from cortex.services.api.tool_calls import ProgramTools
 from cortex.services.chat.composer import ComposerService
 from cortex.services.memory.distill import Distiller
 from cortex.services.memory.facts import MemoryService
@@ -129,3 +133,43 @@ class Services(TurnServices):
     @cached_property
     def runs(self) -> RunsService:
         return RunsService(runtime=self.runtime, accounts=self.accounts, models=self.models)
+
+    @cached_property
+    def api_tokens(self) -> ApiTokens:
+        return ApiTokens(
+            runtime=self.runtime,
+            accounts=self.accounts,
+            roles=self.roles,
+            tools=self.tools,
+            stop=self.turn_queue.stop,
+        )
+
+    @cached_property
+    def program_chats(self) -> ProgramChats:
+        return ProgramChats(
+            runtime=self.runtime,
+            tokens=self.api_tokens,
+            roles=self.roles,
+            models=self.models,
+            turns=self.turn_queue,
+        )
+
+    @cached_property
+    def bare_calls(self) -> BareCalls:
+        return BareCalls(
+            runtime=self.runtime,
+            tokens=self.api_tokens,
+            roles=self.roles,
+            models=self.models,
+            budgets=self.budgets,
+        )
+
+    @cached_property
+    def program_tools(self) -> ProgramTools:
+        return ProgramTools(
+            runtime=self.runtime,
+            tokens=self.api_tokens,
+            roles=self.roles,
+            tools=self.tools,
+            turns=self.turn_queue,
+        )

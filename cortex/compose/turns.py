@@ -126,7 +126,7 @@ class TurnServices(Foundation):
 
     @cached_property
     def scope(self) -> ToolScope:
-        finder = partial(Finder, runtime=self.runtime, accounts=self.accounts, tools=self.tools)
+        finder = partial(Finder, runtime=self.runtime, accounts=self.accounts, tools=self.tools, roles=self.roles)
         above = {Discovery: lambda user_id: finder(user_id=user_id), Agents: self.agents.for_user}
         return ToolScope(self.runtime.db, {**self.tool_clients, **above})
 

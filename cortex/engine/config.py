@@ -10,7 +10,8 @@ APP = "cortex"
 VERSION = "cortex-1"
 THREADS = 24  # also the event loop's default pool, while an engine is open
 
-AT_ONCE = {"chat": 3, "jobs": 2, "agents": 4}  # chat: for each user
+AT_ONCE = {"chat": 3, "api": 8, "jobs": 2, "agents": 4}
+PER_USER = ("chat", "api")  # these count for each user
 QUEUE_POLL_S = 2.0  # so seldom because a start is broadcast: the poll finds those whose broadcast was lost
 EAGER_S = 5.0  # after a start: runs left over are resumed at once
 HOUSEKEEPING_S = 60.0

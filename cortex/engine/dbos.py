@@ -30,6 +30,7 @@ from cortex.engine.config import (
     HOUSEKEEPING_S,
     HOUSEKEEPING_SHARED_S,
     OPEN_STATES,
+    PER_USER,
     RECOVERY_POLL_S,
     STATES,
     STREAM_POLL_S,
@@ -243,7 +244,7 @@ class Engine:
                 with SetWorkflowAttributes(FIRST if begins_at_once.get() else None):
                     await DBOS.start_workflow_async(body, run_id, argument, queue, key)
             else:
-                with SetEnqueueOptions(queue_partition_key=key if queue == "chat" else None):
+                with SetEnqueueOptions(queue_partition_key=key if queue in PER_USER else None):
                     await DBOS.enqueue_workflow_async(queue, body, run_id, argument, "", "")
                 dbos_patches.wake()
 

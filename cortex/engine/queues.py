@@ -2,14 +2,14 @@
 
 from dbos import DBOS
 
-from cortex.engine.config import AT_ONCE, QUEUE_POLL_S
+from cortex.engine.config import AT_ONCE, PER_USER, QUEUE_POLL_S
 
 
 async def register() -> None:
-    """Make the queues known; each worker then takes from them. `chat` counts per user, over all workers."""
-    chat, *others = AT_ONCE
-    await DBOS.register_queue_async(chat, partition_concurrency=AT_ONCE[chat], polling_interval_sec=QUEUE_POLL_S)
-    for name in others:
+    """Make the queues known; each worker then takes from them. Those `PER_USER` count over all workers."""
+    for name in PER_USER:
+        await DBOS.register_queue_async(name, partition_concurrency=AT_ONCE[name], polling_interval_sec=QUEUE_POLL_S)
+    for name in AT_ONCE.keys() - PER_USER:
         await DBOS.register_queue_async(name, worker_concurrency=AT_ONCE[name], polling_interval_sec=QUEUE_POLL_S)
 
 

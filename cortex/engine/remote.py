@@ -13,7 +13,7 @@ from dbos import error as dbos_error
 
 from cortex.base.errors import ConfigError, NotFound
 from cortex.engine import dbos_patches, pruning
-from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, STATES, STREAM_POLL_S, VERSION
+from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, PER_USER, STATES, STREAM_POLL_S, VERSION
 from cortex.engine.database import is_postgres, open_database
 
 # A broadcast that is lost costs time alone: polls find the start after 2 s, the cancel after 0.5 s.
@@ -67,7 +67,7 @@ class Remote:
             "workflow_id": run_id,
             "app_version": VERSION,
         }
-        if name == "chat":
+        if name in PER_USER:
             options["queue_partition_key"] = key
         await self._client.enqueue_async(options, run_id, argument, "", "")
         self._broadcast(STARTED, run_id)

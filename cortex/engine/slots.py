@@ -1,13 +1,13 @@
 """How many runs of a queue go on at once in the all-in-one process, without a polled queue.
 
-`chat` counts per user, the others in all. A worker leaves this to the engine's database queues of the same names.
+`chat` and `api` count per user, the others in all. A worker leaves this to the engine's database queues of these names.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cortex.engine.config import AT_ONCE
+from cortex.engine.config import AT_ONCE, PER_USER
 
 
 class QueueSlots:
@@ -42,4 +42,4 @@ class QueueSlots:
 
 
 def _name(queue: str, key: str) -> tuple[str, str]:
-    return (queue, key if queue == "chat" else "")
+    return (queue, key if queue in PER_USER else "")

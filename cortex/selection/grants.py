@@ -16,6 +16,10 @@ CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
     "cron": frozenset({"cron_add", "cron_remove", "cortex_restart", "cortex_update", "claude_allow_dir"}),
     "maker": frozenset({"cortex_restart", "cortex_update", "claude_allow_dir"}),
     "agent": frozenset({"spawn_agent"}),
+    # Nothing that goes on past the answer, or reaches beyond the token's scope and limits.
+    "api": frozenset(
+        {"cron_add", "cron_remove", "cortex_restart", "cortex_update", "claude_allow_dir", "spawn_agent", "aider_run"}
+    ),
     "result": frozenset(),  # as the chat it answers in: its tools stay what the provider has cached
 }
 

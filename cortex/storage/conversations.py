@@ -15,7 +15,7 @@ from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 from cortex.storage.table import each_word
 
-Source = Literal["chat", "job", "try", "agent"]
+Source = Literal["chat", "job", "try", "agent", "api"]
 NewEvent = tuple[EventKind, dict[str, Any], str | None]
 
 _MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
@@ -126,9 +126,10 @@ class ConversationsRepository(Repository):
     ) -> Sequence[ConversationRow]:
         """The newest first; `query`: words of the title; `before`: only those last used before then, for paging.
 
-        Without a `source` all but calls by hand ("try") and background agents, which nobody talks in.
+        Without a `source` all but calls by hand ("try"), background agents and programs, where no person talks.
         """
-        is_asked = ConversationTable.source == source if source else ConversationTable.source.not_in(("try", "agent"))
+        is_talk = ConversationTable.source.not_in(("try", "agent", "api"))
+        is_asked = ConversationTable.source == source if source else is_talk
         is_wanted = each_word(query, ConversationTable.title)
         statement = self._heads().where(ConversationTable.deleted_at.is_(None), is_asked, *is_wanted)
         if before is not None:

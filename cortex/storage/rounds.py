@@ -5,7 +5,7 @@ Budgets read it before each call, with what other calls hold in the meantime (`s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, case, func, select, text
@@ -16,9 +16,10 @@ from cortex.base.role import Channel
 from cortex.base.turn import SUB
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.round_rows import Borrowed, CacheSample, RoundBefore, RoundRow, Spent, figures
-from cortex.storage.schema import RoundTable, TurnTable
+from cortex.storage.schema import ApiRequestTable, RoundTable, TurnTable
 
 _LOCK = 0x0C07_B4D6
+_LONGEST = timedelta(days=1)  # of a turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,12 @@ class _Head:
 
 class RoundsRepository(Repository):
     """The model calls of a user."""
+
+    async def begin_alone(self, turn_id: str, *, role: str, channel: Channel) -> None:
+        """Begin the one call of a request that is no turn: it stands in no conversation. A repeat is a no-op."""
+        head = {"conversation_id": "", "role": role, "channel": channel, "job_id": ""}
+        row = {**_BLANK, **head, "turn_id": turn_id, "round": 1, "created_at": self.clock()}
+        await self.session.execute(self._insert(RoundTable, row).on_conflict_do_nothing())
 
     async def hold(
         self, turn_id: str, round: int, tokens: int, usd: float, until: datetime, *, model: str = ""
@@ -133,10 +140,18 @@ class RoundsRepository(Repository):
 
     @reading
     async def spent(
-        self, since: datetime, *, role: str = "", job_id: str = "", model: str = "", but: tuple[str, int] = ("", 0)
+        self,
+        since: datetime,
+        *,
+        role: str = "",
+        job_id: str = "",
+        model: str = "",
+        token: str = "",
+        but: tuple[str, int] = ("", 0),
     ) -> Spent:
-        """What the user's calls took since then, of this role, job or model alone if named; `but` leaves one out."""
+        """What the user's calls took since then, of this role, job, model or token alone if named; `but`: without."""
         mine = [RoundTable.owner_id == self.owner_id]
+        mine += [_is_with(token, since)] if token else []
         mine += [RoundTable.role == role] if role else []
         mine += [RoundTable.job_id == job_id] if job_id else []
         mine += [RoundTable.model == model] if model else []
@@ -175,6 +190,7 @@ class RoundsRepository(Repository):
     async def _put(self, turn_id: str, round: int, **values: Any) -> None:
         """Change the row of a call, or begin it. NotFound for a foreign turn."""
         turn = await self._first(_Head, self._mine(_Head, TurnTable).where(TurnTable.id == turn_id))
+        turn = turn or await self._first(_Head, self._mine(_Head, RoundTable).where(RoundTable.turn_id == turn_id))
         if turn is None:
             raise NotFound("There is no such turn.")
         head = {name: getattr(turn, name) for name in _Head.__dataclass_fields__}
@@ -243,6 +259,12 @@ async def _sum(repository: Repository, *conditions: ColumnElement[bool], but: tu
 
 def _is_unpriced() -> ColumnElement[bool]:
     return (RoundTable.state == "answered") & RoundTable.cost_usd.is_(None)
+
+
+def _is_with(token: str, since: datetime) -> ColumnElement[bool]:
+    """Whether a round is of a request that came with this token; one may have begun before that moment."""
+    asked = (ApiRequestTable.token_id == token, ApiRequestTable.at >= since - _LONGEST)
+    return RoundTable.turn_id.in_(select(ApiRequestTable.turn_id).where(*asked))
 
 
 _BLANK: dict[str, Any] = {

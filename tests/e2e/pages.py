@@ -106,6 +106,8 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     admin.post(f"/jobs/{job}/run")
     admin.post(f"/jobs/{job}/address", way="secret")
     poll(lambda: "Transcript" in admin.get(f"/jobs/{job}/runs?show=done").text)
+    admin.post("/account/tokens", name="Editor", role="orchestrator", limit_tokens="100000")
+    token = re.findall(r'<tr id="token-(\w+)"', admin.get("/account/tokens").text)[0]
     paths = (
         "/c/new",
         f"/c/{chat}",
@@ -165,6 +167,9 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/notifications?kind=approval",
         "/notifications/settings",
         "/account/devices",
+        "/account/tokens",
+        "/account/tokens/new",
+        f"/account/tokens/{token}/revoke",
         "/admin/users",
         f"/admin/users/{bob}/disable",
         "/admin/tools",

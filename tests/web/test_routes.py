@@ -15,6 +15,7 @@ from cortex.base import messages as message
 from cortex.base import scan
 from cortex.base.ids import new_id
 from cortex.base.turn import agent_turn
+from cortex.base.user import User
 from cortex.services.jobs.forms import JobForm
 from cortex.services.tools.skills import SkillsService
 from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
@@ -48,6 +49,11 @@ OPEN = {
     "/welcome",
     "/healthz",
     "/hooks/{address}",  # other programs, by a secret of the address
+    "/mcp",  # other programs, by a token
+    "/v1/chat/completions",
+    "/v1/models",
+    "/v1/models/{model}",
+    "/v1/openapi.json",
     "/healthz/drip",
     "/metrics",
     "/readyz",
@@ -90,10 +96,11 @@ OF_THE_HOUSE = {  # these are everybody's
     "category": "tasks",
     "number": "1",
     "kind": "web_search",
+    "model": "cortex",
 }
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
-    "notice_id delivery_id device_id token reminder_id run_id journal_id entry_id fact_id list_id"
+    "notice_id delivery_id device_id token token_id reminder_id run_id journal_id entry_id fact_id list_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
 
@@ -140,8 +147,9 @@ async def test_another_site_can_change_nothing_on_any_route(ada: Browser, header
         if method in ("GET", "HEAD"):
             continue
         answer = await ada.http.request(method, filled(path, ANY), headers=headers, data=FIELDS)
-        # No cookie counts at an address of a job: whoever sends there proves itself by its secret.
-        if answer.status_code != (401 if path == "/hooks/{address}" else 403):
+        # No cookie counts where programs ask: whoever sends there proves itself by a secret or a token.
+        is_programs = path in ("/hooks/{address}", "/v1/chat/completions")
+        if answer.status_code != (401 if is_programs or (path == "/mcp" and "Origin" not in headers) else 403):
             answered[f"{method} {path}"] = answer.status_code
     assert answered == {}
 
@@ -230,6 +238,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "fact_id": (await house.memory.add(user, "I dig truffles.")).id,
         "skill": await SkillsService(db, house.tools).create(user, "Truffle dig", "Where truffles are dug"),
         "role": "truffler",
+        "token_id": await api_token(house, user),
         "login_id": (await house.accounts.logins(user))[0].id,
         "user_id": user.id,
         "approval_id": approval.id,
@@ -242,6 +251,12 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "run_id": await agent_run(house, person, conversation.id, turn_id),
         "case_id": (await db.repository(ToolCasesRepository).add("truffles", "truffler", "admin", (), user.id)).id,
     }
+
+
+async def api_token(house: Cortex, user: User) -> str:
+    """A token of a program that looks for truffles."""
+    await house.api_tokens.make(user, {"name": "Truffle finder", "role": "orchestrator"})
+    return (await house.api_tokens.list(user))[0].token.id
 
 
 async def shared_list(house: Cortex, person: Browser) -> str:
@@ -329,6 +344,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.repository(IntegrationsRepository).list(),
         await house.roles.in_force(user, "truffler"),
         await house.budget_admin.list(),
+        await house.api_tokens.list(user),
         await house.notices.page(user.id),
         await house.devices.list(user),
         await db.repository(ActionLinksRepository, user.id).get(ids["token"]),

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry
-from cortex.base.role import Role
+from cortex.base.role import Channel, Role
 from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
@@ -21,6 +21,7 @@ from cortex.services.models.models import Models
 from cortex.services.models.shared import shared_name
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
+from cortex.storage.api_tokens import ApiTokenRow, ApiTokensRepository
 from cortex.storage.budgets import AtLimit, BudgetRow
 from cortex.storage.budgets import BudgetsRepository as BudgetRows
 from cortex.storage.db import Opener
@@ -54,16 +55,22 @@ class Payer(Protocol):
         """The job, "" for none."""
         ...
 
+    @property
+    def channel(self) -> Channel:
+        """How it came."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
     """One limit as it holds for one turn. `kind` turn: the role's own, for a single message, or a job's for a run.
 
     `kind` model: what a person may take of a model that somebody shares with them, whose name is the `subject`.
+    `token`: what a program's token allows in a day; the `subject` is its name.
     `turn`: whose spending counts for that kind, with the agents it started: the turn itself, or the one behind it.
     """
 
-    kind: Literal["turn", "user", "role", "job", "house", "model"]
+    kind: Literal["turn", "user", "role", "job", "house", "model", "token"]
     subject: str = ""
     tokens: int | None = None
     usd: float | None = None
@@ -72,6 +79,7 @@ class Limit:
     time_zone: str = "UTC"
     is_of_job: bool = False
     turn: str = ""
+    token: str = ""
 
     def share(self, spent: Spent, *, held: bool = False) -> float:
         """How much of it is used: 1.0 and more = reached. With `held`, what is under way counts as used."""
@@ -89,6 +97,7 @@ class Limit:
             "job": "today's limit for this job",
             "house": "today's limit for everybody",
             "model": f"your share of {self.subject} for today",
+            "token": f"today's limit of the token {self.subject!r}",
         }
         return named[self.kind]
 
@@ -180,6 +189,9 @@ class Budgets:
         """Every limit that holds for this turn in this role, the role's own first."""
         found = await self._own(user, turn, role)
         async with self.runtime.db.one_view():
+            token = None
+            if turn.channel == "api":
+                token = await self.runtime.db.repository(ApiTokensRepository, user.id).of_turn(turn.id)
             rows = await self.runtime.db.repository(BudgetRows).list()
             given = await self.runtime.db.repository(AllSharesRepository).given(user.id)
         personal = [row for row in rows if row.kind == "user" and row.subject in (user.id, "")]
@@ -188,14 +200,15 @@ class Budgets:
         chosen += [row for row in rows if row.kind == "job" and turn.job_id and row.subject == turn.job_id]
         chosen += [row for row in rows if row.kind == "house"]
         shares = [limit_of_share(one, user.time_zone) for one in given if is_limited(one)]
-        return [*found, *(limit_of(row, self._zone(row, user)) for row in chosen), *shares]
+        own = [limit_of_token(token, user.time_zone)] if token is not None and is_limited(token) else []
+        return [*found, *own, *(limit_of(row, self._zone(row, user)) for row in chosen), *shares]
 
     async def _own(self, user: User, turn: Payer, role: Role) -> list[Limit]:
         """The role's, and that of the turn which started this one as a background agent: it holds for both together."""
         found = [self._of_role(turn, role)]
         if parent := parent_of(turn.id):
             starter = await self.runtime.db.repository(TurnsRepository, user.id).get(parent)
-            role = await self.roles.role(user, starter.role, starter.job_id)
+            role = await self.roles.of_turn(user, starter)
             found.append(self._of_role(starter, role))
         return [limit for limit in found if limit is not None]
 
@@ -207,7 +220,7 @@ class Budgets:
 
     async def spent_up(self, user: User, turn: Payer) -> str:
         """Why no further model call may be made for this turn, "" when one may."""
-        limits = await self.limits(user, turn, await self.roles.role(user, turn.role, turn.job_id))
+        limits = await self.limits(user, turn, await self.roles.of_turn(user, turn))
         limits = of_model(limits, "")  # whoever used up their share of a model may have another
         async with self.runtime.db.read_transaction(user.id) as repository:
             spent = [(limit, await self._spent(repository, turn, limit)) for limit in limits]
@@ -257,7 +270,8 @@ async def spent_today(repository: Opener, limit: Limit, now: datetime, *, but: t
     if limit.kind == "house":
         return await repository(AllRoundsRepository).spent(since, but=but)
     role, job, model = (limit.subject if limit.kind == kind else "" for kind in ("role", "job", "model"))
-    return await repository(RoundsRepository).spent(since, role=role, job_id=job, model=model, but=but)
+    rounds = repository(RoundsRepository)
+    return await rounds.spent(since, role=role, job_id=job, model=model, token=limit.token, but=but)
 
 
 def limit_of(row: BudgetRow, time_zone: str) -> Limit:
@@ -296,7 +310,19 @@ def of_model(limits: Sequence[Limit], name: str) -> list[Limit]:
     return [limit for limit in limits if limit.kind != "model" or limit.subject == name]
 
 
-def is_limited(given: GivenModel) -> bool:
+def limit_of_token(token: ApiTokenRow, time_zone: str) -> Limit:
+    """What a program may take in a day with its token."""
+    return Limit(
+        kind="token",
+        subject=token.name,
+        token=token.id,
+        tokens=token.limit_tokens,
+        usd=token.limit_usd,
+        time_zone=time_zone,
+    )
+
+
+def is_limited(given: GivenModel | ApiTokenRow) -> bool:
     """Whether its owner set a limit."""
     return given.limit_tokens is not None or given.limit_usd is not None
 

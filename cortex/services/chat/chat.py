@@ -28,7 +28,7 @@ from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
 
 MESSAGE_CHARS_MAX = 32_000
 LOOK_AGAIN_S = 15.0  # should a signal be lost
-NOT_SAID = ("agent", "result")  # channels whose texts no person wrote
+NOT_SAID = ("agent", "result", "api")  # channels whose texts no person wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

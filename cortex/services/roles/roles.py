@@ -6,13 +6,14 @@ A missing `tools` key is the shipped default of that role, never everything; an 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from cortex.base.errors import NotFound, UserError
-from cortex.base.role import Role
+from cortex.base.role import Channel, Role
 from cortex.base.user import User
 from cortex.selection.grants import CHANNEL_LACKS, granted
 from cortex.services.roles.files import checked, fields_of
+from cortex.storage.api_tokens import ApiTokenRow, ApiTokensRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
@@ -30,6 +31,30 @@ CHANGEABLE = (
     *("tool_budget_tokens", "budget_tokens", "budget_usd"),
 )
 Origin = Literal["default", "shipped", "yours", "browser"]
+
+
+class RoleTaker(Protocol):
+    """A turn, opened or as it is kept: what its role depends on."""
+
+    @property
+    def id(self) -> str:
+        """The turn."""
+        ...
+
+    @property
+    def role(self) -> str:
+        """The role's name."""
+        ...
+
+    @property
+    def job_id(self) -> str:
+        """The job, "" for none."""
+        ...
+
+    @property
+    def channel(self) -> Channel:
+        """How it came."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +131,21 @@ class Roles:
             budget_tokens=role.budget_tokens if job.budget_tokens is None else job.budget_tokens,
             budget_usd=role.budget_usd if job.budget_usd is None else job.budget_usd,
         )
+
+    async def of_turn(self, user: User, turn: RoleTaker) -> Role:
+        """The role in force in this turn; where a program asked for it, within what its token allows."""
+        role = await self.role(user, turn.role, turn.job_id)
+        if turn.channel != "api" or self._db is None:
+            return role
+        token = await self._db.repository(ApiTokensRepository, user.id).of_turn(turn.id)
+        return await self.within_token(user, role, token)
+
+    async def within_token(self, user: User, role: Role, token: ApiTokenRow | None) -> Role:
+        """The role as far as the token goes; one that is gone allows nothing."""
+        if token is None:
+            return replace(role, tools=(), admin_tools=())
+        role = replace(role, lacks=tuple(sorted({*role.lacks, *CHANNEL_LACKS["api"]})))
+        return role if token.tools is None else await self.with_tools(user, role, token.tools)
 
     async def with_tools(self, user: User, role: Role, tools: Sequence[str]) -> Role:
         """The role with these tools in place of its own, within what this user could have in a chat."""

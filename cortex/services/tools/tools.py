@@ -152,7 +152,7 @@ class ToolsService:
     async def discover(
         self,
         user: User,
-        role_name: str,
+        role: Role | str,
         query: str,
         *,
         channel: Channel = "chat",
@@ -160,8 +160,13 @@ class ToolsService:
         memory: dict[str, Any] | None = None,
         job_id: str = "",
     ) -> Discovered:
-        """What `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force."""
-        role, ground = await self._roles.role(user, role_name, job_id), await self.ground()
+        """What `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force.
+
+        role: as it is in force, or its name.
+        """
+        if isinstance(role, str):
+            role = await self._roles.role(user, role, job_id)
+        ground = await self.ground()
         permitted = self.permitted_on(ground, user, role, channel=channel, mode=mode)
         state = memory or {}
         is_bridged = any(item["name"] == BRIDGE for item in state.get("sent", ()))

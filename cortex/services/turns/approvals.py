@@ -14,6 +14,7 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.services.notifier import Notifier, PageOnlyNotifier, PendingNotice
 from cortex.services.runtime import Runtime
+from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.approvals import GrantRow as GrantRow
 from cortex.storage.conversations import ConversationsRepository
@@ -58,8 +59,7 @@ class ApprovalsService:
         nothing asked, when the turn was ended meanwhile.
         """
         is_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
-        minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
-        expires_at = self.runtime.clock() + timedelta(minutes=minutes)
+        expires_at = self.runtime.clock() + await self._patience(turn, is_seen=is_seen)
         draft = None if is_seen else await self._draft(turn, call, request, expires_at)
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             is_new = await repository(ApprovalsRepository).of_call(call.id) is None
@@ -85,6 +85,14 @@ class ApprovalsService:
         if draft is not None:
             self.notifier.wake(turn.user_id)
         return row.id
+
+    async def _patience(self, turn: Turn, *, is_seen: bool) -> timedelta:
+        """How long the person has: a program that asks says so itself, by its token."""
+        if turn.channel == "api":
+            token = await self.runtime.db.repository(ApiTokensRepository, turn.user_id).of_turn(turn.id)
+            return timedelta(seconds=token.wait_s if token is not None else 0)
+        is_short = is_seen or await self._has_parked_enough(turn)
+        return timedelta(minutes=WATCHED_MINUTES if is_short else PARKED_MINUTES)
 
     def _can_be_granted(self, row: ApprovalRow) -> bool:
         """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some."""

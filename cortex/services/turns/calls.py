@@ -56,8 +56,8 @@ class CallLog:
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
             earlier, turns = mine, [row for row in turns if row.id == turn.id]
-        # Places that others named (an agent, a result, text from outside) do not count as the person's.
-        typed = [row.text for row in turns if row.channel not in ("agent", "result") and not row.is_tainted]
+        # Places that others named (an agent, a result, a program, text from outside) do not count as the person's.
+        typed = [row.text for row in turns if row.channel not in ("agent", "result", "api") and not row.is_tainted]
         tainted = [row for row in earlier if row.is_tainted]
         return CallFacts(
             user=context.user,

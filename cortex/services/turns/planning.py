@@ -22,6 +22,7 @@ from cortex.services.budgets.budgets import Limit
 from cortex.services.memory.recall import NOTHING, RecallReader, carried
 from cortex.services.models.profiles import endpoint_of
 from cortex.services.models.shared import gone_text
+from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import (
     PAST_TURNS,
@@ -282,6 +283,7 @@ class Finder:
     runtime: Runtime
     accounts: Accounts
     tools: ToolsService
+    roles: Roles
     user_id: str
 
     async def discover(self, turn_id: str, query: str) -> Discovered:
@@ -290,12 +292,7 @@ class Finder:
             user = await self.accounts.user(self.user_id)
             turn = await self.runtime.db.repository(TurnsRepository, user.id).get(turn_id)
             conversation = await self.runtime.db.repository(ConversationsRepository, user.id).get(turn.conversation_id)
+            role = await self.roles.of_turn(user, turn)
         return await self.tools.discover(
-            user,
-            turn.role,
-            query,
-            channel=turn.channel,
-            mode=turn.mode,
-            memory=conversation.selection_state,
-            job_id=turn.job_id,
+            user, role, query, channel=turn.channel, mode=turn.mode, memory=conversation.selection_state
         )

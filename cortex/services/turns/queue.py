@@ -72,7 +72,7 @@ class TurnQueue:
             await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="agents", key=row.owner_id)
             return
         if not row.job_id or row.channel == "result":
-            await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+            await self.runtime.runner.start(row.id, WORKFLOW, argument, queue=_queue(row), key=row.owner_id)
             return
         job = await self.runtime.db.repository(JobsRepository, row.owner_id).lately(row.job_id)
         if job is None:
@@ -85,7 +85,7 @@ class TurnQueue:
     async def start_call(self, row: TurnRow, call: ToolCall) -> None:
         """Start the run of a turn that is one call by hand. The row runs already: nobody takes it for a message."""
         argument = {"turn": row.id, "user": row.owner_id, "call": asdict(call)}
-        await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+        await self.runtime.runner.start(row.id, WORKFLOW, argument, queue=_queue(row), key=row.owner_id)
 
     async def start_id(self, user_id: str, turn_id: str) -> None:
         """Start a queued turn by its id."""
@@ -245,6 +245,11 @@ class TurnQueue:
                 found += len(self._left)
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("turn queue: database error, retrying: %s", error)
+
+
+def _queue(row: TurnRow) -> str:
+    """Programs take no place from people who talk."""
+    return "api" if row.channel == "api" else "chat"
 
 
 def call_of(job: JobRow) -> ToolCall:

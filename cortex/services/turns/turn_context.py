@@ -23,6 +23,7 @@ from cortex.services.models.profiles import Profiles
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import PlanGround, ToolsService
+from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.messages import MessageRow, MessagesRepository
 from cortex.storage.rounds import RoundsRepository
@@ -133,7 +134,10 @@ class TurnContexts:
 
     async def read(self, user: User, turn: Begun, chain: Sequence[str] = ()) -> TurnContext:
         """The context of a turn without its summary. `chain`: the models that it was opened with."""
-        role = await self.roles.role(user, turn.role, turn.job_id)
+        role = await self.roles.of_turn(user, turn)
+        if turn.channel == "api" and not chain:
+            request = await self.runtime.db.repository(ApiTokensRepository, user.id).request(turn.id)
+            chain = (request.model,) if request is not None and request.model else ()
         ahead = 0 if turn.job_id else turn.ordinal  # a job's run knows nothing of the runs before it
         context = await self._facts(user, role, turn.conversation_id, ahead, chain)
         return replace(

@@ -11,6 +11,7 @@ from cortex.storage.schema.accounts import (
     ServerSecretTable,
     SetupLinkTable,
 )
+from cortex.storage.schema.api import ApiRequestTable, ApiTokenTable
 from cortex.storage.schema.calls import ApprovalTable, CallTable, GrantTable, UndoTable
 from cortex.storage.schema.conversations import (
     ConversationTable,
@@ -41,6 +42,8 @@ from cortex.storage.table import Table
 __all__ = [
     "AccountTable",
     "ActionLinkTable",
+    "ApiRequestTable",
+    "ApiTokenTable",
     "ApprovalTable",
     "AttemptTable",
     "AuditTable",

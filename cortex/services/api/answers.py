@@ -1,0 +1,64 @@
+"""An answer as a program hears it: words as they come, a sign of life while there are none, and how it ended."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cortex.base.messages import ToolCall, Usage
+
+WORKING_S = 10.0  # without a word: then a sign of life keeps the connection open
+AGAIN = "\n\n"
+Failure = Literal["", "quota", "model", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """More of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Nothing new for a while; `waits`: what waits for the person's word, "" for nothing."""
+
+    waits: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The end. `failure`: "" for an answer that came to its end; `text`: why it did not, for a person to read."""
+
+    finish: Literal["stop", "length", "tool_calls"] = "stop"
+    usage: Usage = field(default_factory=Usage)
+    calls: tuple[ToolCall, ...] = ()
+    failure: Failure = ""
+    text: str = ""
+
+
+Tell = Callable[[Said | Working], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Voice:
+    """What was said so far: parts grow, end and begin anew; words that are out cannot be taken back.
+
+    `said`: the whole of it. `_shown`: part -> what of it is out.
+    """
+
+    said: str = ""
+    _shown: dict[str, str] = field(default_factory=dict)
+    _last: str = ""
+
+    def heard(self, part: str, text: str) -> str:
+        """What to say now that this part stands so; "" for nothing new. One that began anew is said again, whole."""
+        known = self._shown.get(part, "")
+        if not text or text == known:
+            return ""
+        if part == self._last and text.startswith(known):
+            new = text[len(known) :]
+        else:
+            new = (AGAIN if self.said else "") + (text[len(known) :] if text.startswith(known) else text)
+        self._shown[part], self._last = text, part
+        self.said += new
+        return new

@@ -1,0 +1,187 @@
+"""Tokens of other programs: made, shown once, looked up, counted, revoked.
+
+A token is 32 random bytes; its SHA-256 alone is kept. What it may do is its person's own rights, cut down to a role, a
+scope of tools, a budget of a day and so many requests a minute.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from cortex.base.errors import Busy, NotAllowed, Throttled, UserError
+from cortex.base.ids import new_id
+from cortex.base.user import User
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.budgets.budgets import limit_of_token, spent_today
+from cortex.services.models.files import Slips
+from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
+from cortex.services.tools.tools import ToolsService
+from cortex.storage.api_tokens import AllApiTokensRepository, ApiRequestRow, ApiTokensRepository
+from cortex.storage.api_tokens import ApiTokenRow as ApiTokenRow
+from cortex.storage.audit import AuditRepository
+from cortex.storage.db import Opener
+from cortex.storage.halts import HaltsRepository
+from cortex.storage.round_rows import Spent
+from cortex.storage.turns import TurnRow, TurnsRepository
+
+PREFIX = "cx-"
+MOST = 50
+SHOWN = 20
+MINUTE = timedelta(minutes=1)
+UNKNOWN = "This token is not known here, was revoked, or has expired."
+STOPPED = "Work is stopped on this server. Try again later."
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+
+
+class TokenForm(BaseModel):
+    """A token as a person asks for it. `tools`: names and categories with blanks or commas, "" = all of the role's.
+
+    `wait_s`: seconds that a call which asks waits for its person; `days`: until it expires, None = never.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: Name
+    role: str
+    tools: str = ""
+    limit_tokens: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    limit_usd: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
+    per_minute: Annotated[int, Field(ge=1, le=6_000)] = 60
+    wait_s: Annotated[int, Field(ge=0, le=3_600)] = 120
+    days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """A program that showed its token: for whom it asks, and how far it may go."""
+
+    user: User
+    token: ApiTokenRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenView:
+    """A token on its page. `spent`: of this day; `is_expired`: it lets nobody in any more."""
+
+    token: ApiTokenRow
+    spent: Spent
+    is_expired: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiTokens:
+    """The tokens of people. `stop`: ends a turn that runs."""
+
+    runtime: Runtime
+    accounts: Accounts
+    roles: Roles
+    tools: ToolsService
+    stop: Callable[[TurnRow], Awaitable[None]]
+
+    async def list(self, user: User) -> Sequence[TokenView]:
+        """The user's, the newest first, with what they took today."""
+        now = self.runtime.clock()
+        async with self.runtime.db.read_transaction(user.id) as repository:
+            return [
+                TokenView(
+                    token=token,
+                    spent=await spent_today(repository, limit_of_token(token, user.time_zone), now),
+                    is_expired=token.expires_at is not None and token.expires_at <= now,
+                )
+                for token in await repository(ApiTokensRepository).list()
+            ]
+
+    async def get(self, user: User, token_id: str) -> ApiTokenRow:
+        """One of the user's; NotFound."""
+        return await self.runtime.db.repository(ApiTokensRepository, user.id).get(token_id)
+
+    async def latest(self, user: User, token_id: str) -> Sequence[ApiRequestRow]:
+        """The conversations that were asked with it lately, the newest first."""
+        rows = await self.runtime.db.repository(ApiTokensRepository, user.id).latest(token_id, SHOWN)
+        return [*{row.conversation_id: row for row in rows}.values()]
+
+    async def make(self, user: User, values: dict[str, Any]) -> str:
+        """Make a token and give it back: it is shown this once. UserError names each wrong field."""
+        try:
+            form = TokenForm.model_validate({key: value for key, value in values.items() if value not in ("", None)})
+        except ValidationError as error:
+            raise Slips(error) from error
+        if form.role not in await self.roles.names(user):
+            raise UserError("Choose one of your roles.", field="role")
+        scope = await self._scope(user, form.tools)
+        secret = PREFIX + secrets.token_urlsafe(32)
+        expires_at = None if form.days is None else self.runtime.clock() + timedelta(days=form.days)
+        async with self.runtime.db.transaction(user.id) as repository:
+            if len(await repository(ApiTokensRepository).list()) >= MOST:
+                raise UserError(f"At most {MOST} tokens. Revoke one that nothing uses any more.")
+            id = new_id(self.runtime.clock)
+            await repository(ApiTokensRepository).add(
+                id,
+                name=form.name,
+                digest=digest_of(secret),
+                hint=secret[-4:],
+                role=form.role,
+                tools=scope,
+                limit_tokens=form.limit_tokens,
+                limit_usd=form.limit_usd,
+                per_minute=form.per_minute,
+                wait_s=form.wait_s,
+                expires_at=expires_at,
+            )
+            await repository(AuditRepository).add(user.id, "token.made", form.name, {"token": id, "role": form.role})
+        return secret
+
+    async def revoke(self, user: User, token_id: str) -> None:
+        """Let nobody in with it any more, and end what it asked for. NotFound."""
+        async with self.runtime.db.transaction(user.id) as repository:
+            token = await repository(ApiTokensRepository).get(token_id)
+            active = [turn for turn in await repository(TurnsRepository).active() if turn.channel == "api"]
+            tokens = {turn.id: await repository(ApiTokensRepository).of_turn(turn.id) for turn in active}
+            running = [turn for turn in active if tokens[turn.id] == token]
+            await repository(ApiTokensRepository).remove(token_id)
+            await repository(AuditRepository).add(user.id, "token.revoked", token.name, {"token": token_id})
+        for turn in running:
+            await self.stop(turn)
+
+    async def who(self, secret: str) -> Caller:
+        """Whose token this is; NotAllowed for one that lets nobody in."""
+        found = await self.runtime.db.repository(AllApiTokensRepository).of_digest(digest_of(secret))
+        if found is None:
+            raise NotAllowed(UNKNOWN)
+        return Caller(user=await self.accounts.user(found.owner_id), token=found)
+
+    async def must_be_open(self, repository: Opener, caller: Caller) -> None:
+        """In the transaction of a request: NotAllowed, Throttled or Busy where it may not be taken."""
+        tokens, now = repository(ApiTokensRepository), self.runtime.clock()
+        if not await tokens.hold(caller.token.id):
+            raise NotAllowed(UNKNOWN)
+        if await repository(HaltsRepository).of(caller.user.id):
+            raise Busy(STOPPED)
+        if await tokens.counted(caller.token.id, now - MINUTE) >= caller.token.per_minute:
+            most = f"At most {caller.token.per_minute} requests a minute with this token."
+            raise Throttled(most, wait_s=MINUTE.total_seconds())
+
+    async def _scope(self, user: User, text: str) -> tuple[str, ...] | None:
+        """What was typed as a scope; UserError for a word that names nothing this person could have."""
+        words = tuple(dict.fromkeys(text.replace(",", " ").split()))
+        if not words:
+            return None
+        registry = self.runtime.registry
+        names = await self.tools.grantable(user, channel="api")
+        known = {"all", *names, *(registry.tools[name].category for name in names)}
+        strange = [word for word in words if word not in known]
+        if strange:
+            raise UserError(f"{strange[0]!r} names no tool or category that you could have here.", field="tools")
+        return words
+
+
+def digest_of(secret: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,142 @@
+"""Cortex's tools for a program that brings its own model: which there are within its token, and single calls of them.
+
+Each call is a turn without a model call, through the same gate, questions and records as any other; those of a day
+stand in one conversation, so that what one call brought counts for the next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cortex.agent.arguments import check
+from cortex.base.errors import UserError
+from cortex.base.ids import derived_id, new_id
+from cortex.base.messages import ToolCall
+from cortex.base.zone import midnight
+from cortex.selection.types import META
+from cortex.services.api.answers import Tell, Working
+from cortex.services.api.following import follow, waiting
+from cortex.services.api.tokens import ApiTokens, Caller
+from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
+from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.answer_writer import message_row
+from cortex.services.turns.queue import TurnQueue
+from cortex.storage.api_tokens import ApiTokensRepository
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
+
+WIRE_ID = "program"
+BROKEN = "The call was stopped before it ended."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramTool:
+    """A tool as a program sees it. `is_read`: it changes nothing here; `is_outward`: it reaches places outside."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    is_read: bool
+    is_risky: bool
+    is_outward: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallAnswer:
+    """What a call gave back."""
+
+    text: str
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramTools:
+    """Lists tools and calls them."""
+
+    runtime: Runtime
+    tokens: ApiTokens
+    roles: Roles
+    tools: ToolsService
+    turns: TurnQueue
+
+    async def list(self, caller: Caller) -> Sequence[ProgramTool]:
+        """What the token reaches, by name."""
+        found = [self.runtime.registry.tools[name] for name in sorted(await self._permitted(caller))]
+        return [
+            ProgramTool(
+                name=tool.name,
+                description=tool.full.description,
+                parameters=tool.full.parameters,
+                is_read=tool.effect == "read",
+                is_risky=tool.risk == "high",
+                is_outward=tool.sends_out or tool.reads_untrusted,
+            )
+            for tool in found
+        ]
+
+    async def call(self, caller: Caller, name: str, arguments: str, tell: Tell) -> CallAnswer:
+        """Call a tool and wait for what it gives, or for its refusal. NotAllowed, Throttled, Busy.
+
+        A call that asks waits for the person as long as the token says. It goes on when the program goes away.
+        """
+        permitted = await self._permitted(caller)
+        checked = check(self.runtime.registry, permitted, ToolCall(id=WIRE_ID, name=name, arguments=arguments))
+        if isinstance(checked, str):
+            return CallAnswer(text=checked, is_error=True)
+        if checked.tool.name not in permitted:
+            raise UserError(f"There is no tool {name[:80]!r} for this token.")
+        call = ToolCall(id=WIRE_ID, name=checked.tool.name, arguments=checked.canonical)
+        row, seq = await self._begin(caller, call)
+        await self.turns.start_call(row, call)
+        waits, answer = "", CallAnswer(text=BROKEN, is_error=True)
+        async for news in follow(self.runtime, row, seq):
+            for event in news.events:
+                waits = waiting(event, waits)
+                if event.kind == "tool.result":
+                    answer = CallAnswer(text=event.payload["text"], is_error=event.payload["state"] != "ok")
+                elif event.kind == "turn.end":
+                    return answer
+            if not news.events and not news.parts:
+                await tell(Working(waits))
+        raise AssertionError("a turn is followed to its end")
+
+    async def _begin(self, caller: Caller, call: ToolCall) -> tuple[TurnRow, int]:
+        """The call's turn, running, and the number of the log's row ahead of it."""
+        day = midnight(self.runtime.clock(), caller.user.time_zone).date().isoformat()
+        place = derived_id("mcp", caller.token.id, day)
+        async with self.runtime.transaction_then_notify(caller.user.id, place) as repository:
+            await self.tokens.must_be_open(repository, caller)
+            made = await repository(ConversationsRepository).create(
+                caller.token.role,
+                "auto",
+                f"Calls of {caller.token.name}, {day}",
+                id=place,
+                source="api",
+                uses_memory=False,
+                is_title_tainted=False,
+            )
+            row = await repository(TurnsRepository).create(
+                f"turn:{new_id()}",
+                place,
+                f"Call {call.name} with {call.arguments}",
+                mode="auto",
+                role=caller.token.role,
+                channel="api",
+                state="running",
+                is_tainted=False,
+                reads=NOTHING_READ,
+            )
+            await repository(ApiTokensRepository).take(row.id, caller.token.id, place, "")
+            start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}
+            rows = [message_row(row), ("turn.start", start, row.id)]
+            await repository(ConversationsRepository).append(place, rows)
+        return row, made.seq
+
+    async def _permitted(self, caller: Caller) -> frozenset[str]:
+        role = await self.roles.within_token(
+            caller.user, await self.roles.role(caller.user, caller.token.role), caller.token
+        )
+        ground = await self.tools.ground()
+        found = self.tools.permitted_on(ground, caller.user, role, channel="api", mode="auto")
+        return frozenset(name for name in found if self.runtime.registry.tools[name].category != META)

@@ -1,0 +1,143 @@
+"""Cortex as a server of the Model Context Protocol, with the official client: calls, scope, questions."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp import ClientSession, types
+from mcp.client.streamable_http import streamable_http_client
+
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.turns import TurnsRepository
+from tests.living_house import LivingHouse
+from tests.patience import PATIENCE_S
+from tests.served_house import served_house
+
+Served = tuple[LivingHouse, str]
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with served_house(tmp_path / "home") as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def session(served: Served, **values: Any) -> AsyncIterator[ClientSession]:
+    """A session of the official client with a token of Ada's."""
+    house, origin = served
+    form = {"name": "editor", "role": "orchestrator", **values}
+    token = await house.cortex.api_tokens.make(house.admin, form)
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx.AsyncClient(headers=headers, timeout=PATIENCE_S) as http,
+        streamable_http_client(f"{origin}/mcp", http_client=http) as (incoming, outgoing, _),
+        ClientSession(incoming, outgoing) as opened,
+    ):
+        await opened.initialize()
+        yield opened
+
+
+def said(result: types.CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
+async def test_a_program_lists_the_tools_of_its_token_and_calls_one(served: Served) -> None:
+    async with session(served, tools="tasks") as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert "task_create" in listed
+        assert not {"tools_discover", "shell_exec", "reminder_add", "spawn_agent"} & listed.keys()
+        hints = listed["task_list"].annotations
+        assert hints is not None
+        assert hints.readOnlyHint
+        assert listed["task_create"].inputSchema["required"] == ["title"]
+        answer = await client.call_tool("task_create", {"title": "Oil the hinges"})
+        assert not answer.isError
+        assert "Oil the hinges" in said(answer)
+    house = served[0]
+    assert [task.title for task in await house.cortex.tasks.list(house.admin)] == ["Oil the hinges"]
+
+
+async def test_wrong_calls_are_refused_in_words(served: Served) -> None:
+    async with session(served, tools="tasks") as client:
+        for name, arguments, words in (
+            ("task_create", {}, "title"),
+            ("task_create", {"title": "x", "colour": "red"}, "colour"),
+            ("shell_exec", {"command": "id"}, "shell_exec"),
+            ("nothing_at_all", {}, "nothing_at_all"),
+        ):
+            answer = await client.call_tool(name, arguments)
+            assert answer.isError, name
+            assert words in said(answer)
+    house = served[0]
+    assert await house.cortex.tasks.list(house.admin) == []
+
+
+async def test_a_question_is_waited_for_and_answered_on_the_page(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.services.api.following.WORKING_S", 0.05)
+    house = served[0]
+    told: list[str] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async with session(served) as client:
+        calling = asyncio.ensure_future(client.call_tool("shell_exec", {"command": "echo hi"}, progress_callback=heard))
+        async with asyncio.timeout(PATIENCE_S):
+            while not (asked := await house.cortex.approvals.pending(house.admin)) or not told:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        await house.cortex.approvals.answer(house.admin, asked[0].id, "once")
+        answer = await calling
+    assert not answer.isError
+    assert "hi" in said(answer)
+    assert any("shell_exec waits" in words for words in told)
+
+
+async def test_nobody_answers_and_the_call_is_refused(served: Served) -> None:
+    async with session(served, wait_s=1) as client:
+        answer = await client.call_tool("shell_exec", {"command": "echo hi"})
+    assert answer.isError
+    house = served[0]
+    conversations = house.cortex.runtime.db.repository(ConversationsRepository, house.admin.id)
+    (place,) = await conversations.list(source="api")
+    (turn,) = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(place.id)
+    assert (turn.channel, turn.state) == ("api", "done")
+
+
+async def test_twenty_calls_at_once_are_each_made_once(served: Served) -> None:
+    async with session(served, tools="tasks") as client:
+        calls = [client.call_tool("task_create", {"title": f"Thing {n}"}) for n in range(20)]
+        answers = await asyncio.gather(*calls)
+    assert not any(answer.isError for answer in answers)
+    house = served[0]
+    assert {task.title for task in await house.cortex.tasks.list(house.admin)} == {f"Thing {n}" for n in range(20)}
+
+
+async def test_only_a_known_token_is_let_in_and_no_other_site(served: Served) -> None:
+    house, origin = served
+    token = await house.cortex.api_tokens.make(house.admin, {"name": "p", "role": "orchestrator"})
+    bearer = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=origin) as http:
+        assert (await http.post("/mcp", json={})).status_code == 401
+        assert (await http.post("/mcp", json={}, headers={"Authorization": "Bearer cx-no"})).status_code == 401
+        foreign = {**bearer, "Origin": "https://evil.example"}
+        assert (await http.post("/mcp", json={}, headers=foreign)).status_code == 403
+        assert (await http.get("/mcp", headers=bearer)).status_code == 405
+        for body in (b"", b"{", b"[]", b'{"jsonrpc": "2.0"}', b"\xff"):
+            accepted = {**bearer, "Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+            assert (await http.post("/mcp", content=body, headers=accepted)).status_code == 400
+
+
+async def test_too_many_calls_are_refused(served: Served) -> None:
+    async with session(served, tools="tasks", per_minute=2) as client:
+        answers = [await client.call_tool("task_list", {}) for _ in range(3)]
+    assert [answer.isError for answer in answers] == [False, False, True]
+    assert "At most 2 requests a minute" in said(answers[2])

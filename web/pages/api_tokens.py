@@ -1,0 +1,117 @@
+"""Tokens for other programs: the list, a new one shown once, what was asked with one, revoking it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import UserError
+from cortex.services.api.tokens import TokenView
+from web.deps import CurrentUser, ReauthedUser, Services
+from web.frame import frame_of
+from web.render import ConfirmContext, Context, described, respond
+from web.routes import LazyRoute
+from web.toast import redirect
+
+router = APIRouter(route_class=LazyRoute)
+HERE = "/account/tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokensContext(Context):
+    """The list."""
+
+    tokens: Sequence[TokenView] = described("the person's tokens, the newest first")
+    asked: Mapping[str, Sequence[str]] = described("token -> conversations that were asked with it lately")
+    url: str = described("the address that programs are given")
+    secret: str = described("the token that was made just now, shown this once", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTokenContext(Context):
+    """The form of a new token."""
+
+    roles: Sequence[tuple[str, str]] = described("the roles to choose from: value, words")
+    given: Mapping[str, str] = described("what was typed, by field", default_factory=dict)
+    errors: Mapping[str, str] = described("why it was refused, by field; '' for the whole", default_factory=dict)
+
+
+@router.get(HERE)
+async def show(request: Request, services: Services, user: CurrentUser) -> Response:
+    """The tokens, and how to use one."""
+    return await _page(request, services, user)
+
+
+@router.get(HERE + "/new")
+async def ask_new(request: Request, services: Services, user: ReauthedUser) -> Response:
+    """The form; a token acts for its person, so it asks for the password."""
+    return await _form(request, services, user, {"role": (await services.preferences.get(user)).role}, {})
+
+
+@router.post(HERE)
+async def make(request: Request, services: Services, user: ReauthedUser) -> Response:
+    """Make one; the token is on the answer and nowhere else."""
+    given = {key: str(value) for key, value in (await request.form()).items()}
+    try:
+        secret = await services.api_tokens.make(user, given)
+    except UserError as error:
+        fields = getattr(error, "fields", None) or {error.field: error.message}
+        return await _form(request, services, user, given, fields, 422)
+    return await _page(request, services, user, secret)
+
+
+@router.get(HERE + "/{token_id}/revoke")
+async def ask_revoke(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
+    """The question before it goes."""
+    token = await services.api_tokens.get(user, token_id)
+    context = ConfirmContext(
+        frame=await frame_of(request, services, user, here="/account"),
+        title=f"Revoke {token.name}?",
+        text="What uses it is refused from then on, and what it asked for just now ends. It cannot be brought back.",
+        action=f"{HERE}/{token_id}/revoke",
+        words="Revoke",
+        back=HERE,
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post(HERE + "/{token_id}/revoke")
+async def revoke(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
+    """Let nobody in with it any more."""
+    await services.api_tokens.revoke(user, token_id)
+    return redirect(request, HERE, "The token is revoked")
+
+
+async def _page(request: Request, services: Services, user: CurrentUser, secret: str = "") -> Response:
+    tokens = await services.api_tokens.list(user)
+    root = services.settings.public_url or str(request.base_url)
+    asked = {}
+    for view in tokens:
+        rows = await services.api_tokens.latest(user, view.token.id)
+        asked[view.token.id] = tuple(row.conversation_id for row in rows)
+    context = TokensContext(
+        frame=await frame_of(request, services, user, here="/account"),
+        tokens=tokens,
+        asked=asked,
+        url=f"{root.rstrip('/')}/v1",
+        secret=secret,
+    )
+    return respond(request, "tokens.html", context)
+
+
+async def _form(
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    given: Mapping[str, str],
+    errors: Mapping[str, str],
+    status: int = 200,
+) -> Response:
+    context = NewTokenContext(
+        frame=await frame_of(request, services, user, here="/account"),
+        roles=[(name, name) for name in await services.roles.names(user)],
+        given=given,
+        errors=errors,
+    )
+    return respond(request, "token_new.html", context, status=status)
