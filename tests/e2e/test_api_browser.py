@@ -1,6 +1,5 @@
 """A token made on its page in Chromium, used by OpenAI's client, its question answered on the page, and revoked."""
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 
 import openai
@@ -12,6 +11,7 @@ from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
 from tests.e2e.pages import forgive, go
+from tests.e2e.person import poll
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.browser
@@ -32,7 +32,7 @@ def test_a_program_gets_a_token_asks_and_is_shut_out(house: Daemon, ada: Caller,
     expect(page.locator("#main")).to_contain_text("'kitchen_sink' names no tool or category")
     forgive(window, 422)
     assert overflow_px(page) <= 0
-    page.get_by_label("Tools").fill("tasks, shell")
+    page.get_by_label("Tools").fill("tasks, shell_exec")
     page.get_by_role("button", name="Make the token").click()
     shown = page.get_by_role("status").filter(has_text="It is shown only now")
     token = shown.locator("code").inner_text()
@@ -56,9 +56,9 @@ def test_a_program_gets_a_token_asks_and_is_shut_out(house: Daemon, ada: Caller,
                     )
                 ]
             )
-            page = go(window, "/c/new")
-            page.locator("#bell").click()
-            page.get_by_role("link", name=re.compile("Run")).first.click()
+            poll(lambda: "waits for your word" in ada.get("/notifications").text)
+            page = go(window, "/notifications")
+            page.locator("#main a[href^='/c/']").first.click()
             page.get_by_role("button", name="Deny").click()
             assert "".join(asking.result(PATIENCE_S))
         page = go(window, "/account/tokens")
