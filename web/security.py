@@ -34,6 +34,8 @@ HOOKS = "/hooks/"  # other programs send there: no cookie of ours lets anybody i
 API = "/v1/"  # likewise, by a token in a header
 MCP = "/mcp"  # likewise; a page of another site is refused all the same, as the protocol wants it
 MAX_BODY_BYTES = 2_000_000
+IMPORTS = "/account/import"
+MAX_IMPORT_BYTES = 52_000_000  # of one file of chats, with what a form puts around it
 COOKIE = "cortex"
 SECURE_COOKIE = "__Host-cortex"
 COOKIE_LIFE_S = 30 * 24 * 3600
@@ -132,7 +134,8 @@ class Shield:
         if "transfer-encoding" in headers:
             return PlainTextResponse("Content-Length is required.\n", 411)
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+        most = MAX_IMPORT_BYTES if scope["path"] == IMPORTS else MAX_BODY_BYTES
+        if not length.isdecimal() or int(length) > most:
             return PlainTextResponse("The request is too large.\n", 413)
         return None
 

@@ -13,6 +13,8 @@ from cortex.services.api.chats import ProgramChats
 from cortex.services.api.tokens import ApiTokens
 from cortex.services.api.tool_calls import ProgramTools
 from cortex.services.chat.composer import ComposerService
+from cortex.services.chat.imports import ChatImports
+from cortex.services.health.everything import Belongings
 from cortex.services.memory.distill import Distiller
 from cortex.services.memory.facts import MemoryService
 from cortex.services.memory.quiet import QuietConversations
@@ -173,3 +175,11 @@ class Services(TurnServices):
             tools=self.tools,
             turns=self.turn_queue,
         )
+
+    @cached_property
+    def chat_imports(self) -> ChatImports:
+        return ChatImports(runtime=self.runtime, homes=self.homes, preferences=self.preferences)
+
+    @cached_property
+    def belongings(self) -> Belongings:
+        return Belongings(runtime=self.runtime, homes=self.homes, conversations=self.conversations)

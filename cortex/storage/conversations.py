@@ -159,6 +159,25 @@ class ConversationsRepository(Repository):
         statement = self._heads().where(ConversationTable.deleted_at.is_(None), ConversationTable.is_pinned)
         return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
 
+    @reading
+    async def ids(self) -> Sequence[str]:
+        """Of all that were not deleted, the oldest first."""
+        mine = (ConversationTable.owner_id == self.owner_id, ConversationTable.deleted_at.is_(None))
+        statement = select(ConversationTable.id).where(*mine).order_by(ConversationTable.created_at)
+        return (await self.session.execute(statement)).scalars().all()
+
+    @reading
+    async def is_known(self, id: str) -> bool:
+        """Whether there is one of this id, deleted or not."""
+        statement = select(ConversationTable.id).where(
+            ConversationTable.owner_id == self.owner_id, ConversationTable.id == id
+        )
+        return (await self.session.execute(statement)).first() is not None
+
+    async def date_back(self, id: str, created_at: datetime, updated_at: datetime) -> None:
+        """Say when it was, for one that was taken over from elsewhere."""
+        await self._set(id, created_at=created_at, updated_at=updated_at)
+
     async def rename(self, id: str, title: str, by_user: bool = True, *, is_tainted: bool) -> None:
         """Set the title. One that the user gave is not replaced by an automatic one any more."""
         change = self._change(ConversationTable).where(ConversationTable.id == id)

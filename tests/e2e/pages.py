@@ -167,6 +167,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/notifications?kind=approval",
         "/notifications/settings",
         "/account/devices",
+        "/account/import",
         "/account/tokens",
         "/account/tokens/new",
         f"/account/tokens/{token}/revoke",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import File as FormFile
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
@@ -19,6 +20,7 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/skills"
+FOLDERS = "/skill-folders"
 NAV = NavEntry(title="Skills", href=HREF, icon="bolt", order=22)
 MESSAGE_CHARS_MAX = 2_000
 MESSAGES_CHARS_MAX = 8_000
@@ -98,6 +100,33 @@ async def create(
         )
         return respond(request, "skills.html", context, status=422)
     return redirect(request, _place(made))
+
+
+@router.post(FOLDERS)
+async def bring_in(
+    request: Request, services: Services, user: CurrentUser, file: Annotated[UploadFile | None, FormFile()] = None
+) -> Response:
+    """Add the skills of a SKILL.md, or of an archive of folders with one each."""
+    try:
+        added, refused = await services.skills.bring_in(user, await file.read() if file else b"")
+    except UserError as error:
+        added, refused = (), (error.message,)
+    words = f"{len(added)} added: {', '.join(added)}." if added else "Nothing was added."
+    if not refused:
+        return redirect(request, HREF, words)
+    context = SkillsContext(
+        frame=await frame_of(request, services, user, here=HREF),
+        skills=await services.skills.list(user),
+        error=f"{words} Not added: {'; '.join(refused)}",
+    )
+    return respond(request, "skills.html", context, status=422)
+
+
+@router.get(FOLDERS + ".zip")
+async def folders(services: Services, user: CurrentUser) -> Response:
+    """The skills as folders with a SKILL.md each."""
+    headers = {"Content-Disposition": 'attachment; filename="skills.zip"', "Cache-Control": "no-store"}
+    return Response(await services.skills.folders(user), media_type="application/zip", headers=headers)
 
 
 @router.get(HREF + "/{skill}")

@@ -128,6 +128,10 @@ class ConversationsService:
         """The newest messages with these words; whatever is typed is words."""
         return await self._db.repository(SearchRepository, user.id).messages_matching(query, limit)
 
+    async def ids(self, user: User) -> Sequence[str]:
+        """Of all of the user's, the oldest first."""
+        return await self._db.repository(ConversationsRepository, user.id).ids()
+
     async def export_markdown(self, user: User, conversation_id: str) -> str:
         """The conversation to read and keep, times in the user's zone."""
         conversation = await self.get(user, conversation_id)

@@ -26,6 +26,7 @@ from cortex.base.user import User
 from cortex.selection.skill_search import LEAST as LEAST
 from cortex.selection.skill_search import fits, judged, line
 from cortex.selection.types import Snapshot
+from cortex.services.tools.skill_folders import FoundSkill, as_folders, read_folders
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT
@@ -132,6 +133,33 @@ class SkillsService:
             raise UserError(f"There is a skill named {name!r} already.", field="title") from error
         await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
         return name
+
+    async def bring_in(self, user: User, data: bytes) -> tuple[Sequence[str], Sequence[str]]:
+        """Add the skills of SKILL.md folders, marked as words from outside; their names, and why others are not added.
+
+        UserError where there is none in it.
+        """
+        added, refused = [], []
+        marks = self._db.repository(PreferencesRepository, user.id)
+        for found in await asyncio.to_thread(read_folders, data):
+            try:
+                name, text = _brought(found)
+                if len(await self._files.files(user)) >= SKILLS_MAX:
+                    raise UserError(f"{SKILLS_MAX} skills are enough")
+                if await self._files.home(user).version(path_of(name)) != ABSENT:
+                    raise UserError("there is one of this name already")
+                await marks.set(mark_of(path_of(name)), True)
+                await self._files.home(user).write(path_of(name), text, ABSENT)
+            except (UserError, Conflict) as error:
+                refused.append(f"{found.name[:TITLE_CHARS_MAX]}: {error.message}")
+            else:
+                added.append(name)
+        return added, refused
+
+    async def folders(self, user: User) -> bytes:
+        """The skills that can be used as an archive of SKILL.md folders."""
+        files = [(file.skill, file.text) for file in await self._files.files(user) if file.skill is not None]
+        return await asyncio.to_thread(as_folders, files)
 
     async def create_example(self, user: User) -> str:
         """The example, to make one's own; its name."""
@@ -240,6 +268,20 @@ def _name(words: str, field: str) -> str:
     if not name:
         raise UserError("A skill needs a name with letters or numbers in it.", field=field)
     return name
+
+
+def _brought(found: FoundSkill) -> tuple[str, str]:
+    """Name and file of a skill out of a folder; UserError says why it cannot be one."""
+    if found.error:
+        raise UserError(found.error)
+    name = _name(found.name, "name")
+    text = composed(name, found.title, found.description, found.body)
+    lists = (("phrases", found.phrases), ("tools", found.tools))
+    lines = [f"{key}:\n" + "".join(f"- {one}\n" for one in words) for key, words in lists if words]
+    head, fence, rest = text.partition("\n---\n")
+    text = f"{head}\n{''.join(lines)}{fence.lstrip()}{rest}"
+    skill_of(name, text)
+    return name, text
 
 
 def composed(name: str, title: str, description: str, body: str = "") -> str:
