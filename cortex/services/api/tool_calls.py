@@ -4,12 +4,12 @@ Each call is a turn without a model call, through the same gate, questions and r
 stand in one conversation, so that what one call brought counts for the next.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cortex.agent.arguments import check
-from cortex.base.errors import UserError
 from cortex.base.ids import derived_id, new_id
 from cortex.base.messages import ToolCall
 from cortex.base.zone import midnight
@@ -75,20 +75,29 @@ class ProgramTools:
             for tool in found
         ]
 
-    async def call(self, caller: Caller, name: str, arguments: str, tell: Tell) -> CallAnswer:
+    async def call(
+        self, caller: Caller, name: str, arguments: str, tell: Tell, *, ends_with_caller: bool
+    ) -> CallAnswer:
         """Call a tool and wait for what it gives, or for its refusal. NotAllowed, Throttled, Busy.
 
-        A call that asks waits for the person as long as the token says. It goes on when the program goes away.
+        A call that asks waits for the person as long as the token says. ends_with_caller: cancelled, it ends the call,
+        which goes on otherwise.
         """
         permitted = await self._permitted(caller)
         checked = check(self.runtime.registry, permitted, ToolCall(id=WIRE_ID, name=name, arguments=arguments))
         if isinstance(checked, str):
             return CallAnswer(text=checked, is_error=True)
-        if checked.tool.name not in permitted:
-            raise UserError(f"There is no tool {name[:80]!r} for this token.")
         call = ToolCall(id=WIRE_ID, name=checked.tool.name, arguments=checked.canonical)
         row, seq = await self._begin(caller, call)
         await self.turns.start_call(row, call)
+        try:
+            return await self._answer(row, seq, tell)
+        except asyncio.CancelledError:
+            if ends_with_caller:
+                await self.turns.stop(row)
+            raise
+
+    async def _answer(self, row: TurnRow, seq: int, tell: Tell) -> CallAnswer:
         waits, answer = "", CallAnswer(text=BROKEN, is_error=True)
         async for news in follow(self.runtime, row, seq):
             for event in news.events:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
-from mcp import ClientSession, types
+from mcp import Client, ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 
 from cortex.storage.conversations import ConversationsRepository
@@ -27,6 +28,18 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 @asynccontextmanager
+async def modern(served: Served, **values: Any) -> AsyncIterator[Client]:
+    """The official client by the newest revision, which knows no session."""
+    house, origin = served
+    token = await house.cortex.api_tokens.make(house.admin, {"name": "editor", "role": "orchestrator", **values})
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S) as http,
+        Client(streamable_http_client(f"{origin}/mcp", http_client=http)) as opened,
+    ):
+        yield opened
+
+
+@asynccontextmanager
 async def session(served: Served, **values: Any) -> AsyncIterator[ClientSession]:
     """A session of the official client with a token of Ada's."""
     house, origin = served
@@ -34,8 +47,8 @@ async def session(served: Served, **values: Any) -> AsyncIterator[ClientSession]
     token = await house.cortex.api_tokens.make(house.admin, form)
     headers = {"Authorization": f"Bearer {token}"}
     async with (
-        httpx.AsyncClient(headers=headers, timeout=PATIENCE_S) as http,
-        streamable_http_client(f"{origin}/mcp", http_client=http) as (incoming, outgoing, _),
+        httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http,
+        streamable_http_client(f"{origin}/mcp", http_client=http) as (incoming, outgoing),
         ClientSession(incoming, outgoing) as opened,
     ):
         await opened.initialize()
@@ -55,13 +68,40 @@ async def test_a_program_lists_the_tools_of_its_token_and_calls_one(served: Serv
         assert not {"tools_discover", "shell_exec", "reminder_add", "spawn_agent"} & listed.keys()
         hints = listed["task_list"].annotations
         assert hints is not None
-        assert hints.readOnlyHint
-        assert listed["task_create"].inputSchema["required"] == ["title"]
+        assert hints.read_only_hint
+        assert listed["task_create"].input_schema["required"] == ["title"]
         answer = await client.call_tool("task_create", {"title": "Oil the hinges"})
-        assert not answer.isError
+        assert not answer.is_error
         assert "Oil the hinges" in said(answer)
     house = served[0]
     assert [task.title for task in await house.cortex.tasks.list(house.admin)] == ["Oil the hinges"]
+
+
+async def test_the_newest_revision_lists_and_calls_too(served: Served) -> None:
+    async with modern(served, tools="tasks") as client:
+        assert client.protocol_version == "2026-07-28"
+        assert "task_create" in {tool.name for tool in (await client.list_tools()).tools}
+        answer = await client.call_tool("task_create", {"title": "Oil the hinges"})
+    assert not answer.is_error
+    house = served[0]
+    assert [task.title for task in await house.cortex.tasks.list(house.admin)] == ["Oil the hinges"]
+
+
+@pytest.mark.parametrize(("way", "state"), [(modern, "stopped"), (session, "waiting")], ids=["newest", "before"])
+async def test_who_goes_away_ends_a_call_where_the_protocol_says_so(served: Served, way: Any, state: str) -> None:
+    house = served[0]
+    async with way(served) as client:
+        calling = asyncio.ensure_future(client.call_tool("shell_exec", {"command": "echo hi"}))
+        async with asyncio.timeout(PATIENCE_S):
+            while not (asked := await house.cortex.approvals.pending(house.admin)):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        calling.cancel()
+        await asyncio.wait({calling})
+    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    async with asyncio.timeout(PATIENCE_S):
+        while (turn := await turns.get(asked[0].turn_id)).state != state:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert turn.channel == "api"
 
 
 async def test_wrong_calls_are_refused_in_words(served: Served) -> None:
@@ -73,7 +113,7 @@ async def test_wrong_calls_are_refused_in_words(served: Served) -> None:
             ("nothing_at_all", {}, "nothing_at_all"),
         ):
             answer = await client.call_tool(name, arguments)
-            assert answer.isError, name
+            assert answer.is_error, name
             assert words in said(answer)
     house = served[0]
     assert await house.cortex.tasks.list(house.admin) == []
@@ -96,7 +136,7 @@ async def test_a_question_is_waited_for_and_answered_on_the_page(
                 await asyncio.sleep(0.02)
         await house.cortex.approvals.answer(house.admin, asked[0].id, "once")
         answer = await calling
-    assert not answer.isError
+    assert not answer.is_error
     assert "hi" in said(answer)
     assert any("shell_exec waits" in words for words in told)
 
@@ -104,7 +144,7 @@ async def test_a_question_is_waited_for_and_answered_on_the_page(
 async def test_nobody_answers_and_the_call_is_refused(served: Served) -> None:
     async with session(served, wait_s=1) as client:
         answer = await client.call_tool("shell_exec", {"command": "echo hi"})
-    assert answer.isError
+    assert answer.is_error
     house = served[0]
     conversations = house.cortex.runtime.db.repository(ConversationsRepository, house.admin.id)
     (place,) = await conversations.list(source="api")
@@ -116,7 +156,7 @@ async def test_twenty_calls_at_once_are_each_made_once(served: Served) -> None:
     async with session(served, tools="tasks") as client:
         calls = [client.call_tool("task_create", {"title": f"Thing {n}"}) for n in range(20)]
         answers = await asyncio.gather(*calls)
-    assert not any(answer.isError for answer in answers)
+    assert not any(answer.is_error for answer in answers)
     house = served[0]
     assert {task.title for task in await house.cortex.tasks.list(house.admin)} == {f"Thing {n}" for n in range(20)}
 
@@ -139,5 +179,5 @@ async def test_only_a_known_token_is_let_in_and_no_other_site(served: Served) ->
 async def test_too_many_calls_are_refused(served: Served) -> None:
     async with session(served, tools="tasks", per_minute=2) as client:
         answers = [await client.call_tool("task_list", {}) for _ in range(3)]
-    assert [answer.isError for answer in answers] == [False, False, True]
+    assert [answer.is_error for answer in answers] == [False, False, True]
     assert "At most 2 requests a minute" in said(answers[2])
