@@ -14,6 +14,7 @@ from tests.e2e.daemon import Daemon
 from tests.e2e.pages import forgive, go
 
 pytestmark = pytest.mark.browser
+TEA = b"---\nname: make-tea\ndescription: Brews tea.\n---\n\nBoil water.\n"
 
 
 def exported(count: int) -> bytes:
@@ -50,6 +51,24 @@ def test_chats_are_taken_over_and_taken_back(house: Daemon, ada: Caller, opens: 
     page.get_by_role("button", name="Delete what was imported").click()
     expect(page.locator("#main")).to_contain_text("Open WebUI")
     assert "Oak 299" not in ada.get("/search?q=oak").text
+
+
+def test_a_skill_of_another_assistant_comes_in_marked_and_goes_out(house: Daemon, ada: Caller, opens: Opens) -> None:
+    window = opens(house.origin, ada.token, width=390, height=844)
+    page = go(window, "/skills")
+    chosen = page.get_by_label("A SKILL.md, or a .zip of folders")
+    chosen.set_input_files({"name": "SKILL.md", "mimeType": "text/markdown", "buffer": b"# no head"})
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#main")).to_contain_text("it says no name or no description")
+    forgive(window, 422)
+    chosen.set_input_files({"name": "SKILL.md", "mimeType": "text/markdown", "buffer": TEA})
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#main")).to_contain_text("Make tea from outside")
+    assert overflow_px(page) <= 0
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Export").click()
+    with zipfile.ZipFile(io.BytesIO(waiting.value.path().read_bytes())) as archive:
+        assert b"Boil water." in archive.read("make-tea/SKILL.md")
 
 
 def test_everything_is_downloaded_with_the_password(house: Daemon, ada: Caller, opens: Opens) -> None:
