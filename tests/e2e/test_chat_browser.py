@@ -1,5 +1,6 @@
 """The chat in a real Chromium over a running house: what is live equals what is reloaded, and nothing is lost."""
 
+import json
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.e2e.browser import axe, overflow_px
 from tests.e2e.chat_tab import Served, Tab, tab
@@ -218,6 +219,21 @@ def test_messages_sent_meanwhile_take_no_more_room_than_they_need(chat: Tab) -> 
     assert chat.page.evaluate(height) < 130
     chat.page.locator(".queued").click()
     assert chat.page.evaluate(height) > 250
+
+
+@pytest.mark.parametrize(("keys", "left"), [(" and eggs", "and eggs"), ("", "")], ids=["more", "nothing"])
+def test_what_is_typed_while_a_message_is_on_its_way_stays(chat: Tab, keys: str, left: str) -> None:
+    held: list[Route] = []
+    chat.page.route("**/messages", lambda route: held.append(route))
+    chat.page.fill("#text", "add milk to my list")
+    chat.page.press("#text", "Enter")
+    poll(lambda: chat.page.evaluate("() => 1") and held)
+    chat.page.keyboard.type(keys)
+    held[0].continue_()
+    chat.until(f"() => document.querySelector('#text').value === {json.dumps(left)}")
+    chat.page.unroute("**/messages")
+    chat.until("() => document.querySelectorAll('.turn.bot .foot').length")
+    assert chat.page.evaluate("() => document.querySelector('#text').value") == left
 
 
 def test_focus_stays_where_it_is_while_an_approval_and_messages_wait(chat: Tab) -> None:

@@ -94,7 +94,10 @@
     if (!status || status >= 400) return;
     const sent = event.detail.ctx.request.body;
     if (!sent.get('quick')) source.rounds_default.value = sent.get('max_rounds');
-    text().value = ''; delete sessionStorage[draft]; typed();
+    const said = sent.get('text'), now = text().value; // what was typed while it was on its way stays
+    text().value = now.startsWith(said) ? now.slice(said.length).trimStart() : now;
+    if (!text().value) delete sessionStorage[draft];
+    typed();
   });
 
   // --- a time that can be read now: what the last saving said of it is over
