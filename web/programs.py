@@ -120,10 +120,15 @@ class ProgramStream(Response):
         self._answering = answering
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        """Send it. An answer that fails ahead of its first sign is an error with its status, as clients expect it."""
+        has_begun = False
 
         async def write(text: str, *, is_last: bool = False) -> None:
+            nonlocal has_begun
+            if not has_begun:
+                has_begun = True
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                text = _event(self._completion.piece({"role": "assistant", "content": ""})) + text
             await send({"type": "http.response.body", "body": text.encode(), "more_body": not is_last})
 
         async def tell(piece: Said | Working) -> None:
@@ -132,9 +137,10 @@ class ProgramStream(Response):
             elif piece.text:
                 await write(_event(self._completion.piece({"content": piece.text})))
 
-        await write(_event(self._completion.piece({"role": "assistant", "content": ""})))
         finished = await _until_gone(receive, self._answering(tell))
-        if finished is not None:
+        if finished is not None and finished.failure and not has_begun:
+            await _failed(finished, self._completion)(scope, receive, send)
+        elif finished is not None:
             events = [_event(one) for one in self._completion.end(finished)]
             await write("".join([*events, "data: [DONE]\n\n"]), is_last=True)
 
@@ -163,11 +169,15 @@ class ProgramAnswer(Response):
         if finished is None:
             return
         if finished.failure:
-            answer = JSONResponse(failure(finished), STATUS[finished.failure], {**self._completion.headers, **ONCE})
+            answer = _failed(finished, self._completion)
         else:
             whole = self._completion.whole("".join(heard.said), finished)
             answer = JSONResponse(whole, 200, self._completion.headers)
         await answer(scope, receive, send)
+
+
+def _failed(finished: Finished, completion: Completion) -> Response:
+    return JSONResponse(failure(finished), STATUS[finished.failure], {**completion.headers, **ONCE})
 
 
 async def _until_gone(receive: Receive, answering: Awaitable[Finished]) -> Finished | None:

@@ -69,6 +69,15 @@ class MessagesRepository(Repository):
             statement = self._upsert(MessageTable).on_conflict_do_nothing(index_elements=["id"])
             await self.session.execute(statement, rows)
 
+    async def lay_down(self, conversation_id: str, turns: Mapping[str, Sequence[tuple[Message, bool]]]) -> None:
+        """Keep the messages of new turns of a conversation, by turn, each with whether it holds words from outside."""
+        rows = [
+            self._row(_TurnHead(id=turn_id, conversation_id=conversation_id), at, message, is_tainted, 0)
+            for turn_id, messages in turns.items()
+            for at, (message, is_tainted) in enumerate(messages)
+        ]
+        await self.session.execute(insert(MessageTable), rows)
+
     @reading
     async def of_conversation(
         self, conversation_id: str, before_ordinal: int | None = None, after_ordinal: int = 0

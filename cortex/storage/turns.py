@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import ColumnElement, Select, func, literal, select
+from sqlalchemy import ColumnElement, Select, func, insert, literal, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
@@ -315,8 +315,13 @@ class TurnsRepository(Repository):
 
     async def put(self, turn: TurnRow) -> None:
         """Lay a turn down exactly as given, under this user (a branch's copy)."""
-        values = {name: getattr(turn, name) for name in TurnRow.__dataclass_fields__ if name != "owner_id"}
-        await self.session.execute(self._insert(TurnTable, values))
+        await self.put_all([turn])
+
+    async def put_all(self, turns: Sequence[TurnRow]) -> None:
+        """Lay turns down exactly as given, under this user."""
+        names = [name for name in TurnRow.__dataclass_fields__ if name != "owner_id"]
+        rows = [{**{name: getattr(turn, name) for name in names}, "owner_id": self.owner_id} for turn in turns]
+        await self.session.execute(insert(TurnTable), rows)
 
     async def _find(self, id: str) -> TurnRow | None:
         return await self._first(TurnRow, self._mine(TurnRow, TurnTable).where(TurnTable.id == id))

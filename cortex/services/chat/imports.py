@@ -7,7 +7,7 @@ loses it. A chat has the same id whenever it is taken over: what was begun again
 import asyncio
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -33,12 +33,13 @@ SHOWN = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportState:
-    """How far an import is. `titles`: the first few, to see what it is."""
+    """How far an import is. `titles`: the first few, to see what it is. `at_bytes`: where the next one stands."""
 
     total: int
     done: int
     left_out: int
     titles: tuple[str, ...] = ()
+    at_bytes: int = 0
 
     @property
     def is_done(self) -> bool:
@@ -74,11 +75,9 @@ class ChatImports:
         ends_s = self.runtime.ticks_s() + for_s
         path = await self.homes.home_of(user.id).folder(FOLDER) / FILE
         while not state.is_done:
-            chat = await asyncio.to_thread(_line, path, state.done)
-            if chat is None:  # the file is not there any more
-                raise NotFound("What was read of this import is gone. Choose the file once more.")
+            chat, at_bytes = await asyncio.to_thread(_next, path, state.at_bytes)
             await self._take_over(user, role, chat)
-            state = ImportState(**{**asdict(state), "done": state.done + 1})
+            state = replace(state, done=state.done + 1, at_bytes=at_bytes)
             if self.runtime.ticks_s() >= ends_s:
                 break
         await self._keep(user, state)
@@ -139,17 +138,20 @@ def _write(path: Path, chats: tuple[ExportedChat, ...]) -> None:
     beside.replace(path)
 
 
+def _next(path: Path, at_bytes: int) -> tuple[ExportedChat, int]:
+    """The chat that stands there, and where the next one does."""
+    try:
+        with path.open("rb") as file:
+            file.seek(at_bytes)
+            return _read(json.loads(file.readline())), file.tell()
+    except (FileNotFoundError, ValueError) as error:
+        raise NotFound("What was read of this import is gone. Choose the file once more.") from error
+
+
 def _lines(path: Path) -> Iterator[ExportedChat]:
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for line in file:
             yield _read(json.loads(line))
-
-
-def _line(path: Path, number: int) -> ExportedChat | None:
-    try:
-        return next(islice(_lines(path), number, None), None)
-    except FileNotFoundError:
-        return None
 
 
 def _read(kept: dict[str, Any]) -> ExportedChat:

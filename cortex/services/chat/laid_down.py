@@ -4,9 +4,9 @@ Nobody here knows who wrote those answers or what they had read: all that follow
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from cortex.base.events import Event
 from cortex.base.ids import new_id
 from cortex.base.messages import assistant, user
 from cortex.base.role import Channel, ToolMode
@@ -14,7 +14,7 @@ from cortex.services.turns.answer_writer import Row, message_row
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import Reads, TurnRow, TurnsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 Exchange = tuple[str, str, datetime | None]
 
@@ -28,23 +28,66 @@ async def lay_down(
     mode: ToolMode,
     channel: Channel,
 ) -> None:
-    """Add these exchanges, words with their answer and when they were said, at the end of the conversation."""
-    for words, answer, at in exchanges:
-        row = await repository(TurnsRepository).create(
-            f"turn:{new_id()}",
-            conversation_id,
-            words,
-            mode=mode,
-            role=role,
-            channel=channel,
-            state="done",
-            is_tainted=True,
-            reads=Reads(outside=True),
-        )
-        spoken = [(user(words), True), (assistant(answer), True)]
-        await repository(MessagesRepository).add_all(row.id, spoken)
-        shown = row if at is None else replace(row, created_at=at)
-        await repository(ConversationsRepository).append(conversation_id, _rows(shown, answer))
+    """Fill an empty conversation with these exchanges: words, their answer, and when they were said.
+
+    Some statements in all, however many there are: whoever writes holds everybody else's writing up.
+    """
+    if not exchanges:
+        return
+    turns = repository(TurnsRepository)
+    now = turns.clock()
+    rows = [
+        _turn(turns.owner_id, conversation_id, ordinal, words, at or now, role=role, mode=mode, channel=channel)
+        for ordinal, (words, _, at) in enumerate(exchanges, 1)
+    ]
+    await turns.put_all(rows)
+    pairs = [(row, answer) for row, (_, answer, _) in zip(rows, exchanges, strict=True)]
+    said = {row.id: [(user(row.text), True), (assistant(answer), True)] for row, answer in pairs}
+    await repository(MessagesRepository).lay_down(conversation_id, said)
+    log = [one for row, answer in pairs for one in _rows(row, answer)]
+    events = [
+        Event(conversation_id=conversation_id, seq=seq, kind=kind, payload=payload, turn_id=turn_id, at=now)
+        for seq, (kind, payload, turn_id) in enumerate(log, 1)
+    ]
+    await repository(ConversationsRepository).copy_log(events, conversation_id, turn_count=len(rows))
+
+
+def _turn(
+    owner_id: str,
+    conversation_id: str,
+    ordinal: int,
+    text: str,
+    at: datetime,
+    *,
+    role: str,
+    mode: ToolMode,
+    channel: Channel,
+) -> TurnRow:
+    return TurnRow(
+        id=f"turn:{new_id()}",
+        owner_id=owner_id,
+        conversation_id=conversation_id,
+        ordinal=ordinal,
+        state="done",
+        text=text,
+        mode=mode,
+        max_rounds=None,
+        role=role,
+        channel=channel,
+        job_id="",
+        models=(),
+        created_at=at,
+        started_at=at,
+        ended_at=at,
+        rounds=0,
+        error="",
+        is_dropped=False,
+        taken_by=None,
+        taken_round=None,
+        is_tainted=True,
+        has_read_outside=True,
+        has_read_private=False,
+    )
 
 
 def _rows(row: TurnRow, answer: str) -> list[Row]:

@@ -339,10 +339,8 @@ async def test_each_failure_has_its_own_error(door: Door, scripted: ScriptedServ
         await client.chat.completions.create(model="cortex", messages=asked("hello"))
     assert broken.value.status_code == 502
     scripted.fail(Fault(kind="status", status=401))
-    stream = await client.chat.completions.create(model="cortex", messages=asked("hello"), stream=True)
-    with pytest.raises(openai.APIError):
-        async for _ in stream:
-            pass
+    with pytest.raises(openai.InternalServerError):  # nothing was said yet: an error, not a stream
+        await client.chat.completions.create(model="cortex", messages=asked("hello"), stream=True)
     await client.chat.completions.create(model="cortex", messages=asked("hello"))
     with pytest.raises(openai.RateLimitError) as often:
         await client.chat.completions.create(model="cortex", messages=asked("hello"))
@@ -358,6 +356,37 @@ async def test_each_failure_has_its_own_error(door: Door, scripted: ScriptedServ
     with pytest.raises(openai.InternalServerError) as stopped:
         await other.chat.completions.create(model="cortex", messages=asked("hello"))
     assert stopped.value.status_code == 503
+
+
+async def test_an_answer_that_breaks_in_the_middle_says_so_in_its_stream(door: Door, scripted: ScriptedServer) -> None:
+    scripted.rules = [rule("long", "words " * 40)]
+    scripted.fail(Fault(kind="cut", after_bytes=3_000), Fault(kind="cut", after_bytes=3_000))
+    client = await door.client()
+    stream = await client.chat.completions.create(model="cortex", messages=asked("long"), stream=True)
+    said: list[str] = []
+
+    async def listen() -> None:
+        async for chunk in stream:
+            said.append(chunk.choices[0].delta.content or "")
+
+    with pytest.raises(openai.APIError, match="cut off"):
+        await listen()
+    assert "words" in "".join(said)
+
+
+async def test_a_long_history_is_laid_down_in_a_few_statements(door: Door) -> None:
+    client = await door.client()
+    before = [(f"What is {n}?", f"It is {n}.") for n in range(400)]
+    answer = await client.chat.completions.create(model="cortex", messages=asked("hello", *before))
+    assert answer.choices[0].message.content
+    turns = await door.turns()
+    assert [turn.ordinal for turn in turns] == [*range(1, 402)]
+    shown = await door.house.events(turns[0].conversation_id, "part.end")
+    assert len(shown) > 20
+    await client.chat.completions.create(
+        model="cortex", messages=asked("hello again", *before, ("hello", answer.choices[0].message.content))
+    )
+    assert len({turn.conversation_id for turn in await door.turns()}) == 1
 
 
 def test_words_that_are_out_are_not_taken_back() -> None:
