@@ -41,7 +41,7 @@ class LampServer:
     asked: list[str] = field(default_factory=list)
     opened: list["Lamps"] = field(default_factory=list)
 
-    def open(self, form: LampForm) -> "Lamps":
+    def open(self, form: LampForm, _: str) -> "Lamps":
         self.opened.append(Lamps(form, self))
         return self.opened[-1]
 

@@ -1,6 +1,6 @@
 """The one egress rule: which IP addresses an outgoing connection may reach. Pure; resolves nothing, opens nothing.
 
-Called at the socket, with the address about to be connected to (`base/http.py`, `providers/egress.py`); besides,
+Called at the socket, with the address about to be connected to (`base/http.py`, `base/egress.py`); besides,
 `network_of` says which addresses of those who come in are one.
 """
 

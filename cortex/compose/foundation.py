@@ -7,14 +7,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
 
 from cortex.base.crypto import Vault
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
 from cortex.compose import integrations
 from cortex.engine.database import examine
+from cortex.integrations.mcp.system import McpHost
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
+from cortex.ports.mcp import FAMILY
 from cortex.providers import ProviderContext, connect
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.deletions import Deletions
@@ -38,6 +41,8 @@ from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.databases import UserDatabases
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.integrations.journals import ServerJournals
+from cortex.services.integrations.mcp import PAGE as MCP_PAGE
+from cortex.services.integrations.mcp_logins import SealedLogin
 from cortex.services.integrations.talk import TalkNotices
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.models import Connect, Models
@@ -178,12 +183,27 @@ class Foundation:
         return Channels(settings=self.settings, keys=self.push_keys, clock=self.runtime.clock, talk=talk)
 
     @cached_property
+    def mcp_host(self) -> McpHost:
+        """What this machine gives to MCP servers."""
+        settings = self.settings
+        closed = [settings.home, Path(".env").absolute(), *map(Path, ("/proc", "/sys", "/dev", "/run", "/var/run"))]
+        own = settings.public_url or f"http://{settings.host}:{settings.port}"
+        return McpHost(
+            sandbox=self._sandbox,
+            folder=settings.home / FAMILY,
+            closed=closed,
+            logins=lambda name: SealedLogin(db=self.runtime.db, vault=self.vault, name=name),
+            redirect=f"{own.rstrip('/')}{MCP_PAGE}/callback",
+            clock=self.runtime.clock,
+        )
+
+    @cached_property
     def integrations(self) -> Integrations:
         return Integrations(
             db=self.runtime.db,
             vault=self.vault,
             clock=self.runtime.clock,
-            kinds=integrations.kinds(self.settings, self.channels, lambda: self._is_boxed),
+            kinds=integrations.kinds(self.settings, self.channels, lambda: self._is_boxed, self.mcp_host),
             member_roles=self.roles.for_members,
             all_roles=lambda: self.role_names.of_admins(),
         )

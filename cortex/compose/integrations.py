@@ -8,9 +8,14 @@ from cortex.integrations.aether import AetherForm, AetherServer
 from cortex.integrations.aether_db.database import ReadOnlyDatabase
 from cortex.integrations.aether_db.form import AetherDbForm
 from cortex.integrations.home_assistant.form import HomeAssistantForm
+from cortex.integrations.mcp.form import McpForm
+from cortex.integrations.mcp.system import McpHost, McpSystem
 from cortex.integrations.talk import TalkForm, TalkServer
+from cortex.ports.mcp import FAMILY, port_of
 from cortex.services.integrations.journals import AETHER
 from cortex.services.integrations.kinds import IntegrationKind
+from cortex.services.integrations.mcp import PAGE as MCP_PAGE
+from cortex.services.integrations.mcp_logins import BESIDE
 from cortex.services.integrations.talk import KIND as TALK
 from cortex.services.notices.channels import Channels
 
@@ -22,7 +27,7 @@ _AETHER = IntegrationKind(
     about="Keeps everybody's journals on another server; without one they are kept here.",
     ports=(),
     form=AetherForm,
-    open=AetherServer,
+    open=lambda form, _: AetherServer(form),
     place=("address",),
     has_roles=False,
     note="The contract is Cortex's own: docs/aether.md says what such a server must do. What was written here "
@@ -36,21 +41,24 @@ _TALK = IntegrationKind(
     about="Reads and sends messages in rooms of Nextcloud Talk, and brings people their notifications there.",
     ports=("Talk",),
     form=TalkForm,
-    open=TalkServer,
+    open=lambda form, _: TalkServer(form),
     place=("address", "user", "ca"),
     note="Give Cortex an account of its own in Nextcloud, and invite it to the rooms that it is to know: everybody who "
     "may use this card reads and writes in all of them.",
 )
 
 
-def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) -> tuple[IntegrationKind, ...]:
-    """Every kind. is_boxed: whether the sandbox works on this machine."""
+def kinds(
+    settings: Settings, channels: Channels, is_boxed: Callable[[], bool], mcp: McpHost
+) -> tuple[IntegrationKind, ...]:
+    """Every kind. is_boxed: whether the sandbox works on this machine. mcp: what it gives to MCP servers."""
     has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
     return (
         _home_assistant(),
         _aether_db(),
         _AETHER,
         _TALK,
+        _mcp(mcp),
         IntegrationKind(
             name="web_search",
             title="Web search",
@@ -106,10 +114,28 @@ def _home_assistant() -> IntegrationKind:
         about="Looks at the house and moves it: lights, heating, music, blinds, locks, sensors and their history.",
         ports=("HomeAssistant",),
         form=HomeAssistantForm,
-        open=lambda form: scan.load("cortex.integrations.home_assistant.system").HomeAssistantSystem(form),
+        open=lambda form, _: scan.load("cortex.integrations.home_assistant.system").HomeAssistantSystem(form),
         place=("address", "verify_certificate", "ca"),
         search=_homes_in_network,
         people=HomeAssistantForm.people,
+    )
+
+
+def _mcp(host: McpHost) -> IntegrationKind:
+    return IntegrationKind(
+        name=FAMILY,
+        title="MCP server",
+        about="Brings tools of other makers, by the Model Context Protocol: a program on this machine, or an address.",
+        note="Each of its tools is off until you allow it on the page of its tools, and off again when the server "
+        "describes it in other words. A program runs in the sandbox and has no network unless you give it one.",
+        ports=(),
+        form=McpForm,
+        open=lambda form, name: McpSystem(form, name, host),
+        place=("address", "command", "has_network"),
+        has_many=True,
+        port_of=port_of,
+        more=MCP_PAGE,
+        beside=(BESIDE,),
     )
 
 
@@ -125,7 +151,7 @@ def _aether_db() -> IntegrationKind:
         note="Needs an account with SELECT and SHOW VIEW alone; docs/database.md has the statements for one.",
         ports=("AetherDatabase",),
         form=AetherDbForm,
-        open=lambda form: ReadOnlyDatabase(form.access),
+        open=lambda form, _: ReadOnlyDatabase(form.access),
         place=("host", "port", "user", "tls", "ca"),
         has_many=True,
     )

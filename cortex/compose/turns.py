@@ -16,6 +16,7 @@ from cortex.ports.agents import Agents
 from cortex.ports.home_assistant import HomeAssistant, HouseCommands, ServiceChecks
 from cortex.ports.lists import ListBell
 from cortex.ports.loop import Targets
+from cortex.ports.mcp import McpServers
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
@@ -29,6 +30,8 @@ from cortex.services.content.list_bell import UserListBell
 from cortex.services.health.restarts import Restarts, UserRestarts
 from cortex.services.health.status import StatusService
 from cortex.services.integrations.home_assistant import UserCommands, UserHome
+from cortex.services.integrations.mcp import McpTools, UserMcp
+from cortex.services.integrations.mcp_logins import McpLogins
 from cortex.services.integrations.talk import UserTalk
 from cortex.services.jobs.hooks import Hooks
 from cortex.services.jobs.jobs import JobsService
@@ -63,7 +66,21 @@ class TurnServices(Foundation):
 
     @cached_property
     def tool_settings(self) -> ToolSettingsService:
-        return ToolSettingsService(self.runtime.db, self.runtime.registry, self.integrations)
+        added = self.mcp_tools.categories
+        return ToolSettingsService(self.runtime.db, self.runtime.registry, self.integrations, added)
+
+    @cached_property
+    def mcp_tools(self) -> McpTools:
+        return McpTools(
+            db=self.runtime.db,
+            registry=self.runtime.registry,
+            integrations=self.integrations,
+            clients=self.integration_clients,
+        )
+
+    @cached_property
+    def mcp_logins(self) -> McpLogins:
+        return McpLogins(tools=self.mcp_tools)
 
     @cached_property
     def encoders(self) -> Encoders:
@@ -102,6 +119,7 @@ class TurnServices(Foundation):
             clients=self.integration_clients, accounts=self.accounts, user_id=user_id
         )
         found[Talk] = lambda user_id: UserTalk(clients=self.integration_clients, user_id=user_id)
+        found[McpServers] = lambda user_id: UserMcp(tools=self.mcp_tools, homes=self.homes, user_id=user_id)
         if not self.channels.lacks("web_push"):
             found[Push] = lambda user_id: UserPush(notices=self.notices, clock=clock, user_id=user_id)
         if not self.channels.lacks("email"):

@@ -71,6 +71,7 @@ class Order:
     readable: tuple[str, ...]
     filter: str
     env: dict[str, str]
+    writable: tuple[str, ...] = ()
 
     def to_text(self) -> str:
         """The order as one argument of the program."""
@@ -109,7 +110,7 @@ def _restrict_files(order: Order) -> None:
     grants = [(place, READ_ONLY) for place in (*SYSTEM, *order.readable)]
     grants += [(place, READ_FILE | WRITE_FILE) for place in DEVICES]
     grants += [(order.workspace, ALL_FILE_RIGHTS if order.is_writable else READ_ONLY)]
-    grants += [(order.temporary, ALL_FILE_RIGHTS)]
+    grants += [(place, ALL_FILE_RIGHTS) for place in (order.temporary, *order.writable)]
     for place, rights in grants:
         with suppress(FileNotFoundError):
             handle = os.open(place, os.O_PATH | os.O_CLOEXEC)
@@ -251,7 +252,7 @@ def main(text: str) -> int:
     """Run the order; the command's exit code, 126 when the walls could not be built."""
     order = Order(**json.loads(text))
     _checked(_libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper")
-    changes = _Changes([order.temporary, *([order.workspace] if order.is_writable else [])])
+    changes = _Changes([order.temporary, *order.writable, *([order.workspace] if order.is_writable else [])])
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:

@@ -10,8 +10,8 @@ import threading
 import time
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,6 +115,41 @@ async def run(
         await _end(process, waits, pumps)
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     return ProcessResult(code=code, out=out.text(), err=err.text(), killed=killed, seconds=ticks_s() - started_s)
+
+
+@asynccontextmanager
+async def running(
+    argv: Sequence[str], *, cwd: Path, line_bytes: int, umask: int = -1, handles: Sequence[int] = ()
+) -> AsyncIterator[Process]:
+    """The program, for as long as the block lasts; then its input is closed, and what still runs of it is killed.
+
+    line_bytes: a longer line of its output cannot be read (`ValueError`). ToolFailed when it cannot start.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env={},
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            limit=line_bytes,
+            start_new_session=True,
+            umask=umask,
+            pass_fds=handles,
+        )
+    except OSError as error:
+        raise ToolFailed(f"{argv[0]!r} could not be started: {error.strerror or error}.") from error
+    try:
+        yield process
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), GRACE_S)
+        nothing_to_read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        nothing_to_read.set_result(None)
+        await _end(process, (), nothing_to_read)
 
 
 async def _ended(process: Process, pumps: "asyncio.Future[None]") -> str:

@@ -61,13 +61,13 @@ class Quotas:
         self._watched.append(_Watched(folder=str(folder), most=most, reason=reason))
         self._most_bytes += more_bytes
 
-    async def watch(self, pid: int, most_processes: int) -> str:
+    async def watch(self, pid: int, most_processes: int, *, every_s: float = LOOK_S) -> str:
         """Why the tree below `pid` must end, once there is a reason."""
         while True:
             began_s = ticks_s()
             if reason := await asyncio.to_thread(self._excess, pid, most_processes):
                 return f"{reason} (what it made is still there)"
-            await asyncio.sleep(max(LOOK_S, IDLE_SHARE * (ticks_s() - began_s)))
+            await asyncio.sleep(max(every_s, IDLE_SHARE * (ticks_s() - began_s)))
 
     def _excess(self, pid: int, most_processes: int) -> str:
         for one in self._watched:

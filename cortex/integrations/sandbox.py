@@ -11,8 +11,8 @@ import resource
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,9 @@ from typing import Literal
 from cortex.base import private
 from cortex.base.errors import ToolFailed
 from cortex.integrations import landlock, seccomp
-from cortex.integrations.process import ProcessResult, can_count, run, tree_of
+from cortex.integrations.process import ProcessResult, can_count, run, running
 from cortex.integrations.quota import MB, Quota, Quotas
+from cortex.integrations.watches import watch_tree
 
 Level = Literal["bubblewrap", "landlock", "none"]
 
@@ -30,7 +31,15 @@ WORK = "/cortex-files"  # a name that no readable folder stands below
 NICENESS = 10
 OPEN_FILES = 256
 GROWTH = Quota(most_bytes=500 * MB, most_files=20_000)
-WATCH_S = 0.05
+SERVICE_WATCH_S = 2.0
+NETWORK_FILES = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/ca-certificates",
+)
 SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/mime.types")
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
@@ -82,7 +91,17 @@ class _Job:
     folder: str = "."
     umask: int = -1
     readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    has_network: bool = False
     total: Quota | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningService:
+    """A program that goes on running. `excess`: waits until it takes more than it may, and says so in words."""
+
+    process: asyncio.subprocess.Process
+    excess: Callable[[], Awaitable[str]]
 
 
 PROBE_JOB = _Job(
@@ -158,6 +177,52 @@ class Sandbox:
             if is_writable:
                 await asyncio.to_thread(private.look, workspace, is_mending=True)
 
+    @asynccontextmanager
+    async def service(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Path,
+        limits: Limits,
+        env: Mapping[str, str],
+        line_bytes: int,
+        readable: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
+        has_network: bool = False,
+    ) -> AsyncIterator[RunningService]:
+        """Run `argv` in `workspace` while the block lasts, to speak with it by its pipes; ToolFailed as in `run`.
+
+        readable, writable: folders that it finds at their own paths. has_network: leave it the machine's network.
+        """
+        level = (await self.probe()).level
+        if level == "none":
+            raise ToolFailed(f"There is no sandbox on this machine, so nothing was run. {(await self.probe()).reason}")
+        if has_network and level != "bubblewrap":
+            raise ToolFailed("Only bubblewrap can give a program the network, and it does not work on this machine.")
+        job = _Job(
+            argv=tuple(argv),
+            workspace=workspace,
+            limits=limits,
+            env={**ENVIRONMENT, **env},
+            umask=private.OTHERS,
+            readable=tuple(readable),
+            writable=tuple(writable),
+            has_network=has_network,
+        )
+        with _as_file(seccomp.compiled(is_landlock=False)) as handle:
+            temporary = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-"))
+            is_boxed = level == "bubblewrap"
+            boxed = [self._bwrap, "--seccomp", str(handle), *_bubble(job)]
+            command = boxed if is_boxed else _landlocked(job, temporary)
+            handles = (handle,) if is_boxed else ()
+            try:
+                async with running(
+                    command, cwd=workspace, line_bytes=line_bytes, umask=job.umask, handles=handles
+                ) as process:
+                    yield RunningService(process=process, excess=partial(_service_excess, process.pid, job, temporary))
+            finally:
+                await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+
     async def _run(self, level: Level, job: _Job) -> ProcessResult:
         return await (self._in_bubblewrap(job) if level == "bubblewrap" else _in_landlock(job))
 
@@ -200,6 +265,7 @@ def _bubble(job: _Job) -> list[str]:
     """The bubblewrap command line: new namespaces, own /tmp and /dev with a size, nothing of /etc, no capability."""
     made = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
     made += ["--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
+    made += ["--share-net"] if job.has_network else []
     made += ["--clearenv"]
     for name, value in job.env.items():
         made += ["--setenv", name, value]
@@ -210,13 +276,15 @@ def _bubble(job: _Job) -> list[str]:
             made += ["--symlink", os.readlink(place), str(place)]
         elif place.is_dir():
             made += ["--ro-bind", str(place), str(place)]
-    for name in SYSTEM_FILES:
+    for name in (*SYSTEM_FILES, *(NETWORK_FILES if job.has_network else ())):
         made += ["--ro-bind-try", name, name]
-    for readable in map(str, job.readable):
-        made += ["--ro-bind", readable, readable]
     shared = str(min(job.limits.temporary_bytes, 16 * MB))
     made += ["--proc", "/proc", "--dev", "/dev", "--size", shared, "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
     made += ["--size", str(job.limits.temporary_bytes), "--tmpfs", "/tmp"]  # noqa: S108 - inside
+    for readable in map(str, job.readable):
+        made += ["--ro-bind", readable, readable]
+    for writable in map(str, job.writable):
+        made += ["--bind", writable, writable]
     made += ["--bind" if job.is_writable else "--ro-bind", str(job.workspace), WORK]
     made += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", os.path.normpath(f"{WORK}/{job.folder}")]
     return [*made, "--", "/bin/sh", "-c", f'{_ulimits(job.limits)}; exec nice -n {NICENESS} "$@"', "sh", *job.argv]
@@ -232,24 +300,28 @@ def _ulimits(limits: Limits) -> str:
 
 async def _in_landlock(job: _Job) -> ProcessResult:
     """The launcher lays limits and walls on itself; we give it a temporary folder and count its tree."""
-    temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-")
+    temporary = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-"))
+    try:
+        return await _watched(_landlocked(job, temporary), job, temporary=temporary)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+
+
+def _landlocked(job: _Job, temporary: Path) -> list[str]:
     order = landlock.Order(
         argv=job.argv,
         workspace=str(job.workspace),
         folder=str(job.workspace / job.folder),
-        temporary=temporary,
+        temporary=str(temporary),
         is_writable=job.is_writable,
         processes=job.limits.processes,
         limits=_limits(job.limits),
         readable=tuple(map(str, job.readable)),
+        writable=tuple(map(str, job.writable)),
         filter=seccomp.compiled(is_landlock=True).hex(),
         env=dict(job.env),
     )
-    try:
-        argv = [sys.executable, "-I", "-S", landlock.__file__, order.to_text()]
-        return await _watched(argv, job, temporary=Path(temporary))
-    finally:
-        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+    return [sys.executable, "-I", "-S", landlock.__file__, order.to_text()]
 
 
 def _limits(limits: Limits) -> dict[int, int]:
@@ -290,30 +362,28 @@ async def _watched(
         timeout_s=job.limits.timeout_s,
         stdin=job.stdin,
         output_bytes=job.limits.output_bytes,
-        watches=(partial(_watch, limits=job.limits), partial(quotas.watch, most_processes=job.limits.processes)),
+        watches=(
+            partial(watch_tree, processes=job.limits.processes, memory_bytes=job.limits.memory_bytes),
+            partial(quotas.watch, most_processes=job.limits.processes),
+        ),
         umask=job.umask,
         handles=handles,
     )
 
 
-async def _watch(pid: int, limits: Limits) -> str:
-    """Count the tree's processes and memory: RLIMIT_NPROC does not bind root, and RLIMIT_AS binds one process each."""
-    most = limits.processes + 3  # bubblewrap itself, its init, the first shell
-    while True:
-        await asyncio.sleep(WATCH_S)
-        found = await asyncio.to_thread(tree_of, pid, most)
-        if len(found) > most:
-            return f"it started more than {limits.processes} processes"
-        if await asyncio.to_thread(memory_of, found) > limits.memory_bytes:
-            return f"it used more than {limits.memory_bytes // MB} MB of memory"
-
-
-def memory_of(pids: Sequence[int]) -> int:
-    """The memory in bytes that these processes hold together; pages of files, which the kernel can drop, are none."""
-    kib = 0
-    for pid in pids:
-        with suppress(OSError, ValueError):
-            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-                if line.startswith(("RssAnon:", "RssShmem:")):
-                    kib += int(line.split()[1])
-    return kib * 1024
+async def _service_excess(pid: int, job: _Job, temporary: Path) -> str:
+    """As `_watched` looks at a run, at a pace that costs nothing for days."""
+    quotas = Quotas()
+    await quotas.add(job.workspace, growth=job.limits.growth)
+    await quotas.add(temporary, growth=replace(job.limits.growth, most_bytes=job.limits.temporary_bytes))
+    looks = (
+        watch_tree(pid, job.limits.processes, job.limits.memory_bytes, every_s=SERVICE_WATCH_S),
+        quotas.watch(pid, job.limits.processes, every_s=SERVICE_WATCH_S),
+    )
+    watching = [asyncio.ensure_future(look) for look in looks]  # noqa: TID251 - ended right below
+    try:
+        done, _ = await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+    finally:
+        for one in watching:
+            one.cancel()

@@ -6,10 +6,14 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovered:
-    """What a search for tools found: words for the model (signatures among them) and the names it may now call."""
+    """What a search for tools found: words for the model (signatures among them) and the names it may now call.
+
+    is_tainted: words of MCP servers are among them.
+    """
 
     text: str
     names: tuple[str, ...] = ()
+    is_tainted: bool = False
 
 
 class Discovery(Protocol):

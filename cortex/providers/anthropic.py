@@ -5,9 +5,9 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
+from cortex.base.egress import open_client
 from cortex.base.model import ModelEntry
 from cortex.providers import ProviderContext
-from cortex.providers.egress import open_client
 from cortex.providers.late import Late
 from cortex.providers.pydantic import WireTraits
 from cortex.providers.wire import ModelConnection, WireProvider

@@ -16,9 +16,9 @@ from pydantic_ai.providers import Provider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+from cortex.base.egress import open_client
 from cortex.base.model import ModelEntry
 from cortex.providers import ProviderContext
-from cortex.providers.egress import open_client
 from cortex.providers.pydantic import WireTraits
 from cortex.providers.wire import ModelConnection, WireProvider
 

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 from cortex.base.role import Channel
+from cortex.ports.mcp import FAMILY
 from cortex.selection.types import ToolEntry
 
 CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
@@ -80,7 +81,7 @@ def permits(
     """Whether the grant permits this tool to this account on this channel."""
     if (is_admin_tool and not is_admin) or name in CHANNEL_LACKS[channel] or name in grant.lacks:
         return False
-    meant = {"all", name, category}
+    meant = {"all", name, category, FAMILY if category.startswith(f"{FAMILY}_") else category}
     return not grant.words.isdisjoint(meant) and (grant.within is None or not grant.within.isdisjoint(meant))
 
 

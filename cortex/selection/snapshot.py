@@ -5,23 +5,27 @@ from functools import lru_cache
 
 from cortex.base import tokens
 from cortex.selection.types import META, Domain, Example, Snapshot, ToolEntry, Trigger
-from cortex.toolkit.registry import Registry
+from cortex.toolkit.registry import Registry, ToolSet
 from cortex.toolkit.spec import Category, Tool
 
 SEPARATOR = 1
 
 
-@lru_cache(maxsize=2)
 def snapshot_of(registry: Registry) -> Snapshot:
-    """The snapshot of this registry, made once; its version is the registry's. Loads the vocabulary."""
-    entries = tuple(_entry(tool) for tool in registry.tools.values())
-    domains = tuple(_domain(category) for category in registry.categories.values() if category.name != META)
+    """The snapshot of what the registry holds now, made once; its version is the registry's. Loads the vocabulary."""
+    return _snapshot(registry.held)
+
+
+@lru_cache(maxsize=2)
+def _snapshot(held: ToolSet) -> Snapshot:
+    entries = tuple(_entry(tool) for tool in held.tools.values())
+    domains = tuple(_domain(category) for category in held.categories.values() if category.name != META)
     return Snapshot(
-        version=registry.version,
+        version=held.version,
         entries=entries,
         domains=domains,
-        several=_examples(registry.several),
-        none=_examples(registry.none),
+        several=_examples(held.several),
+        none=_examples(held.none),
     )
 
 

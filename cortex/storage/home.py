@@ -96,6 +96,10 @@ class Home:
             raise UserError(f"This text is too long to keep: {len(data)} bytes, at most {MAX_SIZE_BYTES}.")
         return await asyncio.to_thread(self._write, _checked(path), data, expected_version)
 
+    async def keep(self, path: str, data: bytes) -> None:
+        """Put these bytes there, in place of what stood there."""
+        await asyncio.to_thread(self._write, _checked(path), data, None)
+
     async def list(self, folder: str = "") -> Sequence[HomeEntry]:
         """What stands in the folder, by name; nothing when there is no such folder. Hidden names are left out."""
         return await asyncio.to_thread(self._list, _checked(folder) if folder else ())

@@ -1,7 +1,11 @@
-"""The immutable set of all tools: lookup, order, version. It grants nothing: what a user may run is the gate's word."""
+"""The set of all tools: lookup, order, version. It grants nothing: what a user may run is the gate's word.
+
+What ships never changes; what is set up besides (tools of MCP servers) is put in or taken out at once, as a whole.
+"""
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import MappingProxyType, ModuleType
 
@@ -10,29 +14,73 @@ from cortex.toolkit.schema import canonical
 from cortex.toolkit.spec import Category, Tool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ToolSet:
+    """Every category and tool at one moment, ordered by category name, then by definition.
+
+    several: utterances with needs of more than one category. none: such as need no tool, by kind (chat, llm, open) in
+    place of the names. Equal content gives an equal `version`.
+    """
+
+    categories: Mapping[str, Category]
+    tools: Mapping[str, Tool]
+    several: tuple[Example, ...]
+    none: tuple[Example, ...]
+    version: str
+
+
 class Registry:
-    """Every category and tool, ordered by category name, then by definition. Equal content gives an equal `version`."""
+    """The tools that ship, and those that are set up besides.
+
+    `held`: all of them now. Who needs them to belong together over more than one look keeps that value.
+    """
 
     def __init__(
         self, categories: Iterable[Category], *, several: tuple[Example, ...] = (), none: tuple[Example, ...] = ()
     ) -> None:
-        """Take the categories in; TypeError when two tools share a name.
+        """Take the categories in; TypeError when two tools share a name. several, none: as in `ToolSet`."""
+        self.shipped = self.held = _tool_set(categories, several, none)
 
-        several: utterances with needs of more than one category. none: such as need no tool, by kind (chat, llm,
-        open) in place of the names.
+    def put(self, categories: Iterable[Category]) -> None:
+        """Hold these beside what ships, in place of those that were put before.
+
+        A name that is taken already stays whose it was: nothing from outside can stand in for what ships.
         """
-        ordered = sorted(categories, key=lambda category: category.name)
-        tools: dict[str, Tool] = {}
-        for category in ordered:
-            for tool in category.tools:
-                if tool.name in tools:
-                    raise TypeError(f"two tools are named {tool.name!r}")
-                tools[tool.name] = tool
-        self.categories: Mapping[str, Category] = MappingProxyType({item.name: item for item in ordered})
-        self.tools: Mapping[str, Tool] = MappingProxyType(tools)
-        self.several = several
-        self.none = none
-        self.version = _version(ordered, several + none)
+        shipped, taken = self.shipped, set(self.shipped.tools)
+        added: list[Category] = []
+        for category in sorted(categories, key=lambda one: one.name):
+            own = tuple(tool for tool in category.tools if tool.name not in taken)
+            if own and category.name not in shipped.categories:
+                taken.update(tool.name for tool in own)
+                added.append(replace(category, tools=own))
+        found = _tool_set((*shipped.categories.values(), *added), shipped.several, shipped.none) if added else shipped
+        if found.version != self.held.version:
+            self.held = found
+
+    @property
+    def categories(self) -> Mapping[str, Category]:
+        """Every category by its name."""
+        return self.held.categories
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Every tool by its name."""
+        return self.held.tools
+
+    @property
+    def several(self) -> tuple[Example, ...]:
+        """Utterances with needs of more than one category."""
+        return self.held.several
+
+    @property
+    def none(self) -> tuple[Example, ...]:
+        """Utterances that need no tool."""
+        return self.held.none
+
+    @property
+    def version(self) -> str:
+        """A hash over all that selection and the gate can see."""
+        return self.held.version
 
     def get(self, name: str) -> Tool | None:
         """The tool of this exact name, or None."""
@@ -44,8 +92,9 @@ class Registry:
 
     def missing(self, name: str, wired: AbstractSet[str]) -> tuple[str, ...]:
         """The ports that the tool needs and that are not in `wired`; () = ready. KeyError for an unknown tool."""
-        tool = self.tools[name]
-        needs = (*self.categories[tool.category].needs, *tool.needs)
+        held = self.held
+        tool = held.tools[name]
+        needs = (*held.categories[tool.category].needs, *tool.needs)
         return tuple(dict.fromkeys(need for need in needs if need not in wired))
 
     @property
@@ -82,6 +131,23 @@ def category_of(module: ModuleType) -> Category:
     if named - names:
         raise TypeError(f"tools/{stem}.py: examples or phrases name unknown tools {sorted(named - names)}")
     return made
+
+
+def _tool_set(categories: Iterable[Category], several: tuple[Example, ...], none: tuple[Example, ...]) -> ToolSet:
+    ordered = sorted(categories, key=lambda category: category.name)
+    tools: dict[str, Tool] = {}
+    for category in ordered:
+        for tool in category.tools:
+            if tool.name in tools:
+                raise TypeError(f"two tools are named {tool.name!r}")
+            tools[tool.name] = tool
+    return ToolSet(
+        categories=MappingProxyType({item.name: item for item in ordered}),
+        tools=MappingProxyType(tools),
+        several=several,
+        none=none,
+        version=_version(ordered, several + none),
+    )
 
 
 def _version(categories: list[Category], beside: tuple[Example, ...]) -> str:

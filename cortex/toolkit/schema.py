@@ -57,7 +57,7 @@ def forms(function: Callable[..., Any], name: str) -> Forms:
     described = _described(parameters, words.arguments)
     description = f"{words.summary}\n{words.body}" if words.body else words.summary
     full = ToolSchema(name=name, description=description, parameters=described)
-    stub = ToolSchema(name=name, description=words.summary, parameters=_bare(parameters))
+    stub = ToolSchema(name=name, description=words.summary, parameters=bare(parameters))
     line = f"{name}: {words.summary.rstrip('.')}"
     digest = sha256(canonical([name, description, described, words.summary]).encode()).hexdigest()[:16]
     return Forms(arguments=arguments, full=full, stub=stub, line=line, summary=words.summary, hash=digest)
@@ -185,14 +185,14 @@ def _described(parameters: dict[str, Any], words: dict[str, str]) -> dict[str, A
     return {**parameters, "properties": properties}
 
 
-def _bare(node: dict[str, Any]) -> dict[str, Any]:
+def bare(node: dict[str, Any]) -> dict[str, Any]:
     """Names and types only: what is left for a model that has seen the full form or can guess."""
     keep = {"type", "enum", "items", "required", "anyOf", "const"}
     made = {key: value for key, value in node.items() if key in keep}
     if isinstance(made.get("items"), dict):
-        made["items"] = _bare(made["items"])
+        made["items"] = bare(made["items"])
     if "properties" in node:
-        made["properties"] = {key: _bare(value) for key, value in node["properties"].items()}
+        made["properties"] = {key: bare(value) for key, value in node["properties"].items()}
     return dict(sorted(made.items()))
 
 

@@ -78,6 +78,7 @@ class Tool:
     sends_to: SendsTo | None = None
     aim: Aim | None = None
     check: Precheck | None = None
+    has_foreign_words: bool = False
 
     @property
     def is_outward(self) -> bool:

@@ -23,7 +23,7 @@ async def tools_discover(ctx: Ctx, query: str) -> Output:
     if not query.strip():
         raise ToolFailed("Say in a few words what the tool should do.")
     found = await ctx.use(Discovery).discover(ctx.turn_id, query)
-    return Output(text=found.text, found=found.names)
+    return Output(text=found.text, found=found.names, is_tainted=found.is_tainted)
 
 
 @tool(effect="write", free=True)

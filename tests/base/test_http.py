@@ -14,10 +14,10 @@ import httpx
 import httpx2
 import pytest
 
+from cortex.base import egress
 from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.errors import NotAllowed, ToolFailed
 from cortex.base.http import GuardedTransport, fetch, open_client
-from cortex.providers import egress
 from tests.attacks import inside_urls
 
 # 73 ways to write an inside address: plain, other bases, short forms, v6 wrappings, names, credentials, odd signs.

@@ -97,6 +97,7 @@ OF_THE_HOUSE = {  # these are everybody's
     "number": "1",
     "kind": "web_search",
     "model": "cortex",
+    "server": "shop",
 }
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
@@ -189,6 +190,8 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     await db.repository(PlansRepository, user.id).add(turn_id, 1, receipt)
     lamps = IntegrationRow(kind="web_search", settings={})
     await db.repository(IntegrationsRepository).save(lamps, user.id)
+    shop = IntegrationRow(kind="mcp", name="shop", settings={"command": "/bin/false"})
+    await db.repository(IntegrationsRepository).save(shop, user.id)
     call = CallRow(
         id=call_id,
         turn_id=turn_id,

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from cortex.base.errors import Busy, NotAllowed, Throttled, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import User
+from cortex.ports.mcp import FAMILY
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import limit_of_token, spent_today
 from cortex.services.models.files import Slips
@@ -175,7 +176,7 @@ class ApiTokens:
             return None
         registry = self.runtime.registry
         names = await self.tools.grantable(user, channel="api")
-        known = {"all", *names, *(registry.tools[name].category for name in names)}
+        known = {"all", FAMILY, *names, *(registry.tools[name].category for name in names)}
         strange = [word for word in words if word not in known]
         if strange:
             raise UserError(f"{strange[0]!r} names no tool or category that you could have here.", field="tools")

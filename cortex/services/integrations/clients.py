@@ -108,7 +108,9 @@ class IntegrationClients:
             version=row.version,
             set_at=row.changed_at,
             form=form,
-            client=known.client if known is not None and is_kept else self.integrations.kind(row.kind).client(form),
+            client=known.client
+            if known is not None and is_kept
+            else self.integrations.kind(row.kind).client(form, row.name),
             worked_at=row.worked_at,
             failure=row.failure,
         )

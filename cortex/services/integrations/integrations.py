@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import BaseModel
+
 from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
 from cortex.base.errors import CortexError, NotAllowed, NotFound, UserError
@@ -134,6 +136,12 @@ class Integrations:
         rows = await self.db.repository(IntegrationsRepository).list()
         for kind in self.kinds:
             own = [row for row in rows if row.kind == kind.name]
+            for row in own if kind.port_of else ():
+                port = kind.port_of(row.name) if kind.port_of else ""
+                if row.is_on:
+                    rules[port] = (self._rule(row),)
+                else:
+                    setups[port] = kind.setup(is_off=True)
             given = tuple(self._rule(row) for row in own if row.is_on)
             if kind.has_form and kind.is_available and given:
                 rules |= {port: (*rules.get(port, ()), *given) for port in kind.ports}
@@ -165,6 +173,8 @@ class Integrations:
             )
             secrets = repository(ServerSecretsRepository)
             await secrets.remove(self.secrets.names(kind, name))
+            if before is not None and _is_elsewhere(kind, before, form):
+                await secrets.remove(self.secrets.names_beside(kind, name))
             for key, ciphertext in given.items():
                 await secrets.put(key, ciphertext)
             await repository(IntegrationsRepository).save(row, user.id)
@@ -193,7 +203,9 @@ class Integrations:
         async with self.db.transaction() as repository:
             if not await repository(IntegrationsRepository).remove(kind.name, name):
                 raise NotFound(f"{kind.title} is not set up.")
-            await repository(ServerSecretsRepository).remove(self.secrets.names(kind, name))
+            await repository(ServerSecretsRepository).remove(
+                (*self.secrets.names(kind, name), *self.secrets.names_beside(kind, name))
+            )
             await repository(ToolSettingsRepository).changed()
             await repository(AuditRepository).add(user.id, "integration.removed", _subject(kind, name))
 
@@ -202,7 +214,7 @@ class Integrations:
         kind, name = self._changeable(user, kind_name), _name(name)
         before = await self.db.repository(IntegrationsRepository).get(kind.name, name)
         form = await self._form(kind, name, typed, before)
-        client = kind.client(form)
+        client = kind.client(form, "")
         try:
             async with asyncio.timeout(TEST_S):
                 text = await client.test()
@@ -302,10 +314,7 @@ class Integrations:
     ) -> Any:  # Any: a value of the kind's form
         kept = await self.secrets.kept(kind, name) if before else {}
         form = checked(kind.form, typed, kept)
-        is_elsewhere = before is not None and any(
-            plain(form).get(key) != before.settings.get(key) for key in kind.place
-        )
-        if is_elsewhere and untouched_secrets(typed, kept):
+        if before is not None and _is_elsewhere(kind, before, form) and untouched_secrets(typed, kept):
             raise UserError("The address changed, and a stored secret is not sent to another place: enter it again.")
         return form
 
@@ -334,6 +343,11 @@ class Integrations:
         if not kind.has_form:
             raise UserError(f"{kind.title} is not set up on this page.")
         return kind
+
+
+def _is_elsewhere(kind: IntegrationKind, before: IntegrationRow, form: BaseModel) -> bool:
+    """Whether the stored secrets would travel to another place than they were given for."""
+    return any(plain(form).get(key) != before.settings.get(key) for key in kind.place)
 
 
 def _name(name: str) -> str:

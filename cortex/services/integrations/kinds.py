@@ -43,10 +43,13 @@ class IntegrationKind:
     """A kind of outside system. `name`: in addresses and tables; `about`: what it is good for, in a sentence.
 
     ports: class names of what tools open by it (`ctx.use`). form: its settings; a `SecretStr` in it is sealed and never
-    shown again. open: the client for a filled-in form. place: fields that say where the secrets travel to: who changes
-    one enters them again. has_many: several may be set up, each with a name. note: what the card says besides. search:
-    looks for such systems in the network when an admin asks, and says in a sentence what it found. people: the account
-    names, in small letters, of which a filled-in form says something. has_roles: it can be given to some roles alone.
+    shown again. open: the client for a filled-in form and its name. place: fields that say where the secrets travel to:
+    who changes one enters them again. has_many: several may be set up, each with a name. note: what the card says
+    besides. search: looks for such systems in the network when an admin asks, and says in a sentence what it found.
+    people: the account names, in small letters, of which a filled-in form says something. port_of: the port that one of
+    several opens, by its name. more: the page of what there is besides its settings; its name follows. beside: names of
+    sealed values that its client keeps itself, and that go with it or with another place. has_roles: it can be given to
+    some roles alone.
 
     A kind without `open` is set up by the server's settings: `variables` names them, `lacks` says what is missing
     ("" = nothing). One that is not `is_available` belongs to a later version.
@@ -57,10 +60,13 @@ class IntegrationKind:
     about: str
     ports: tuple[str, ...]
     form: type[BaseModel] = BaseModel
-    open: Callable[[Any], IntegrationClient] | None = None  # Any: a value of `form`
+    open: Callable[[Any, str], IntegrationClient] | None = None  # Any: a value of `form`
     place: tuple[str, ...] = ()
     has_many: bool = False
     has_roles: bool = True
+    port_of: Callable[[str], str] | None = None
+    more: str = ""
+    beside: tuple[str, ...] = ()
     note: str = ""
     search: Callable[[], Awaitable[str]] | None = None
     people: Callable[[Any], Collection[str]] | None = None  # Any: a value of `form`
@@ -73,11 +79,11 @@ class IntegrationKind:
         """Whether it is set up on the page."""
         return self.open is not None
 
-    def client(self, form: BaseModel) -> IntegrationClient:
-        """Its client for a filled-in form; UserError for a kind that is not set up on the page."""
+    def client(self, form: BaseModel, name: str) -> IntegrationClient:
+        """Its client for a filled-in form and its name; UserError for a kind that is not set up on the page."""
         if self.open is None:
             raise UserError(f"{self.title} is not set up on this page.")
-        return self.open(form)
+        return self.open(form, name)
 
     @property
     def page(self) -> str:

@@ -13,6 +13,7 @@ from cortex.base.errors import Conflict, ToolFailed, UserError
 from cortex.base.job import SlotState
 from cortex.base.role import Channel
 from cortex.base.user import User
+from cortex.ports.mcp import FAMILY
 from cortex.ports.schedule import Timing, Timings
 from cortex.schedule.clock_changes import ClockChange, clock_changes
 from cortex.services.jobs.crontab import CrontabLine, read_crontab, values_of
@@ -190,7 +191,7 @@ class JobsService:
             roles=await self.roles.names(user),
             models=tuple(entry.name for entry in (await self.models.shown(user)).entries),
             tools=names,
-            words=names | categories | {"all"},
+            words=names | categories | {"all", FAMILY},
         )
 
     # --- changing -----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
+from cortex.ports.mcp import FAMILY
 from cortex.selection.grants import unknown
 from cortex.services.accounts.people import as_user
 from cortex.services.models.models import Models
@@ -43,7 +44,7 @@ class RoleNames:
             models = await self.models.registry(user)
         except UserError:
             return ()
-        known = frozenset({*self.registry.categories, *self.registry.tools})
+        known = frozenset({*self.registry.categories, *self.registry.tools, FAMILY})
         said = []
         for field in LISTS:
             where = PLACES.get(found.origins[field], "").format(role=name)

@@ -10,6 +10,7 @@ from typing import Literal
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role, ToolMode
 from cortex.base.user import User
+from cortex.ports.mcp import FAMILY
 from cortex.selection.grants import granted
 from cortex.services.models.files import ModelRegistry as ModelRegistry
 from cortex.services.models.models import Models
@@ -118,7 +119,7 @@ class RoleDefaults:
 
     def _here(self, named: Sequence[str]) -> tuple[str, ...]:
         """Of what a role names, the categories and tools that this server has."""
-        there = {"all", *self.registry.categories, *self.registry.tools}
+        there = {"all", FAMILY, *self.registry.categories, *self.registry.tools}
         return tuple(one for one in named if one in there)
 
 

@@ -5,7 +5,7 @@ Every process reads the changes again once their number has grown, so that the v
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
@@ -23,8 +23,9 @@ from cortex.storage.halts import OUTWARD, HaltsRepository
 from cortex.storage.refits import RefitRow, RefitsRepository
 from cortex.storage.tool_settings import ToolSettingRow, ToolSettingsRepository, ToolWordRow
 from cortex.toolkit.registry import Registry
-from cortex.toolkit.spec import Tool
+from cortex.toolkit.spec import Category, Tool
 
+Added = Callable[[], Awaitable[Sequence[Category]]]
 Field = Literal["is_on", "sending", "asks_first", "description"]
 
 
@@ -50,8 +51,11 @@ AS_SHIPPED = ToolSettings()
 class ToolSettingsService:
     """Reads and changes the settings of tools; only admins change them."""
 
-    def __init__(self, db: Database, registry: Registry, integrations: Integrations) -> None:
-        """Nothing is read before it is asked for."""
+    def __init__(
+        self, db: Database, registry: Registry, integrations: Integrations, added: Added | None = None
+    ) -> None:
+        """Nothing is read before it is asked for. added: the tools that are set up besides those that ship."""
+        self._added = added
         self._db = db
         self._integrations = integrations
         self._registry = registry
@@ -64,7 +68,11 @@ class ToolSettingsService:
         """
         number = await self._db.repository(ToolSettingsRepository).number()
         if not self._kept or self._kept[0].number < number:
-            self._kept[:] = [await self._read(number)]
+            found = await self._read(number)
+            added = await self._added() if self._added else ()
+            if not self._kept or self._kept[0].number < number:  # else somebody has read more meanwhile
+                self._registry.put(added)
+                self._kept[:] = [replace(found, off=found.off | await self._outward_off())]
         return self._kept[0]
 
     async def judged(self, snapshot: Snapshot, settings: ToolSettings) -> Snapshot:
@@ -167,7 +175,7 @@ class ToolSettingsService:
         sending = {each.tool: cast("Sending", each.sending) for each in found if each.sending in get_args(Sending)}
         return ToolSettings(
             number=number,
-            off=frozenset(each.tool for each in found if each.is_on is False) | await self._outward_off(),
+            off=frozenset(each.tool for each in found if each.is_on is False),
             asks_first=frozenset(each.tool for each in found if each.asks_first),
             edits=Edits(
                 sending=sending,

@@ -72,9 +72,13 @@ class ToolsService:
         self._now = clock
         self._settings, self._encoders = settings, encoders
         self.skills = skills or SkillFiles()
-        self._wired = wired | registry.needs if assume_configured else wired
+        self._ports, self._assumes_all = wired, assume_configured
         self._shipped: list[Snapshot] = []
         self._ground: list[PlanGround] = []
+
+    @property
+    def _wired(self) -> frozenset[str]:
+        return self._ports | self._registry.needs if self._assumes_all else self._ports
 
     async def permitted(
         self,
@@ -178,7 +182,9 @@ class ToolsService:
         best = await asyncio.to_thread(rank, query, ground.snapshot, (*permitted, *granted_unset), 1)
         lacking = ground.unset.get(best[0].name) if best and permitted else None
         text = f"{lacking.sentence} {found.text}" if lacking else found.text
-        return Discovered(text=text, names=found.names)
+        tools = [self._registry.get(name) for name in found.names]
+        is_tainted = any(tool is not None and tool.has_foreign_words for tool in tools)
+        return Discovered(text=text, names=found.names, is_tainted=is_tainted)
 
     async def explain(
         self,
@@ -240,10 +246,10 @@ class ToolsService:
     async def ground(self) -> PlanGround:
         """What plans stand on now. The registry is counted once; a change of words or settings counts nothing again."""
         settings = await self.in_force()
-        if not self._shipped:
+        if not self._shipped or self._shipped[0].version != self._registry.version:
             self._shipped[:] = [await asyncio.to_thread(snapshot_of, self._registry)]
         shipped = self._shipped[0]
-        if not self._ground or self._ground[0].settings is not settings:
+        if not self._ground or self._ground[0].settings is not settings or self._ground[0].shipped is not shipped:
             snapshot = await asyncio.to_thread(edited, shipped, settings.edits)
             snapshot = await self._settings.judged(snapshot, settings) if self._settings else snapshot
             setups = self._setups(settings)

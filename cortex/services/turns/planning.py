@@ -219,6 +219,8 @@ class Planning:
             if facts := planned.given.facts:  # read as a tool would have read them, ahead of the model's first word
                 reads = Reads(outside=any(fact.is_tainted for fact in facts), private=True)
                 await repository(TurnsRepository).add_reads(turn.id, reads)
+            if self._has_foreign_words(planned):
+                await repository(TurnsRepository).add_reads(turn.id, Reads(outside=True, private=False))
             await repository(RoundsRepository).planned(
                 turn.id,
                 need.round,
@@ -230,6 +232,12 @@ class Planning:
             )
             await repository(ConversationsRepository).save_selection_state(turn.conversation_id, planned.memory)
             await repository(ConversationsRepository).append(turn.conversation_id, rows)
+
+    def _has_foreign_words(self, planned: PlannedRound) -> bool:
+        """Whether the model is sent a tool in words of its server's; its short form has none."""
+        tools = self.runtime.registry.tools
+        sent = (tools.get(schema.name) for schema in planned.round.tools if schema.description.count("\n"))
+        return any(tool is not None and tool.has_foreign_words for tool in sent)
 
     def _moment(self, turn: Turn, need: Need) -> datetime:
         """The turn's own time in its first round, which the user's message carries; the present later."""

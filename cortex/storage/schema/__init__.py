@@ -25,6 +25,7 @@ from cortex.storage.schema.hooks import HookDeliveryTable, HookTable
 from cortex.storage.schema.integrations import IntegrationTable
 from cortex.storage.schema.journals import EntryVersionTable, JournalEntryTable, JournalTable
 from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
+from cortex.storage.schema.mcp import McpToolTable
 from cortex.storage.schema.memory import DistillMarkTable, FactTable, FactVersionTable
 from cortex.storage.schema.models import SharedModelTable
 from cortex.storage.schema.notices import (
@@ -68,6 +69,7 @@ __all__ = [
     "LearningAnswerTable",
     "LearningCaseTable",
     "LoginTable",
+    "McpToolTable",
     "MessageTable",
     "NoticeTable",
     "PlanTable",

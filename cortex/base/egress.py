@@ -1,4 +1,4 @@
-"""The egress rule for the model SDKs: an httpx2 client whose every connection is resolved, vetted and then dialled.
+"""The egress rule for SDKs of models and of MCP: an httpx2 client whose connections are vetted ahead of being dialled.
 
 The twin of `base/http.py` for httpx2, which the SDKs bring. No redirects: an API key must not travel to another host.
 """
@@ -31,7 +31,7 @@ class GuardedTransport2(httpx2.AsyncHTTPTransport):
 
 
 def open_client(policy: AddressPolicy, *, connect_s: float, read_s: float) -> httpx2.AsyncClient:
-    """A client for a model SDK under this policy; close it with `aclose`."""
+    """A client for an SDK under this policy; close it with `aclose`."""
     return httpx2.AsyncClient(
         transport=GuardedTransport2(policy),
         trust_env=False,

@@ -1,0 +1,271 @@
+"""The tools of MCP servers: seen when a server is asked, off until an admin allows each, off again once it changes.
+
+What is allowed is kept as it was then, and that is what models are sent: a server that describes its tool in other
+words later changes nothing but that the tool is off until somebody has read them.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cortex.base import scan
+from cortex.base.errors import Conflict, NotAllowed, NotFound, ToolFailed, UserError
+from cortex.base.ids import digest
+from cortex.base.json_text import parsed
+from cortex.base.user import User
+from cortex.integrations.mcp.form import McpForm, form_of
+from cortex.ports.mcp import FAMILY, category_name
+from cortex.services.integrations.clients import IntegrationClients
+from cortex.services.integrations.forms import checked
+from cortex.services.integrations.integrations import Integrations
+from cortex.storage.audit import AuditRepository
+from cortex.storage.db import Database
+from cortex.storage.home import Homes
+from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
+from cortex.storage.mcp_tools import Listed, McpToolRow, McpToolsRepository
+from cortex.storage.tool_settings import ToolSettingsRepository
+from cortex.toolkit.registry import Registry
+from cortex.toolkit.spec import Category, Tool
+
+PAGE = "/admin/mcp"
+FILES_FOLDER = "mcp"
+RESOURCE = "cortex_resource"  # a mark that no server can set: only the protocol's own fields are kept of a tool
+READ_RESOURCE: Listed = {
+    "name": "read_resource",
+    "description": "Read a resource of this server, such as one that a result names.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"uri": {"type": "string", "description": "Its address, as the server gave it."}},
+        "required": ["uri"],
+    },
+    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+    RESOURCE: True,
+}
+WORDS_CHARACTERS = 1_000
+PASTED_MOST = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenTool:
+    """A tool as the page shows it. `tool`: as it would be, or is, among the others; `is_taken`: its name is another's.
+
+    `before`: as it was allowed, where it has changed since.
+    """
+
+    row: McpToolRow
+    tool: Tool
+    is_taken: bool = False
+    before: Tool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What an admin chose for a tool: its name, the digest of what the page showed of it, words of their own."""
+
+    name: str
+    digest: str
+    is_allowed: bool
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTools:
+    """What MCP servers offer, and what of it is allowed."""
+
+    db: Database
+    registry: Registry
+    integrations: Integrations
+    clients: IntegrationClients
+
+    async def categories(self) -> Sequence[Category]:
+        """The allowed tools as categories of the registry; those of a server that is switched off too."""
+        rows = [row for row in await self.db.repository(McpToolsRepository).list() if row.is_in_force]
+        if not rows:
+            return ()
+        servers = {row.name: row for row in await self._servers()}
+        return await asyncio.to_thread(_categories, servers, rows)
+
+    async def servers(self) -> Sequence[tuple[IntegrationRow, Sequence[McpToolRow]]]:
+        """Each server that is set up, with the tools that were seen of it."""
+        rows = await self.db.repository(McpToolsRepository).list()
+        return [(one, [row for row in rows if row.server == one.name]) for one in await self._servers()]
+
+    async def server(self, name: str) -> IntegrationRow:
+        """One of them; NotFound."""
+        found = await self.db.repository(IntegrationsRepository).get(FAMILY, name)
+        if found is None:
+            raise NotFound(f"There is no MCP server {name!r}.")
+        return found
+
+    async def tools(self, name: str) -> Sequence[SeenTool]:
+        """What was seen of a server, by name. NotFound."""
+        server = await self.server(name)
+        rows = await self.db.repository(McpToolsRepository).list(name)
+        return await asyncio.to_thread(self._shown, server, rows)
+
+    def _shown(self, server: IntegrationRow, rows: Sequence[McpToolRow]) -> list[SeenTool]:
+        shown = []
+        for row in rows:
+            tool = _tool(server, row.seen or row.allowed or {}, row.words)
+            standing = self.registry.get(tool.name)
+            shown.append(
+                SeenTool(
+                    row=row,
+                    tool=tool,
+                    is_taken=standing is not None and standing.category != category_name(server.name),
+                    before=_tool(server, row.allowed, row.words) if row.has_changed and row.allowed else None,
+                )
+            )
+        return shown
+
+    async def look(self, user: User, name: str) -> int:
+        """Ask the server for its tools now; how many it has. ToolFailed says why it does not answer."""
+        _admin(user)
+        await self.server(name)
+        async with self.clients.using(FAMILY, name, user_id=user.id) as system:
+            listing = await system.listing(is_fresh=True)
+        await self.keep(name, listing.tools, has_resources=listing.has_resources)
+        return len(listing.tools)
+
+    async def keep(self, name: str, tools: Mapping[str, Listed], *, has_resources: bool) -> None:
+        """Keep what a server lists. What was allowed and is another now is off from the next message on."""
+        listed = dict(tools)
+        if has_resources:
+            listed.setdefault(READ_RESOURCE["name"], READ_RESOURCE)
+        async with self.db.transaction() as repository:
+            if await repository(McpToolsRepository).seen(name, listed):
+                changed = [row.name for row in await repository(McpToolsRepository).list(name) if row.has_changed]
+                await repository(ToolSettingsRepository).changed()
+                await repository(AuditRepository).add("", "mcp.changed", name, {"off": changed})
+
+    async def choose(self, user: User, name: str, choices: Sequence[Choice]) -> int:
+        """Allow and forbid as the page says; how many changed. Conflict where a tool is another than was shown."""
+        _admin(user)
+        await self.server(name)
+        rows = {row.name: row for row in await self.db.repository(McpToolsRepository).list(name)}
+        count = 0
+        async with self.db.transaction() as repository:
+            tools, audit = repository(McpToolsRepository), repository(AuditRepository)
+            for one in choices:
+                row, words = rows.get(one.name), one.words.strip()
+                if len(words) > WORDS_CHARACTERS:
+                    raise UserError(f"Words of your own have at most {WORDS_CHARACTERS:,} characters ({one.name}).")
+                if row is None or (one.is_allowed == row.is_in_force and words == row.words):
+                    continue
+                if not one.is_allowed and row.allowed is not None:
+                    await tools.forbid(name, one.name)
+                    await audit.add(user.id, "mcp.forbidden", name, {"tool": one.name})
+                elif one.is_allowed:
+                    if not await tools.allow(name, one.name, one.digest, words, user.id):
+                        raise Conflict(f"{one.name} changed while you read: look at it again. Nothing was allowed.")
+                    detail = {"tool": one.name, "digest": one.digest, "definition": row.seen, "words": words}
+                    await audit.add(user.id, "mcp.allowed", name, detail)
+                else:
+                    continue
+                count += 1
+            if count:
+                await repository(ToolSettingsRepository).changed()
+        return count
+
+    async def paste(self, user: User, text: str) -> Sequence[str]:
+        """Set up the servers of the usual JSON; their names. UserError says what is wrong, and nothing is set up."""
+        _admin(user)
+        entries = _pasted(text)
+        forms: dict[str, dict[str, Any]] = {}
+        kind = self.integrations.kind(FAMILY)
+        standing = {row.name for row in await self._servers()}
+        for name, entry in entries.items():
+            tidy = name.strip().casefold().replace(" ", "-")
+            if tidy in standing:
+                raise UserError(f"There is a server of this name already: {tidy}. Nothing was set up.")
+            try:
+                forms[tidy] = form_of(name, entry)
+                checked(kind.form, forms[tidy], {})
+            except ValueError as error:
+                raise UserError(f"{error} Nothing was set up.") from None
+            except UserError as error:
+                raise UserError(f"{name}: {error.message} Nothing was set up.") from None
+        for name, form in forms.items():
+            await self.integrations.save(user, FAMILY, name, form, is_new=True)
+        return list(forms)
+
+    async def _servers(self) -> Sequence[IntegrationRow]:
+        rows = await self.db.repository(IntegrationsRepository).list()
+        return [row for row in rows if row.kind == FAMILY]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMcp:
+    """Implements `McpServers` for one user."""
+
+    tools: McpTools
+    homes: Homes
+    user_id: str
+
+    async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
+        """The tool's answer. What is not allowed as the server has it now is not called."""
+        async with self.tools.clients.using(FAMILY, server, user_id=self.user_id) as system:
+            listing = await system.listing()
+            if listing is not None:
+                await self.tools.keep(server, listing.tools, has_resources=listing.has_resources)
+            rows = await self.tools.db.repository(McpToolsRepository).list(server)
+            row = next((one for one in rows if one.name == tool and one.is_in_force), None)
+            if row is None or row.allowed is None:
+                raise ToolFailed(
+                    f"{tool} of the MCP server {server} is another than an admin allowed: it was not called. "
+                    "An admin can look at it under Integrations."
+                )
+            is_resource = row.allowed.get(RESOURCE) is True
+            answer = await (system.read(str(arguments["uri"])) if is_resource else system.call(tool, arguments))
+        text = answer.text
+        for file in answer.files:
+            path = f"{FILES_FOLDER}/{digest(file.data.hex())}{file.suffix}"
+            await self.homes.home_of(self.user_id).keep(f"files/{path}", file.data)
+            text = text.replace(file.mark, path)
+        if answer.is_error:
+            raise ToolFailed(f"{tool} says that it failed: {text}", is_tainted=True)
+        return str(text)
+
+
+def _categories(servers: Mapping[str, IntegrationRow], rows: Sequence[McpToolRow]) -> list[Category]:
+    """Loads what checks calls, which takes its time: run it off the event loop."""
+    mcp = scan.load("cortex.toolkit.mcp")
+    made = []
+    for name, server in servers.items():
+        own = [mcp.McpTool.of(row.allowed, row.words) for row in rows if row.server == name and row.allowed]
+        if own:
+            made.append(mcp.mcp_category(_facts(server), own))
+    return made
+
+
+def _tool(server: IntegrationRow, listed: Listed, words: str) -> Tool:
+    mcp = scan.load("cortex.toolkit.mcp")
+    made: Tool = mcp.mcp_tool(_facts(server), mcp.McpTool.of(listed, words))
+    return made
+
+
+def _facts(server: IntegrationRow) -> Any:  # Any: `McpServer` of a module that is loaded late
+    form = McpForm.model_validate(server.settings)
+    return scan.load("cortex.toolkit.mcp").McpServer(
+        name=server.name, about=form.about, place=form.place, is_private=form.reads_private
+    )
+
+
+def _pasted(text: str) -> dict[str, Mapping[str, Any]]:
+    """The entries by name: under `mcpServers` or `servers`, or the object itself."""
+    try:
+        given = parsed(text)
+    except ValueError as error:
+        raise UserError(f"This is no JSON: {error}. Nothing was set up.") from None
+    found = given.get("mcpServers", given.get("servers", given)) if isinstance(given, dict) else None
+    if not isinstance(found, dict) or not found or not all(isinstance(one, dict) for one in found.values()):
+        raise UserError('Paste an object such as {"mcpServers": {"files": {"command": "…"}}}. Nothing was set up.')
+    if len(found) > PASTED_MOST:
+        raise UserError(f"At most {PASTED_MOST} servers at once. Nothing was set up.")
+    return found
+
+
+def _admin(user: User) -> None:
+    if not user.is_admin:
+        raise NotAllowed("Only an admin sets up MCP servers.")

@@ -1,0 +1,155 @@
+"""Tools of MCP servers as tools of the registry: named after their server, checked by their schema, never trusted.
+
+What a server says of its tool is data: its description is cut and shows what hides in it, its risk is medium at the
+least, its results are from outside. What the admin wrote in its place is trusted as what ships.
+The source of the fields: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, RootModel, model_validator
+
+from cortex.base.messages import ToolSchema
+from cortex.ports.mcp import McpServers, category_name, port_of
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.json_schema import harmless, one_line, without_words
+from cortex.toolkit.schema import bare, canonical
+from cortex.toolkit.spec import Category, Output, Tool
+
+NAME_CHARACTERS = 64
+DESCRIPTION_CHARACTERS = 1_000
+FAULTS_MOST = 3
+_ODD = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """What an admin set of a server. `place`: the host it sends what it gets to, "" where nothing leaves this machine.
+
+    about: what it is good for, in the admin's words. is_private: what it reads is private data.
+    """
+
+    name: str
+    about: str = ""
+    place: str = ""
+    is_private: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTool:
+    """A tool as its server lists it. `words`: the admin's own in place of the server's, "" = the server's."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    schema: Mapping[str, Any]
+    is_read_only: bool = False
+    is_open_world: bool = True
+    is_idempotent: bool = False
+    words: str = ""
+
+    @classmethod
+    def of(cls, listed: Mapping[str, Any], words: str = "") -> "McpTool":
+        """From its JSON as it came over the wire; what is of a wrong type counts as not said."""
+        hints = listed.get("annotations")
+        hints = hints if isinstance(hints, dict) else {}
+        title = listed.get("title") or hints.get("title")
+        description, schema = listed.get("description"), listed.get("inputSchema")
+        return cls(
+            name=str(listed.get("name", "")),
+            title=title if isinstance(title, str) else "",
+            description=description if isinstance(description, str) else "",
+            schema=schema if isinstance(schema, dict) else {},
+            is_read_only=hints.get("readOnlyHint") is True,
+            is_open_world=hints.get("openWorldHint") is not False,
+            is_idempotent=hints.get("idempotentHint") is True,
+            words=words,
+        )
+
+
+def tool_name(server: str, tool: str) -> str:
+    """The name by which models call it: letters, digits, _ and -, at most 64, as every provider takes them.
+
+    A longer one ends with a digest of the whole, so that two long ones stay two.
+    """
+    made = f"{server}_{_ODD.sub('_', tool).strip('_') or 'tool'}"
+    if len(made) <= NAME_CHARACTERS:
+        return made
+    return f"{made[: NAME_CHARACTERS - 9]}_{sha256(made.encode()).hexdigest()[:8]}"
+
+
+def mcp_category(server: McpServer, tools: Iterable[McpTool]) -> Category:
+    """The server's tools as a category; of two with one name the first."""
+    made: dict[str, Tool] = {}
+    for one in tools:
+        built = mcp_tool(server, one)
+        made.setdefault(built.name, built)
+    about = one_line(server.about, 60) or f"tools of the MCP server {server.name}"
+    return Category(name=category_name(server.name), summary=about, tools=tuple(made.values()))
+
+
+def mcp_tool(server: McpServer, given: McpTool) -> Tool:
+    """The tool as the registry has it. A schema that says nothing lets every object by."""
+    name = tool_name(server.name, given.name)
+    parameters = harmless(given.schema)
+    if given.words:
+        parameters = without_words(parameters)
+    summary = f"{_ODD.sub(' ', given.name).replace('_', ' ').strip()} ({server.name})"[:69]
+    said = given.words or one_line(given.description or given.title, DESCRIPTION_CHARACTERS)
+    description = f"{summary}\n{said}" if said else summary
+    is_read = given.is_read_only
+    place = server.place
+    return Tool(
+        name=name,
+        category=category_name(server.name),
+        summary=summary,
+        function=_calling(server.name, given.name),
+        arguments=_arguments(name, parameters),
+        full=ToolSchema(name=name, description=description, parameters=parameters),
+        stub=ToolSchema(name=name, description=summary, parameters=bare(without_words(parameters))),
+        line=f"{name}: {summary}",
+        hash=sha256(canonical([name, description, parameters]).encode()).hexdigest()[:16],
+        risk="medium" if is_read and not given.is_open_world else "high",
+        effect="read" if is_read else "write",
+        confirm=not is_read or given.is_open_world,
+        idempotent=is_read or given.is_idempotent,
+        needs=(McpServers.__name__, port_of(server.name)),
+        reads_untrusted=True,
+        reads_private=server.is_private,
+        sends_out=bool(place),
+        sends_to=(lambda _: place) if place else None,
+        has_foreign_words=bool(said) and not given.words,
+    )
+
+
+def _calling(server: str, tool: str) -> Any:  # Any: a tool's function
+    async def call(ctx: Ctx, root: dict[str, Any]) -> Output:
+        text = await ctx.use(McpServers).call(server, tool, root)
+        return Output(text=text, is_tainted=True)
+
+    return call
+
+
+def _arguments(name: str, parameters: dict[str, Any]) -> type[BaseModel]:
+    """The model that checks a call: a plain object, held against the schema. Its field is called `root`."""
+    validator = Draft202012Validator(parameters)
+
+    class Arguments(RootModel[dict[str, Any]]):
+        @model_validator(mode="after")
+        def _fits(self) -> "Arguments":
+            faults = [
+                f"{'.'.join(map(str, fault.absolute_path)) or 'arguments'}: {one_line(fault.message, 200)}"
+                for fault in islice(validator.iter_errors(self.root), FAULTS_MOST)
+            ]
+            if faults:
+                raise ValueError("; ".join(faults))
+            return self
+
+    Arguments.__name__ = Arguments.__qualname__ = f"{name}_arguments"
+    return Arguments

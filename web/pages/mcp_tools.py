@@ -1,0 +1,209 @@
+"""Admin: MCP servers. Which are set up, the tools of each to allow one by one, what changed in them, a login to one."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import CortexError
+from cortex.base.hidden import show_hidden
+from cortex.base.user import User
+from cortex.services.integrations.kinds import PAGE as CARDS
+from cortex.services.integrations.mcp import PAGE, Choice, SeenTool
+from web.deps import ReauthedAdmin, Services
+from web.frame import frame_of
+from web.render import Context, described, respond
+from web.routes import LazyRoute
+from web.toast import redirect
+
+router = APIRouter(route_class=LazyRoute)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLine:
+    """A server in the list."""
+
+    name: str
+    state: str
+    place: str
+    allowed: int
+    count: int
+    changed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServersContext(Context):
+    """The list, and the box to paste into."""
+
+    servers: Sequence[ServerLine] = described("the servers that are set up")
+    pasted: str = described("what was pasted and refused", default="")
+    error: str = described("why it was refused", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoice:
+    """A tool to allow or not. `diff`: lines of what changed since it was allowed, with a sign each."""
+
+    seen: SeenTool
+    schema: str
+    diff: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerContext(Context):
+    """One server with its tools."""
+
+    line: ServerLine = described("the server")
+    tools: Sequence[ToolChoice] = described("its tools as they were seen last")
+    has_login: bool = described("whether it is set up with a login by OAuth")
+    error: str = described("what went wrong just now", default="")
+    login_at: str = described("the address at which the admin logs in, begun just now", default="")
+    login_host: str = described("its host", default="")
+
+
+@router.get(PAGE)
+async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+    """The servers."""
+    return await _list(request, services, user)
+
+
+@router.post(PAGE)
+async def paste(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+    """Set up what the usual JSON says."""
+    text = str((await request.form()).get("text", ""))
+    try:
+        names = await services.mcp_tools.paste(user, text)
+    except CortexError as error:
+        return await _list(request, services, user, text, error.message, 422)
+    where = f"{PAGE}/{quote(names[0])}" if len(names) == 1 else PAGE
+    return redirect(request, where, f"Set up: {', '.join(names)}. Now look for its tools.")
+
+
+@router.get(PAGE + "/callback")
+async def callback(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+    """The browser comes back from a login."""
+    given = {key: value[:4_000] for key, value in request.query_params.items()}
+    await services.end_view()
+    name = await services.mcp_logins.finish(user, given)
+    return redirect(request, f"{PAGE}/{quote(name)}", f"Logged in to {name}.")
+
+
+@router.get(PAGE + "/{server}")
+async def server(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+    """Its tools."""
+    return await _server(request, services, user, server)
+
+
+@router.post(PAGE + "/{server}/look")
+async def look(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+    """Ask it for its tools now."""
+    await services.end_view()  # it may have to be started first
+    try:
+        count = await services.mcp_tools.look(user, server)
+    except CortexError as error:
+        return await _server(request, services, user, server, error.message, status=502)
+    return redirect(request, f"{PAGE}/{quote(server)}", f"{server} has {count} tool{'' if count == 1 else 's'}.")
+
+
+@router.post(PAGE + "/{server}/login")
+async def login(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+    """Begin a login; where it goes on is shown before the browser goes there."""
+    await services.end_view()
+    try:
+        address = await services.mcp_logins.begin(user, server)
+    except CortexError as error:
+        return await _server(request, services, user, server, error.message, status=502)
+    if not address:
+        return redirect(request, f"{PAGE}/{quote(server)}", f"{server} is logged in to already.")
+    return await _server(request, services, user, server, login_at=address)
+
+
+@router.post(PAGE + "/{server}")
+async def choose(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+    """Allow the ticked tools, as they were shown, and none of the others that were shown."""
+    form = await request.form()
+    allowed = {str(value) for value in form.getlist("allow")}
+    choices = []
+    for value in map(str, form.getlist("shown")):
+        digest, _, name = value.partition(":")
+        words = str(form.get(f"words-{digest}", ""))
+        choices.append(Choice(name=name, digest=digest, is_allowed=value in allowed, words=words))
+    try:
+        count = await services.mcp_tools.choose(user, server, choices)
+    except CortexError as error:
+        return await _server(request, services, user, server, error.message, status=error.status)
+    said = (
+        f"{count} tool{'' if count == 1 else 's'} changed, from the next message on." if count else "Nothing changed."
+    )
+    return redirect(request, f"{PAGE}/{quote(server)}", said)
+
+
+async def _list(
+    request: Request, services: Services, user: User, pasted: str = "", error: str = "", status: int = 200
+) -> Response:
+    context = ServersContext(
+        frame=await frame_of(request, services, user, here=CARDS),
+        servers=await _lines(services),
+        pasted=pasted,
+        error=error,
+    )
+    return respond(request, "mcp_servers.html", context, status=status)
+
+
+async def _server(
+    request: Request,
+    services: Services,
+    user: User,
+    name: str,
+    error: str = "",
+    *,
+    login_at: str = "",
+    status: int = 200,
+) -> Response:
+    row = await services.mcp_tools.server(name)
+    line = next(one for one in await _lines(services) if one.name == row.name)
+    context = ServerContext(
+        frame=await frame_of(request, services, user, here=CARDS),
+        line=line,
+        tools=[_choice(one) for one in await services.mcp_tools.tools(row.name)],
+        has_login=bool(row.settings.get("has_login")),
+        error=error,
+        login_at=login_at,
+        login_host=urlsplit(login_at).hostname or "",
+    )
+    return respond(request, "mcp_server.html", context, status=status)
+
+
+async def _lines(services: Services) -> list[ServerLine]:
+    found = []
+    for row, tools in await services.mcp_tools.servers():
+        card = await services.integrations.card(row.kind, row.name)
+        found.append(
+            ServerLine(
+                name=row.name,
+                state=card.state,
+                place=str(row.settings.get("command") or row.settings.get("address")),
+                allowed=sum(tool.is_in_force for tool in tools),
+                count=len(tools),
+                changed=sum(tool.has_changed for tool in tools),
+            )
+        )
+    return found
+
+
+def _choice(seen: SeenTool) -> ToolChoice:
+    row = seen.row
+    before, now = _text(row.allowed), _text(row.seen)
+    is_other = row.has_changed and row.seen is not None
+    lines = list(unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=1))[2:] if is_other else []
+    schema = _text((row.seen or row.allowed or {}).get("inputSchema"))
+    return ToolChoice(seen=seen, schema=schema, diff=lines)
+
+
+def _text(value: Mapping[str, Any] | None) -> str:
+    return show_hidden(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)) if value else ""
