@@ -5,6 +5,7 @@ TESTS  ?= tests
 HOMELESS := agent base bench integrations notify providers schedule selection toolkit
 BIN    := $(VENV)/bin
 DOJO   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/agentdojo
+MCP    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/mcp-servers
 HASS   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/homeassistant
 UV     := $(shell command -v uv 2>/dev/null)
 RUN_STAMP  := $(VENV)/.run-stamp
@@ -16,7 +17,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo homeassistant test install-test debian test-full test-postgres check format audit bench train lock docs assets
+.PHONY: run install ddgs otel semantic agentdojo homeassistant mcp-servers test install-test debian test-full test-postgres check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -72,6 +73,15 @@ $(HASS)/requirements.txt $(HASS)-2025/requirements.txt: $(HASS)%/requirements.tx
 		--require-hashes -r $< && cp $< $@; } || \
 		echo "******** Home Assistant cannot be installed here ($<): its tests will be skipped ********"
 
+# Two servers of the Model Context Protocol from npm, for the tests of the client.
+mcp-servers: $(MCP)/package-lock.json
+
+$(MCP)/package-lock.json: tests/mcp_servers/package-lock.json
+	@rm -rf "$(MCP)" && mkdir -p "$(MCP)" && cp tests/mcp_servers/package.json "$(MCP)" && \
+		cp $< "$(MCP)/lock" && mv "$(MCP)/lock" $@ && \
+		npm ci --prefix "$(MCP)" --ignore-scripts --no-audit --no-fund --silent || \
+		{ rm -rf "$(MCP)"; echo "******** the MCP servers cannot be installed here: their tests will be skipped ********"; }
+
 assets: install
 	@$(BIN)/python web/assets.py
 
@@ -80,10 +90,10 @@ debian:
 
 # In the order of tests/conftest.py: xdist would keep the files of few tests for the end, and the longest ones have few.
 # Three at a time on two cores: tests of pages wait for a browser most of the time.
-test: install-test assets debian
+test: install-test assets debian mcp-servers
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
-test-full: install-test assets debian homeassistant
+test-full: install-test assets debian homeassistant mcp-servers
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 
