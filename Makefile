@@ -5,6 +5,7 @@ TESTS  ?= tests
 HOMELESS := agent base bench integrations notify providers schedule selection toolkit
 BIN    := $(VENV)/bin
 DOJO   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/agentdojo
+AIDER  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/aider
 MCP    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/mcp-servers
 HASS   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/homeassistant
 UV     := $(shell command -v uv 2>/dev/null)
@@ -17,7 +18,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo homeassistant mcp-servers test install-test debian test-full test-postgres check format audit bench train lock docs assets
+.PHONY: run install ddgs otel semantic agentdojo homeassistant aider mcp-servers test install-test debian test-full test-postgres check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -82,6 +83,15 @@ $(MCP)/package-lock.json: tests/mcp_servers/package-lock.json
 		npm ci --prefix "$(MCP)" --ignore-scripts --no-audit --no-fund --silent || \
 		{ rm -rf "$(MCP)"; echo "******** the MCP servers cannot be installed here: their tests will be skipped ********"; }
 
+# The coding agent, for its tests: half a gigabyte, in an environment of its own.
+aider: $(AIDER)/requirements.txt
+
+$(AIDER)/requirements.txt: cortex/integrations/aider/requirements.txt
+	@rm -rf "$(@D)"
+	@{ python3.11 -m venv "$(@D)" && "$(@D)/bin/pip" install -q --disable-pip-version-check --no-deps \
+		--require-hashes -r $< && cp $< $@; } || \
+		echo "******** aider cannot be installed here: its tests will be skipped ********"
+
 assets: install
 	@$(BIN)/python web/assets.py
 
@@ -93,7 +103,7 @@ debian:
 test: install-test assets debian mcp-servers
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
-test-full: install-test assets debian homeassistant mcp-servers
+test-full: install-test assets debian homeassistant aider mcp-servers
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 
