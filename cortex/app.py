@@ -235,5 +235,6 @@ async def _services(
         traces = vars(cortex).get("traces_sent")  # made where turns run: who runs none loads nothing of it to close it
         if traces is not None:
             await traces.close()
+        await cortex.coding.close()
         await cortex.integration_clients.close()
         await cortex.models.close()

@@ -24,6 +24,7 @@ from cortex.commands.backup import backup, restore
 from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
+from cortex.commands.programs import install_program
 from cortex.commands.secrets import secrets
 from cortex.commands.tool_docs import tools_page
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
@@ -43,6 +44,9 @@ app = typer.Typer(
 )
 people = typer.Typer(help="Accounts: add, list, reset a password, print the set-up link.", no_args_is_help=True)
 audit = typer.Typer(help="The audit log: verify its chain, take it as it stands.", no_args_is_help=True)
+tools = typer.Typer(invoke_without_command=True)
+tools.command("install")(install_program)
+app.add_typer(tools, name="tools")
 app.add_typer(people, name="user")
 app.add_typer(audit, name="audit")
 app.add_typer(secrets, name="secrets")
@@ -236,8 +240,9 @@ def prompt_size(
     _say(f"{'profile':<12} {profile}")
 
 
-@app.command("tools")
+@tools.callback()
 def list_tools(
+    called: typer.Context,
     role: Annotated[str, typer.Option("--role", help="Only what this role may use; empty: all.")] = "",
     rank: RankName = "admin",
     assume_configured: Configured = False,
@@ -245,6 +250,8 @@ def list_tools(
     as_page: Annotated[bool, typer.Option("--markdown", help="Print docs/tools.md: what each may do.")] = False,
 ) -> None:
     """List every tool with its risk, its price in tokens and what it still needs."""
+    if called.invoked_subcommand:
+        return
     if as_page:
         sys.stdout.write(tools_page(shipped_registry()))
         return

@@ -14,6 +14,7 @@ from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
 from cortex.compose import integrations
 from cortex.engine.database import examine
+from cortex.integrations.aider.system import AiderHost
 from cortex.integrations.mcp.system import McpHost
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
@@ -183,15 +184,20 @@ class Foundation:
         return Channels(settings=self.settings, keys=self.push_keys, clock=self.runtime.clock, talk=talk)
 
     @cached_property
+    def closed_folders(self) -> Sequence[Path]:
+        """What no program of others is given, whatever a card says."""
+        system = map(Path, ("/proc", "/sys", "/dev", "/run", "/var/run"))
+        return (self.settings.home, Path(".env").absolute(), *system)
+
+    @cached_property
     def mcp_host(self) -> McpHost:
         """What this machine gives to MCP servers."""
         settings = self.settings
-        closed = [settings.home, Path(".env").absolute(), *map(Path, ("/proc", "/sys", "/dev", "/run", "/var/run"))]
         own = settings.public_url or f"http://{settings.host}:{settings.port}"
         return McpHost(
             sandbox=self._sandbox,
             folder=settings.home / FAMILY,
-            closed=closed,
+            closed=self.closed_folders,
             logins=lambda name: SealedLogin(db=self.runtime.db, vault=self.vault, name=name),
             redirect=f"{own.rstrip('/')}{MCP_PAGE}/callback",
             clock=self.runtime.clock,
@@ -199,11 +205,12 @@ class Foundation:
 
     @cached_property
     def integrations(self) -> Integrations:
+        aider = AiderHost(sandbox=self._sandbox, home=self.settings.home)
         return Integrations(
             db=self.runtime.db,
             vault=self.vault,
             clock=self.runtime.clock,
-            kinds=integrations.kinds(self.settings, self.channels, lambda: self._is_boxed, self.mcp_host),
+            kinds=integrations.kinds(self.settings, self.channels, lambda: self._is_boxed, self.mcp_host, aider),
             member_roles=self.roles.for_members,
             all_roles=lambda: self.role_names.of_admins(),
         )

@@ -7,6 +7,8 @@ from cortex.base.settings import Settings
 from cortex.integrations.aether import AetherForm, AetherServer
 from cortex.integrations.aether_db.database import ReadOnlyDatabase
 from cortex.integrations.aether_db.form import AetherDbForm
+from cortex.integrations.aider.form import AiderForm
+from cortex.integrations.aider.system import AiderHost, AiderSystem
 from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.integrations.mcp.form import McpForm
 from cortex.integrations.mcp.system import McpHost, McpSystem
@@ -49,9 +51,9 @@ _TALK = IntegrationKind(
 
 
 def kinds(
-    settings: Settings, channels: Channels, is_boxed: Callable[[], bool], mcp: McpHost
+    settings: Settings, channels: Channels, is_boxed: Callable[[], bool], mcp: McpHost, aider: AiderHost
 ) -> tuple[IntegrationKind, ...]:
-    """Every kind. is_boxed: whether the sandbox works on this machine. mcp: what it gives to MCP servers."""
+    """Every kind. is_boxed: whether the sandbox works on this machine. mcp, aider: what it gives to those."""
     has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
     return (
         _home_assistant(),
@@ -90,13 +92,7 @@ def kinds(
             ports=("Sandbox", "Git"),
             lacks=lambda: "" if is_boxed() else "No sandbox works on this machine: install bubblewrap, and restart.",
         ),
-        IntegrationKind(
-            name="coding",
-            title="Coding agent",
-            about="Changes code in repositories through aider.",
-            ports=("CodingAgent", "AllowedFolders"),
-            is_available=False,
-        ),
+        _coding(aider),
         IntegrationKind(
             name="upkeep",
             title="Update",
@@ -118,6 +114,20 @@ def _home_assistant() -> IntegrationKind:
         place=("address", "verify_certificate", "ca"),
         search=_homes_in_network,
         people=HomeAssistantForm.people,
+    )
+
+
+def _coding(host: AiderHost) -> IntegrationKind:
+    return IntegrationKind(
+        name="coding",
+        title="Coding agent",
+        about="Changes code in clones of your repositories, through aider; you see each diff before it is merged.",
+        note="Only admins use it. It runs in the sandbox without network: Cortex asks the model for it, within the "
+        "budget of whoever started it.",
+        ports=("CodingAgent", "AllowedFolders"),
+        form=AiderForm,
+        open=lambda form, _: AiderSystem(form, host),
+        more="/admin/coding",
     )
 
 

@@ -161,9 +161,7 @@ class Services(TurnServices):
         return BareCalls(
             runtime=self.runtime,
             tokens=self.api_tokens,
-            roles=self.roles,
-            models=self.models,
-            budgets=self.budgets,
+            calls=self.lone_calls,
         )
 
     @cached_property

@@ -12,7 +12,7 @@ from cortex.base.errors import ConfigError
 from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, Journals
-from cortex.ports.agents import Agents
+from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
 from cortex.ports.home_assistant import HomeAssistant, HouseCommands, ServiceChecks
 from cortex.ports.lists import ListBell
 from cortex.ports.loop import Targets
@@ -21,7 +21,10 @@ from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.ports.system import Discovery, Restarting, Status
-from cortex.services.agents.agents import AgentsService
+from cortex.services.agents.agents import AgentsService, UserAgents
+from cortex.services.agents.coding import KIND as CODING
+from cortex.services.agents.coding import CodingRuns, UserCoding
+from cortex.services.agents.coding_model import CodingModel
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.chat.conversations import ConversationsService
 from cortex.services.clients import clients
@@ -51,6 +54,7 @@ from cortex.services.tools.skill_files import SkillFiles
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.calls import CallLog
 from cortex.services.turns.history import ConversationHistory
+from cortex.services.turns.lone_calls import LoneCalls
 from cortex.services.turns.model_calls import ModelCaller
 from cortex.services.turns.plain_commands import PlainCommandReader
 from cortex.services.turns.planning import Finder, Planning
@@ -89,7 +93,7 @@ class TurnServices(Foundation):
     @property
     def wired(self) -> frozenset[str]:
         """Names of all that tools may open here, but for what an admin sets up on a page."""
-        return names_of([*self.tool_clients, Discovery, Agents]) - self.integrations.ports
+        return names_of([*self.tool_clients, Discovery, Agents, CodingAgent, AllowedFolders]) - self.integrations.ports
 
     @cached_property
     def tool_clients(self) -> Mapping[type[Any], Opening]:
@@ -145,12 +149,27 @@ class TurnServices(Foundation):
     @cached_property
     def scope(self) -> ToolScope:
         finder = partial(Finder, runtime=self.runtime, accounts=self.accounts, tools=self.tools, roles=self.roles)
-        above = {Discovery: lambda user_id: finder(user_id=user_id), Agents: self.agents.for_user}
+        above = {
+            Discovery: lambda user_id: finder(user_id=user_id),
+            Agents: self._agents_of,
+            CodingAgent: self._coding_of,
+            AllowedFolders: self._coding_of,
+        }
         return ToolScope(self.runtime.db, {**self.tool_clients, **above})
+
+    def _agents_of(self, user_id: str) -> UserAgents:
+        return UserAgents(service=self.agents, coding=self.coding, user_id=user_id)
+
+    def _coding_of(self, user_id: str) -> UserCoding:
+        return UserCoding(service=self.coding, user_id=user_id)
 
     @cached_property
     def budgets(self) -> Budgets:
         return Budgets(runtime=self.runtime, roles=self.roles, models=self.models)
+
+    @cached_property
+    def lone_calls(self) -> LoneCalls:
+        return LoneCalls(runtime=self.runtime, roles=self.roles, models=self.models, budgets=self.budgets)
 
     @cached_property
     def turn_contexts(self) -> TurnContexts:
@@ -236,6 +255,18 @@ class TurnServices(Foundation):
             roles=self.roles,
             budgets=self.budgets,
             turns=self.turn_queue,
+        )
+
+    @cached_property
+    def coding(self) -> CodingRuns:
+        return CodingRuns(
+            runtime=self.runtime,
+            accounts=self.accounts,
+            clients=self.integration_clients,
+            model=CodingModel(calls=self.lone_calls),
+            notifier=self.notices,
+            folder=self.settings.home / CODING,
+            closed=self.closed_folders,
         )
 
     @cached_property

@@ -181,6 +181,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/admin/tools/in/tasks",
         "/admin/tools/try",
         "/admin/mcp",
+        "/admin/coding",
         "/admin/mcp/shop",
         "/admin/roles",
         "/admin/roles/coder",

@@ -73,7 +73,7 @@ SETUPS = {
         "E-mail is not set up. An admin can do it under Integrations.",
         "Nextcloud Talk is not set up. An admin can do it under Integrations.",
     },
-    "coding": {LATER},
+    "coding": {"Coding agent is not set up. An admin can do it under Integrations."},
 }
 ADMIN_ONLY = {
     *("shell_exec", "cortex_status", "cortex_logs", "cortex_restart", "cortex_update"),

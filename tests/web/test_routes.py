@@ -16,10 +16,12 @@ from cortex.base import scan
 from cortex.base.ids import new_id
 from cortex.base.turn import agent_turn
 from cortex.base.user import User
+from cortex.ports.agents import CodingTask
 from cortex.services.jobs.forms import JobForm
 from cortex.services.tools.skills import SkillsService
 from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
 from cortex.storage.calls import CallRow, CallsRepository
+from cortex.storage.coding import CodingRunsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
 from cortex.storage.devices import ActionLinksRepository, DevicesRepository
@@ -101,7 +103,7 @@ OF_THE_HOUSE = {  # these are everybody's
 }
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
-    "notice_id delivery_id device_id token token_id reminder_id run_id journal_id entry_id fact_id list_id"
+    "notice_id delivery_id device_id token token_id reminder_id run_id coding_id journal_id entry_id fact_id list_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
 
@@ -190,6 +192,8 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     await db.repository(PlansRepository, user.id).add(turn_id, 1, receipt)
     lamps = IntegrationRow(kind="web_search", settings={})
     await db.repository(IntegrationsRepository).save(lamps, user.id)
+    coded = CodingTask(repository="truffles", message="dig", files=())
+    await db.repository(CodingRunsRepository, user.id).begin("coded:1", coded, folder="/srv/truffles", base="0")
     shop = IntegrationRow(kind="mcp", name="shop", settings={"command": "/bin/false"})
     await db.repository(IntegrationsRepository).save(shop, user.id)
     call = CallRow(
@@ -249,6 +253,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "undo_id": undo.id,
         "summary_id": summary.id,
         "budget_id": budget.id,
+        "coding_id": "coded:1",
         **await told_things(house, person),
         "reminder_id": (await house.reminders.add(user, "dig truffles tomorrow at 9")).id,
         "run_id": await agent_run(house, person, conversation.id, turn_id),

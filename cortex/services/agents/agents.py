@@ -13,12 +13,14 @@ from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.turn import LOOP_ENDS, agent_turn, parent_of
 from cortex.ports.agents import AgentRun
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.agents.coding import CodingRuns, coding_run
 from cortex.services.agents.runs import AgentView, card_row, reading, run_of, view_of
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.queue import TurnQueue
+from cortex.storage.coding import CodingRow
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
@@ -106,10 +108,6 @@ class AgentsService:
         for one in await self._runtime.db.repository(ConversationsRepository, user_id).agents_of(conversation_id):
             await self.cancel(user_id, one.id)
 
-    def for_user(self, user_id: str) -> "UserAgents":
-        """The port of the tools, for one person."""
-        return UserAgents(service=self, user_id=user_id)
-
     async def _must_be_possible(self, user_id: str, parent: TurnRow, role: str) -> None:
         user = await self._accounts.user(user_id)
         if parent.channel == "agent":
@@ -130,9 +128,10 @@ class AgentsService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserAgents:
-    """Implements the port `Agents` for one person."""
+    """Implements the port `Agents` for one person: background turns, and what the coding agent does for them."""
 
     service: AgentsService
+    coding: CodingRuns
     user_id: str
 
     async def start(self, id: str, parent_turn: str, task: str, role: str, is_tainted: bool) -> AgentRun:
@@ -145,12 +144,34 @@ class UserAgents:
 
     async def list(self, most: int) -> Sequence[AgentRun]:
         """The newest runs."""
-        return await self.service.list(self.user_id, most)
+        coded = [_agent_run(row) for row in await self.coding.newest(self.user_id, most)]
+        runs = [*await self.service.list(self.user_id, most), *coded]
+        return sorted(runs, key=lambda run: run.started_at, reverse=True)[:most]
 
     async def get(self, id: str) -> AgentRun:
         """One run; NotFound."""
+        with suppress(NotFound):
+            return _agent_run(await self.coding.get(self.user_id, id))
         return (await self.service.view(self.user_id, id)).run
 
     async def cancel(self, id: str) -> AgentRun:
         """Stop it."""
+        with suppress(NotFound):
+            return _agent_run(await self.coding.stop(self.user_id, id))
         return await self.service.cancel(self.user_id, id)
+
+
+def _agent_run(row: CodingRow) -> AgentRun:
+    """A run of the coding agent as `agent_status` has it."""
+    run = coding_run(row)
+    return AgentRun(
+        id=run.id,
+        task=run.message,
+        kind="coding",
+        role=f"aider in {run.repository}",
+        state=run.state,
+        started_at=run.started_at,
+        is_tainted=True,
+        ended_at=run.ended_at,
+        result="\n".join(filter(None, (run.commit[:12], run.diff_stat, run.said[-1_500:]))),
+    )

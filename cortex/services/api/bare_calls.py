@@ -8,45 +8,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cortex.base.ids import new_id
-from cortex.base.model import ModelEntry
-from cortex.base.role import Channel, Role
-from cortex.base.tokens import count, count_message, minified, wire_schema
 from cortex.base.turn import Reply
 from cortex.ports.loop import Request
 from cortex.services.api.answers import WORKING_S, Finished, Said, Tell, Voice, Working
 from cortex.services.api.requests import ChatRequest, choice_of, passed_on, tools_of
 from cortex.services.api.tokens import STOPPED, ApiTokens, Caller
-from cortex.services.budgets.budgets import Budgets
-from cortex.services.models.asking import Link, ask
-from cortex.services.models.files import ModelRegistry
-from cortex.services.models.models import Models
-from cortex.services.models.prices import cost_usd
-from cortex.services.models.profiles import endpoint_of
-from cortex.services.roles.roles import Roles
+from cortex.services.models.asking import ask
 from cortex.services.runtime import Runtime
+from cortex.services.turns.lone_calls import LoneCall, LoneCalls
 from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.halts import HaltsRepository
 from cortex.storage.rounds import RoundsRepository
 
-ROUND = 1
 HALT_LOOK_S = 2.0
 LOOKS_A_SIGN = round(WORKING_S / HALT_LOOK_S)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BareCall:
-    """Who pays: implements `Payer`."""
-
-    id: str
-    role: str
-    job_id: str = ""
-    channel: Channel = "api"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Admitted:
-    links: tuple[Link, ...] = ()
-    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +30,9 @@ class BareCalls:
 
     runtime: Runtime
     tokens: ApiTokens
-    roles: Roles
-    models: Models
-    budgets: Budgets
+    calls: LoneCalls
 
-    async def take(self, caller: Caller, request: ChatRequest) -> tuple[BareCall, Request]:
+    async def take(self, caller: Caller, request: ChatRequest) -> tuple[LoneCall, Request]:
         """Note the request; what is sent to the model. UserError; NotAllowed, Throttled, Busy."""
         system, messages = passed_on(request)
         sent = Request(
@@ -70,16 +43,16 @@ class BareCalls:
             parallel_calls=request.parallel_tool_calls is not False,
             max_output_tokens=request.max_completion_tokens or request.max_tokens,
         )
-        call = BareCall(id=f"api:{new_id()}", role=caller.token.role)
+        call = LoneCall(id=f"api:{new_id()}", role=caller.token.role)
         async with self.runtime.db.transaction(caller.user.id) as repository:
             await self.tokens.must_be_open(repository, caller)
             await repository(ApiTokensRepository).take(call.id, caller.token.id, "", request.asked_model)
             await repository(RoundsRepository).begin_alone(call.id, role=call.role, channel=call.channel)
         return call, sent
 
-    async def answer(self, caller: Caller, call: BareCall, sent: Request, model: str, tell: Tell) -> Finished:
+    async def answer(self, caller: Caller, call: LoneCall, sent: Request, model: str, tell: Tell) -> Finished:
         """Tell the model's answer as it comes, to its end. A stop of all work ends it, and so does a cancel."""
-        admitted = await self._admitted(caller, call, sent, model)
+        admitted = await self.calls.admit(caller.user, call, sent, model)
         if admitted.refusal:
             return Finished(failure="quota", text=admitted.refusal)
         voice, tries, began_s = Voice(), dict[str, str](), self.runtime.ticks_s()
@@ -98,7 +71,7 @@ class BareCalls:
             reply = None if asking.cancelled() else asking.result()
         finally:
             ms = round((self.runtime.ticks_s() - began_s) * 1000)
-            await self._book(caller, call, reply or Reply(model=model), admitted.links, ms)
+            await self.calls.book(caller.user, call, reply or Reply(model=model), admitted.links, ms)
         if reply is None:
             return Finished(failure="stopped", text=STOPPED)
         if reply.message is not None and not voice.said and reply.message.text:
@@ -121,37 +94,6 @@ class BareCalls:
             is_halted = await repository(HaltsRepository).of(caller.user.id) is not None
             return is_halted or caller.token.id not in {one.id for one in await repository(ApiTokensRepository).list()}
 
-    async def _admitted(self, caller: Caller, call: BareCall, sent: Request, model: str) -> _Admitted:
-        """The models to ask, or why none may be asked."""
-        user, rounds = caller.user, self.runtime.db.repository(RoundsRepository, caller.user.id)
-        role: Role = await self.roles.role(user, call.role)
-        registry = await self.models.registry(user)
-        limits = await self.budgets.limits(user, call, role)
-        names, why = await self.budgets.open_models(user, limits, (model,) if model else registry.chain(role))
-        if names:
-            entry = _entry(registry, names[0])
-            tokens = await asyncio.to_thread(_request_tokens, sent)
-            admission = await self.budgets.admit(user, call, limits, ROUND, entry, tokens)
-            if admission.action in ("stop", "chat"):  # without its tools the answer would be another one
-                names, why = (), admission.text
-            elif admission.model:
-                names, why = await self.budgets.open_models(user, limits, (admission.model,))
-        if not names:
-            await rounds.refused(call.id, ROUND)
-            return _Admitted(refusal=why)
-        return _Admitted(links=tuple(await self.models.open_chain(user, names, registry)))
-
-    async def _book(self, caller: Caller, call: BareCall, reply: Reply, links: tuple[Link, ...], ms: int) -> None:
-        """What it took, as far as that is known, and what it held is free."""
-        rounds = self.runtime.db.repository(RoundsRepository, caller.user.id)
-        if reply.message is None:
-            await rounds.failed(call.id, ROUND, reply.model, ms)
-            return
-        entry = next(link.entry for link in links if link.entry.name == reply.model)
-        known = {"ms": ms, "endpoint": endpoint_of(entry), "paid_by": entry.owner_id}
-        cost = await cost_usd(entry, reply.usage)
-        await rounds.answered(call.id, ROUND, reply.model, reply.usage, cost, **known)
-
 
 def _finished(reply: Reply) -> Finished:
     if reply.message is None:
@@ -159,17 +101,6 @@ def _finished(reply: Reply) -> Finished:
     calls = reply.message.calls
     finish: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
     return Finished(finish="length" if reply.finish == "length" else finish, usage=reply.usage, calls=calls)
-
-
-def _entry(registry: ModelRegistry, name: str) -> ModelEntry:
-    entry = registry.get(name)
-    assert entry is not None  # noqa: S101 - the name came out of this registry
-    return entry
-
-
-def _request_tokens(sent: Request) -> int:
-    tools = minified([wire_schema(tool) for tool in sent.tools])
-    return count(sent.system) + count(tools) + sum(map(count_message, sent.messages))
 
 
 async def _unseen(_text: str) -> None:

@@ -13,6 +13,7 @@ from cortex.storage.schema.accounts import (
 )
 from cortex.storage.schema.api import ApiRequestTable, ApiTokenTable
 from cortex.storage.schema.calls import ApprovalTable, CallTable, GrantTable, UndoTable
+from cortex.storage.schema.coding import CodingFolderTable, CodingRunTable
 from cortex.storage.schema.conversations import (
     ConversationTable,
     EventTable,
@@ -50,6 +51,8 @@ __all__ = [
     "AuditTable",
     "BudgetTable",
     "CallTable",
+    "CodingFolderTable",
+    "CodingRunTable",
     "ConversationTable",
     "CounterTable",
     "DeliveryTable",

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import UserError
+from cortex.ports.agents import Agents
 from tests.living_house import LivingHouse, living_house
 from tests.services.jobs.test_runs import NOON, Shift
 from tests.still_clock import StillClock
@@ -84,7 +85,7 @@ async def test_an_agent_in_a_role_with_a_slip_is_refused_with_the_sentence(tmp_p
         cid = await house.conversation()
         parent = await house.say(cid, "hello")
         place_of(house, "roles/research.md").write_text("---\ntoolz: [web]\n---\n")
-        agents = house.cortex.agents.for_user(house.admin.id)
+        agents = house.cortex.scope.provide(Agents, house.admin.id)
         with pytest.raises(UserError, match=r"roles/research.md: unknown key 'toolz'"):
             await agents.start("run:1", parent, "look it up", "research", False)
 

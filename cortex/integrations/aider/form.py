@@ -1,0 +1,57 @@
+"""What an admin enters for the coding agent: which repositories it has, which model it asks, where its program is."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, Field, field_validator
+
+ALIASES = ("cortex", "aether_api", "aether_frontend", "aether_container")
+
+
+class AiderForm(BaseModel):
+    """The folders are git repositories on this machine."""
+
+    cortex: str = Field(default="", title="Folder of cortex", description="From the root, such as /srv/cortex.")
+    aether_api: str = Field(default="", title="Folder of aether_api")
+    aether_frontend: str = Field(default="", title="Folder of aether_frontend")
+    aether_container: str = Field(default="", title="Folder of aether_container")
+    others: tuple[str, ...] = Field(
+        default=(), title="Other repositories", description="Each as name=/folder. The agent works in clones of them."
+    )
+    model: str = Field(
+        default="",
+        title="Model",
+        description="Its name on the Models page of whoever asks; empty: that of the role coder. Its tokens count for "
+        "them.",
+        max_length=100,
+    )
+    program: str = Field(
+        default="",
+        title="Program",
+        description="Where aider is, in an environment of its own; empty: it is looked for. `cortex tools install "
+        "aider` makes one.",
+        max_length=500,
+    )
+    timeout_s: float = Field(default=900.0, title="Seconds that a run may take", ge=10, le=7_200)
+
+    @field_validator(*ALIASES, "program")
+    @classmethod
+    def _is_place(cls, text: str) -> str:
+        if text and not Path(text).is_absolute():
+            raise ValueError("write it from the root, such as /srv/cortex")
+        return text
+
+    @field_validator("others")
+    @classmethod
+    def _are_pairs(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for one in given:
+            name, sign, folder = one.partition("=")
+            if not sign or not name.replace("-", "_").isidentifier() or not Path(folder).is_absolute():
+                raise ValueError("write each as name=/folder")
+        return given
+
+    @property
+    def repositories(self) -> Mapping[str, str]:
+        """The folder of each alias, "" where none was given."""
+        shipped = {alias: str(getattr(self, alias)) for alias in ALIASES}
+        return {**shipped, **{name: folder for name, _, folder in (one.partition("=") for one in self.others)}}

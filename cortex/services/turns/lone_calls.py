@@ -1,0 +1,101 @@
+"""Model calls that are no turn: each is admitted by the budgets and stands in the ledger by itself.
+
+A program's request that brings its own tools (`services/api/bare_calls.py`) and the coding agent's questions
+(`services/agents/coding_model.py`) are such.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from cortex.base.model import ModelEntry
+from cortex.base.role import Channel, Role
+from cortex.base.tokens import count, count_message, minified, wire_schema
+from cortex.base.turn import Reply
+from cortex.base.user import User
+from cortex.ports.loop import Request
+from cortex.services.budgets.budgets import Budgets
+from cortex.services.models.asking import Link
+from cortex.services.models.files import ModelRegistry
+from cortex.services.models.models import Models
+from cortex.services.models.prices import cost_usd
+from cortex.services.models.profiles import endpoint_of
+from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
+from cortex.storage.rounds import RoundsRepository
+
+ROUND = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoneCall:
+    """Who pays: implements `Payer`."""
+
+    id: str
+    role: str
+    job_id: str = ""
+    channel: Channel = "api"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """The models to ask, or why none may be asked."""
+
+    links: tuple[Link, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoneCalls:
+    """Admits and books them."""
+
+    runtime: Runtime
+    roles: Roles
+    models: Models
+    budgets: Budgets
+
+    async def begin(self, user: User, call: LoneCall) -> None:
+        """Note the call in the ledger; `admit` follows."""
+        rounds = self.runtime.db.repository(RoundsRepository, user.id)
+        await rounds.begin_alone(call.id, role=call.role, channel=call.channel)
+
+    async def admit(self, user: User, call: LoneCall, sent: Request, model: str) -> Admitted:
+        """The chain to ask; `model` "": that of the call's role. A refusal is kept with the call."""
+        rounds = self.runtime.db.repository(RoundsRepository, user.id)
+        role: Role = await self.roles.role(user, call.role)
+        registry = await self.models.registry(user)
+        limits = await self.budgets.limits(user, call, role)
+        names, why = await self.budgets.open_models(user, limits, (model,) if model else registry.chain(role))
+        if names:
+            entry = _entry(registry, names[0])
+            tokens = await asyncio.to_thread(_request_tokens, sent)
+            admission = await self.budgets.admit(user, call, limits, ROUND, entry, tokens)
+            if admission.action in ("stop", "chat"):  # without its tools the answer would be another one
+                names, why = (), admission.text
+            elif admission.model:
+                names, why = await self.budgets.open_models(user, limits, (admission.model,))
+        if not names:
+            await rounds.refused(call.id, ROUND)
+            return Admitted(refusal=why)
+        return Admitted(links=tuple(await self.models.open_chain(user, names, registry)))
+
+    async def book(self, user: User, call: LoneCall, reply: Reply, links: tuple[Link, ...], ms: int) -> None:
+        """What it took, as far as that is known, and what it held is free."""
+        rounds = self.runtime.db.repository(RoundsRepository, user.id)
+        if reply.message is None:
+            await rounds.failed(call.id, ROUND, reply.model, ms)
+            return
+        entry = next(link.entry for link in links if link.entry.name == reply.model)
+        known = {"ms": ms, "endpoint": endpoint_of(entry), "paid_by": entry.owner_id}
+        cost = await cost_usd(entry, reply.usage)
+        await rounds.answered(call.id, ROUND, reply.model, reply.usage, cost, **known)
+
+
+def _entry(registry: ModelRegistry, name: str) -> ModelEntry:
+    entry = registry.get(name)
+    assert entry is not None  # noqa: S101 - the name came out of this registry
+    return entry
+
+
+def _request_tokens(sent: Request) -> int:
+    tools = minified([wire_schema(tool) for tool in sent.tools])
+    return count(sent.system) + count(tools) + sum(map(count_message, sent.messages))
