@@ -115,6 +115,8 @@ class CodingRuns:
         if row.state != "waiting":
             raise Conflict("Nothing of this run waits to be merged.")
         system = await self._system(user.id)
+        if not await asyncio.to_thread((self._place(row) / TREE).is_dir):
+            raise ToolFailed("The clone that holds its work is gone. Drop this run, and start it again.")
         branch = f"cortex/{row.id[:12]}"
         await system.clones.merge(Path(row.folder), self._place(row) / TREE, row.made, branch)
         async with self.runtime.db.transaction(user.id) as repository:
