@@ -95,6 +95,7 @@ async def test_an_edit_comes_back_as_a_commit_and_is_merged_into_a_dirty_reposit
     ended = await person.has(answering(EDIT))
     assert ended.failure == ""
     assert ended.asked == 2
+    assert ended.strange == ()
     assert "+    return 'good day'" in ended.changes.diff
     assert "hello.py | 2 +-" in ended.changes.stat
     assert any("Applied edit to hello.py" in line for line in person.lines)

@@ -54,11 +54,15 @@ class AiderInstallation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiderEnd:
-    """How a run ended. `failure`: why it is no success, "" where it is one; `asked`: how often the model was asked."""
+    """How a run ended. `failure`: why it is no success, "" where it is one; `asked`: how often the model was asked.
+
+    strange: requests for anything else, none of which was answered.
+    """
 
     changes: Changes
     said: str
     asked: int
+    strange: tuple[str, ...] = ()
     failure: str = ""
 
 
@@ -103,7 +107,13 @@ async def run_aider(
     changes = await clones.changes(folder / TREE, base)
     if not failure and not door.asked:
         failure = f"aider ended without asking a model: {' '.join(said[-3:])[:300] or 'it said nothing'}"
-    return AiderEnd(changes=changes, said="\n".join(said[-SAID_LINES:]), asked=door.asked, failure=failure)
+    return AiderEnd(
+        changes=changes,
+        said="\n".join(said[-SAID_LINES:]),
+        asked=door.asked,
+        strange=tuple(door.strange),
+        failure=failure,
+    )
 
 
 async def _followed(running: RunningService, said: list[str], on_line: Callable[[str], None]) -> str:

@@ -111,13 +111,17 @@ async def test_a_run_is_stopped_dropped_and_refused_while_another_is_at_work(
     assert "hello" in (shop.repository / "hello.py").read_text()
 
 
-async def test_a_model_that_fails_and_an_answer_without_an_edit_are_told(shop: Shop, scripted: ScriptedServer) -> None:
+async def test_an_answer_without_an_edit_changes_nothing(shop: Shop, scripted: ScriptedServer) -> None:
     scripted.rules = [rule("greet well", "It is fine as it is.")]
-    assert (await shop.ended("r1")).state == "done"
-    await shop.house.cortex.models.remove(shop.house.admin, "m")
-    run = await shop.ended("r2")
-    assert run.state in ("failed", "done")
-    assert run.made == ""
+    run = await shop.ended("r1")
+    assert (run.state, run.made, run.failure) == ("done", "", "")
+
+
+async def test_a_model_that_refuses_its_key_is_told(shop: Shop, scripted: ScriptedServer) -> None:
+    scripted.api_key = "another key"
+    run = await shop.ended("r1")
+    assert (run.state, run.made) == ("failed", "")
+    assert "401" in run.failure or "key" in run.failure
 
 
 async def test_what_a_killed_process_left_counts_as_failed(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,25 +246,30 @@ async def _with_model(house: LivingHouse, scripted: ScriptedServer) -> None:
     await house.cortex.models.save(house.admin, form)
 
 
-async def test_hostile_words_of_a_server_move_nothing_unasked(shop: McpHouse, scripted: ScriptedServer) -> None:
-    """A model that obeys every word it reads: in a description, and in a result."""
+@pytest.mark.parametrize("where", ["its description", "its result"])
+async def test_hostile_words_of_a_server_move_nothing_unasked(
+    shop: McpHouse, scripted: ScriptedServer, where: str
+) -> None:
+    """A model that does what it reads. Words of the admin's own leave the result alone to mark the turn."""
     await _with_model(shop.house, scripted)
     write = Use("file_write", {"path": "own.txt", "text": "x"}, is_blind=True)
-    cortex, ada = shop.house.cortex, shop.house.admin
-    await shop.set_up(*(listed(f"sell{n}", words, is_read=True) for n, words in enumerate(HOSTILE)))
+    cortex, ada, is_said = shop.house.cortex, shop.house.admin, where == "its result"
+    told = [listed(f"sell{n}", "Sells." if is_said else words, is_read=True) for n, words in enumerate(HOSTILE)]
+    await shop.set_up(*told)
+    if is_said:
+        await shop.allow(words="Sells.")
     assert len(HOSTILE) >= 20
     for number, words in enumerate(HOSTILE):
-        for rules in (
-            [rule("use it", Use(f"shop_sell{number}", {}, is_blind=True), write, "So.")],
-            [rule("use it", Use(f"shop_sell{number}", {"say": words}, is_blind=True), write, "So.")],
-        ):
-            scripted.rules = rules
-            conversation = await shop.house.conversation()
-            turn = await cortex.chat.send_message(ada, conversation, f"use it: shop_sell{number}")
-            for tool, word in ((f"shop_sell{number}", "once"), ("file_write", "deny")):
-                await cortex.approvals.answer(ada, await _asked_for(shop.house, conversation, tool), word)
-            await cortex.chat.stop(ada, conversation)
-            await shop.house.until(conversation, "turn.end", turn=turn)
+        tool = f"shop_sell{number}"
+        arguments = {"say": words} if is_said else {}
+        scripted.rules = [rule("use it", Use(tool, arguments, is_blind=True), write, "So.")]
+        conversation = await shop.house.conversation()
+        turn = await cortex.chat.send_message(ada, conversation, f"use it: {tool}")
+        if not is_said:
+            await cortex.approvals.answer(ada, await _asked_for(shop.house, conversation, tool), "once")
+        await cortex.approvals.answer(ada, await _asked_for(shop.house, conversation, "file_write"), "deny")
+        await cortex.chat.stop(ada, conversation)
+        await shop.house.until(conversation, "turn.end", turn=turn)
     assert not list(cortex.homes.home_of(ada.id).path.rglob("own.txt"))
 
 
