@@ -93,7 +93,7 @@ class TurnServices(Foundation):
     @property
     def wired(self) -> frozenset[str]:
         """Names of all that tools may open here, but for what an admin sets up on a page."""
-        return names_of([*self.tool_clients, Discovery, Agents, CodingAgent, AllowedFolders]) - self.integrations.ports
+        return names_of([*self.tool_clients, Discovery, Agents]) - self.integrations.ports
 
     @cached_property
     def tool_clients(self) -> Mapping[type[Any], Opening]:
@@ -123,6 +123,7 @@ class TurnServices(Foundation):
             clients=self.integration_clients, accounts=self.accounts, user_id=user_id
         )
         found[Talk] = lambda user_id: UserTalk(clients=self.integration_clients, user_id=user_id)
+        found[CodingAgent] = found[AllowedFolders] = self._coding_of
         found[McpServers] = lambda user_id: UserMcp(tools=self.mcp_tools, homes=self.homes, user_id=user_id)
         if not self.channels.lacks("web_push"):
             found[Push] = lambda user_id: UserPush(notices=self.notices, clock=clock, user_id=user_id)
@@ -152,8 +153,6 @@ class TurnServices(Foundation):
         above = {
             Discovery: lambda user_id: finder(user_id=user_id),
             Agents: self._agents_of,
-            CodingAgent: self._coding_of,
-            AllowedFolders: self._coding_of,
         }
         return ToolScope(self.runtime.db, {**self.tool_clients, **above})
 

@@ -52,7 +52,7 @@ def test_an_agent_is_asked_for_watched_and_merged(
     page.get_by_role("button", name="Allow once").click()
     expect(page.locator("#main")).to_contain_text("Follow it with aider_status")
     page = go(window, "/admin/integrations")
-    page.get_by_role("link", name="Its tools Coding agent").click()
+    page.get_by_role("link", name="Its runs and folders Coding agent").click()
     page.get_by_role("link", name="please greet").click()
     expect(page.get_by_role("button", name="Merge it")).to_be_visible()  # the page looks again by itself
     expect(page.get_by_label("Diff", exact=True)).to_contain_text("+    return 'good day'")

@@ -23,9 +23,10 @@ MANY = "mkdir d; for i in $(seq 100000); do : > d/f$i; done; echo through; sleep
 NAMELESS = """python3 -c "
 import os, time
 kept = []
-while True:
+while len(kept) < 100:
     kept.append(os.open('.', os.O_RDWR | os.O_TMPFILE, 0o600))
     os.write(kept[-1], bytes(2_000_000))
+time.sleep(300)
 " """
 SYMLINKED = "ln -s {secret} link; chmod 644 link; chmod 644 ./sub/../link; touch link"
 CALLS = """python3 -c "
