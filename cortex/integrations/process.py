@@ -143,13 +143,23 @@ async def running(
     try:
         yield process
     finally:
-        if process.stdin is not None:
-            process.stdin.close()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), GRACE_S)
-        nothing_to_read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        nothing_to_read.set_result(None)
-        await _end(process, (), nothing_to_read)
+        try:
+            if process.stdin is not None:
+                process.stdin.close()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), GRACE_S)
+        finally:  # also when we are cancelled meanwhile
+            nothing_to_read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            nothing_to_read.set_result(None)
+            await _end(process, (), nothing_to_read)
+
+
+async def stop(process: Process) -> None:
+    """Kill the program and all below it now, whoever still holds it; `running` clears up after it."""
+    if process.returncode is None:
+        await asyncio.to_thread(kill_below, process.pid)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 async def _ended(process: Process, pumps: "asyncio.Future[None]") -> str:

@@ -16,6 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from cortex.base.clock import ticks_s
+from cortex.integrations.process import stop
 from cortex.integrations.sandbox import RunningService
 
 LINE_BYTES = 4_000_000
@@ -74,7 +75,11 @@ async def piped(service: AbstractAsyncContextManager[RunningService], end: Progr
                 end.tell(await running.excess())
                 await to_us.aclose()
 
-            for work in (read, write, hear, watch):
+            async def put_down() -> None:
+                await end.event.wait()  # it misbehaved, or nobody needs it: nothing of ours may wait for its word now
+                await stop(process)
+
+            for work in (read, write, hear, watch, put_down):
                 group.start_soon(work)
             try:
                 yield received, sent

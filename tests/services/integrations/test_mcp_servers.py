@@ -114,6 +114,28 @@ async def test_each_fault_of_a_server_is_a_sentence_and_the_next_call_works(
     with pytest.raises(ToolFailed, match=said):
         await shop.call("sell", do=what)
     assert await shop.call("sell", say="again") == "again"
+    assert len(await _programs_of(shop)) == 1  # the one that misbehaved is gone
+
+
+async def _programs_of(shop: McpHouse) -> set[int]:
+    """The processes of its servers that live now, once there is one alone."""
+    async with asyncio.timeout(PATIENCE_S):
+        while len(found := _living(f"{shop.folder}/server.py")) != 1:  # noqa: ASYNC110 - of a process that is no child
+            await asyncio.sleep(0.1)
+    return found
+
+
+def _living(program: str) -> set[int]:
+    return {int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit() and _runs(one, program)}
+
+
+def _runs(process: Path, program: str) -> bool:
+    """Whether it is this program itself, and not what shut it in."""
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[0] == b"/usr/bin/python3" and program.encode() in words
 
 
 async def test_a_server_that_hangs_holds_up_nobody_else(shop: McpHouse) -> None:
