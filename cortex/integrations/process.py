@@ -152,6 +152,8 @@ async def running(
             nothing_to_read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             nothing_to_read.set_result(None)
             await _end(process, (), nothing_to_read)
+            # What nobody read of its output keeps the pipe open; asyncio's process has no way to say so.
+            process._transport.close()  # type: ignore[attr-defined]
 
 
 async def stop(process: Process) -> None:
