@@ -72,6 +72,7 @@ class McpConnection:
         self._transport, self._ended = transport, ended
         self._timeout_s, self._connect_s = timeout_s, connect_s
         self._held: _Held | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
         self._opening = asyncio.Lock()
         self._failures, self._again_s, self._why = 0, 0.0, ""
 
@@ -110,6 +111,8 @@ class McpConnection:
         held, self._held = self._held, None
         if held is not None:
             await _end(held)
+        for task in list(self._leaving):  # those that were given up and still wind down
+            await asyncio.wait({task}, timeout=10)
 
     @asynccontextmanager
     async def _using(self) -> AsyncIterator[_Held]:
@@ -130,6 +133,7 @@ class McpConnection:
                 raise ServiceDown(f"{self._why} The next try is in {wait_s:.0f} seconds.")
             held = self._held = _Held(asyncio.get_running_loop().create_future())
             held.task = asyncio.ensure_future(self._hold(held))  # noqa: TID251 - `_end` ends it, `_let_go` tells
+            self._leaving.add(held.task)
             held.task.add_done_callback(partial(self._let_go, held))
             try:
                 async with asyncio.timeout(self._connect_s):
@@ -168,6 +172,7 @@ class McpConnection:
 
     def _let_go(self, held: _Held, task: "asyncio.Task[None]") -> None:
         """Whoever waits for the connection hears why there is none."""
+        self._leaving.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and held.ready.done():
             log.info("an MCP server's connection ended: %s", self._words(error))
