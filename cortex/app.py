@@ -146,6 +146,7 @@ async def _running(
                 cortex.agent_results.deliver_results(),
                 cortex.stop_all.watch(),
                 cortex.quiet_conversations.read_quiet(),
+                cortex.update_orders.work(),
             ):
                 yield cortex
         finally:

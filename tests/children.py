@@ -72,13 +72,15 @@ class Child:
 class Program:
     """The same, started from nothing as a person does it: `python -m web <words>`."""
 
+    python = sys.executable
+
     def __init__(
         self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
     ) -> None:
         assert not limit, "only a Child takes a limit"
         with output.open("ab") as printed:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "web", *words],
+                [self.python, "-m", "web", *words],
                 cwd=cwd,
                 env=env,
                 stdout=printed,

@@ -74,7 +74,7 @@ def lamp_kind(server: LampServer, **other: Any) -> IntegrationKind:
 class LampCortex(Cortex):
     """A Cortex that can be set up with lamp servers of four kinds.
 
-    One, several, one that is given to people alone, and one of a later version.
+    One, several, and one that is given to people alone.
     """
 
     @cached_property
@@ -86,9 +86,8 @@ class LampCortex(Cortex):
     def integrations(self) -> Integrations:
         server = self.lamp_server
         several = lamp_kind(server, name="many", title="Lamp servers", ports=("Journals",), has_many=True)
-        later = lamp_kind(server, name="later", title="Later", ports=("Talk",), is_available=False)
         personal = lamp_kind(server, name="personal", title="Night lamps", ports=(), has_roles=False)
-        kinds = (lamp_kind(server), several, personal, later)
+        kinds = (lamp_kind(server), several, personal)
         return Integrations(
             db=self.runtime.db,
             vault=self.vault,

@@ -23,7 +23,7 @@ JOB = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 
 GROUPS = {
     "": "audit backup bench doctor encoder explain jobs migrate prompt-size restore secrets serve stop-all tools train"
-    " user web worker",
+    " update user web worker",
     "audit": "accept verify",
     "bench": "cost recall selection",
     "encoder": "install status",
@@ -45,7 +45,7 @@ OPTIONS = {
     "jobs list": "--json --user",
     "jobs preview": "when --count --from --json --tz",
     "jobs run": "job --user --wait",
-    "migrate": "",
+    "migrate": "--to",
     "prompt-size": "message --assume-configured --json --mode --profile --rank --recipe --role",
     "restore": "file --dry-run --key-file --passphrase-stdin",
     "serve": "",
@@ -53,6 +53,7 @@ OPTIONS = {
     "tools": "--assume-configured --json --markdown --rank --role",
     "tools install": "name --python",
     "train": "--check --out",
+    "update": "--back --json --preview --wheel --yes",
     "user add": "name --admin --password-stdin",
     "user list": "--json",
     "user reset": "name",

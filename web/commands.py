@@ -1,7 +1,11 @@
 """The commands of `cortex/commands/cli.py` with `serve`, for whoever asks for one of them or for help."""
 
+import asyncio
+
 from cortex.base import scan
+from cortex.base.start import settings_in_force
 from cortex.commands.cli import app
+from cortex.commands.rehearse import rehearse as rehearsed
 
 __all__ = ["app"]
 
@@ -10,6 +14,13 @@ __all__ = ["app"]
 def serve() -> None:
     """Start the daemon and its page."""
     scan.load("web.serve").main()
+
+
+@app.command(hidden=True)
+def rehearse() -> None:
+    """Do to a database all that a start does, as an update has a new version do to a copy; prints its revision."""
+    make_page = scan.load("web.app").create_app
+    print(asyncio.run(rehearsed(settings_in_force(follows=False), make_page)))  # noqa: T201 - its answer
 
 
 @app.command()

@@ -17,6 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from cortex.app import Cortex
+from cortex.base import versions
 from cortex.base.background import background_tasks
 from cortex.base.errors import ConfigError
 from cortex.base.serve_lock import serving
@@ -96,7 +97,7 @@ class Server(uvicorn.Server):
 
 def main() -> None:
     """Serve by the settings in force."""
-    run(settings_in_force())
+    run(settings_in_force(is_serving=True))
 
 
 def run(settings: Settings) -> None:
@@ -124,7 +125,10 @@ def main_shared() -> None:
 async def serve(settings: Settings, opened: Opened = Cortex.open, *, can_restart: bool = True) -> bool:
     """Open the server, listen, print where and how to set up, serve, close; whether it shall begin anew."""
     async with opened(settings) as cortex:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, cortex.stop_all.pull)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGUSR1, cortex.stop_all.pull)
+        if can_restart:
+            loop.add_signal_handler(signal.SIGUSR2, cortex.restarts.order)
         has_account = await cortex.accounts.has_users()
         why_not = refusal(settings, has_account=has_account)
         if why_not:
@@ -138,7 +142,7 @@ async def serve(settings: Settings, opened: Opened = Cortex.open, *, can_restart
             configured(connections, settings),
             app,
             connections,
-            on_ready=lambda: announce(settings, listening, token),
+            on_ready=lambda: _on_ready(settings, listening, token),
             on_end=cortex.streams.end_all_streams,
         )
         app.state.end = server.end
@@ -183,6 +187,11 @@ def listen(settings: Settings) -> socket.socket:
             f"CORTEX_PORT: cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}. "
             "End what uses it, or choose another port."
         ) from error
+
+
+def _on_ready(settings: Settings, listening: socket.socket, token: str) -> None:
+    versions.kept(settings.home)
+    announce(settings, listening, token)
 
 
 def announce(settings: Settings, listening: socket.socket, token: str) -> None:

@@ -5,6 +5,7 @@ What is heavy is loaded here on its first use, never at the daemon's start. Load
 
 import gc
 import importlib
+import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
@@ -64,3 +65,11 @@ def modules(package_name: str) -> tuple[str, ...]:
 def is_installed(name: str) -> bool:
     """Whether a package of an extra is there, without importing it."""
     return importlib.util.find_spec(name) is not None
+
+
+def installed_version(name: str) -> str:
+    """The version of a package, by its name in an index; "" where it is not installed."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -44,6 +44,14 @@ def is_served(home: Path) -> bool:
     return False
 
 
+def server_of(home: Path) -> int | None:
+    """The number of the process that holds the lock; None where none is written there."""
+    try:
+        return int(_path(home).read_text(encoding="ascii").splitlines()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def clock_moved_s(home: Path) -> float | None:
     """By how many seconds the clock was set forwards (or back, below 0) since the server started; None without one."""
     if not is_served(home):

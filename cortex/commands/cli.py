@@ -25,8 +25,10 @@ from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
 from cortex.commands.programs import install_program
+from cortex.commands.rehearse import move
 from cortex.commands.secrets import secrets
 from cortex.commands.tool_docs import tools_page
+from cortex.commands.update import update
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.health.audit_log import MEND
 from cortex.services.tools.tools import ToolsService, request_tokens
@@ -56,6 +58,7 @@ app.add_typer(jobs, name="jobs")
 app.command("train")(train)
 app.command("backup")(backup)
 app.command("restore")(restore)
+app.command("update")(update)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Message = Annotated[str, typer.Argument(help="What a person would write.")]
@@ -72,8 +75,14 @@ Name = Annotated[str, typer.Argument(help="The account's name.")]
 
 
 @app.command()
-def migrate() -> None:
+def migrate(
+    to: Annotated[str, typer.Option("--to", help="Another revision than the newest: for an earlier version.")] = "",
+    undo: Annotated[bool, typer.Option("--undo", hidden=True)] = False,
+) -> None:
     """Bring the database's tables up to date."""
+    if to:
+        _say(f"The tables are at {asyncio.run(move(settings_in_force(), to, undo=undo))}.")
+        return
     _say(f"The tables are at {_at_rest(lambda cortex: cortex.runtime.db.migrate())}.")
 
 

@@ -70,6 +70,7 @@ from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
 from cortex.services.turns.queue import TurnQueue
 from cortex.services.turns.stop_all import StopAll
+from cortex.services.upkeep.updates import Updates
 from cortex.storage.db import writes_within
 from cortex.storage.home import Homes
 
@@ -204,13 +205,19 @@ class Foundation:
         )
 
     @cached_property
+    def updates(self) -> Updates:
+        return Updates(settings=self.settings, backups=self.backups)
+
+    @cached_property
     def integrations(self) -> Integrations:
         aider = AiderHost(sandbox=self._sandbox, home=self.settings.home)
         return Integrations(
             db=self.runtime.db,
             vault=self.vault,
             clock=self.runtime.clock,
-            kinds=integrations.kinds(self.settings, self.channels, lambda: self._is_boxed, self.mcp_host, aider),
+            kinds=integrations.kinds(
+                self.settings, self.channels, lambda: self._is_boxed, self.mcp_host, aider, self.updates.lacks
+            ),
             member_roles=self.roles.for_members,
             all_roles=lambda: self.role_names.of_admins(),
         )

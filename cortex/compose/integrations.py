@@ -51,9 +51,17 @@ _TALK = IntegrationKind(
 
 
 def kinds(
-    settings: Settings, channels: Channels, is_boxed: Callable[[], bool], mcp: McpHost, aider: AiderHost
+    settings: Settings,
+    channels: Channels,
+    is_boxed: Callable[[], bool],
+    mcp: McpHost,
+    aider: AiderHost,
+    no_updates: Callable[[], str],
 ) -> tuple[IntegrationKind, ...]:
-    """Every kind. is_boxed: whether the sandbox works on this machine. mcp, aider: what it gives to those."""
+    """Every kind. is_boxed: whether the sandbox works on this machine. mcp, aider: what it gives to those.
+
+    no_updates: why there are none.
+    """
     has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
     return (
         _home_assistant(),
@@ -96,9 +104,9 @@ def kinds(
         IntegrationKind(
             name="upkeep",
             title="Update",
-            about="Updates Cortex when an admin asks for it.",
+            about="Updates Cortex when an admin asks for it, in a chat or by the command `cortex update`.",
             ports=("Upkeep",),
-            is_available=False,
+            lacks=no_updates,
         ),
     )
 

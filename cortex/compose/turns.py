@@ -20,7 +20,7 @@ from cortex.ports.mcp import McpServers
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
-from cortex.ports.system import Discovery, Restarting, Status
+from cortex.ports.system import Discovery, Restarting, Status, Upkeep
 from cortex.services.agents.agents import AgentsService, UserAgents
 from cortex.services.agents.coding import KIND as CODING
 from cortex.services.agents.coding import CodingRuns, UserCoding
@@ -62,6 +62,7 @@ from cortex.services.turns.start import TurnStart
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.turns import ToolRuns, TurnRuns
 from cortex.services.turns.undo import UndoService
+from cortex.services.upkeep.upkeep import UpdateOrders, UserUpkeep
 from cortex.storage.calls import CallsRepository
 
 
@@ -108,6 +109,8 @@ class TurnServices(Foundation):
         found[Restarting] = lambda user_id: UserRestarts(
             restarts=self.restarts, accounts=self.accounts, user_id=user_id
         )
+        if not self.updates.lacks():
+            found[Upkeep] = lambda user_id: UserUpkeep(orders=self.update_orders, user_id=user_id)
         found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)
         found[Journals] = self.journals.for_tools
         found[AetherDatabase] = self.databases
@@ -134,6 +137,17 @@ class TurnServices(Foundation):
     @cached_property
     def restarts(self) -> Restarts:
         return Restarts(runtime=self.runtime)
+
+    @cached_property
+    def update_orders(self) -> UpdateOrders:
+        return UpdateOrders(
+            db=self.runtime.db,
+            accounts=self.accounts,
+            notifier=self.notices,
+            restarts=self.restarts,
+            updates=self.updates,
+            clock=self.runtime.clock,
+        )
 
     @cached_property
     def tools(self) -> ToolsService:

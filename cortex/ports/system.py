@@ -42,13 +42,17 @@ class Logs(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """What another version would bring: `version` ("" = nothing newer), a line a change, how many migrations."""
+    """What another version would bring: `version` ("" = nothing newer), a line a change, how many migrations.
+
+    rollback_to: the version that one could go back to. progress: what is being prepared now, "" for nothing.
+    """
 
     current: str
     version: str = ""
     changes: tuple[str, ...] = ()
     migrations: int = 0
     rollback_to: str = ""
+    progress: str = ""
 
 
 class Restarting(Protocol):
@@ -64,16 +68,24 @@ class Restarting(Protocol):
 
 
 class Upkeep(Protocol):
-    """Updating the daemon; behind `cortex_update`. Running turns end first."""
+    """Updating the daemon; behind `cortex_update`. It is prepared beside what runs, then the daemon restarts."""
+
+    async def must_be_possible(self) -> None:
+        """UserError where it cannot be done from here."""
+        ...
+
+    async def earlier(self) -> str:
+        """The version before the last update, "" where there is no way back."""
+        ...
 
     async def preview(self) -> Upgrade:
         """What an update would change now; changes nothing."""
         ...
 
     async def update(self, version: str) -> str:
-        """Take a verified snapshot, migrate a copy, swap; a line that says what follows. ToolFailed when it stopped."""
+        """Begin to prepare it; a line that says what follows. Conflict while another one is prepared."""
         ...
 
     async def roll_back(self, version: str) -> str:
-        """Go back to the version before the last update; a line that says what follows."""
+        """Begin to go back to the version before the last update; a line that says what follows."""
         ...

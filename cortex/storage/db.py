@@ -37,6 +37,7 @@ R = TypeVar("R", bound=Repository)
 log = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 30
+REHEARSAL_WAITS_S = 10  # for locks of PostgreSQL, rather than hold up who waits behind it
 TRY_TO_WRITE_S = 1  # one try to begin; a waiter who gives up leaves a thread behind for no longer than that
 TRIES_IN_SILENCE = 2  # of that length: whoever waits longer for another program's lock says so
 STATEMENT_TIMEOUT_S = 60
@@ -209,6 +210,15 @@ class Database:
         migrate = scan.load("cortex.storage.migrate")
         async with self.write.begin() as connection:
             return cast("str", await connection.run_sync(migrate.move_to, revision, self.audit_head))
+
+    async def rehearse(self, revision: str) -> str:
+        """Move as `move_to` does, and take all of it back; what would stand. PostgreSQL alone undoes all of it."""
+        migrate = scan.load("cortex.storage.migrate")
+        async with self.write.connect() as connection:
+            await connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{REHEARSAL_WAITS_S}s'")
+            stands = await connection.run_sync(migrate.move_to, revision)
+            await connection.rollback()
+        return cast("str", stands)
 
     async def look_through(self) -> None:
         """ConfigError, with what to do, when something in a SQLite file is damaged. Reads all of it."""

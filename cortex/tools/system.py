@@ -99,13 +99,19 @@ async def cortex_restart(ctx: Ctx, reason: str = "") -> str:
     )
 
 
-def _must_lead_somewhere(found: Upgrade, action: str) -> None:
-    if action == "roll_back" and not found.rollback_to:
-        raise ToolFailed(f"There is no earlier version to go back to; {found.current} is running.")
-
-
 async def _can_update(ctx: Ctx, action: str) -> None:
-    _must_lead_somewhere(await ctx.use(Upkeep).preview(), action)
+    if action == "roll_back":
+        await _earlier(ctx)
+    if action != "preview":
+        await ctx.use(Upkeep).must_be_possible()
+
+
+async def _earlier(ctx: Ctx) -> str:
+    """The version to go back to. ToolFailed where there is none."""
+    found = await ctx.use(Upkeep).earlier()
+    if not found:
+        raise ToolFailed("There is no earlier version to go back to.")
+    return found
 
 
 @tool(risk="high", admin=True, needs=("Upkeep",), check=_can_update)
@@ -116,10 +122,11 @@ async def cortex_update(ctx: Ctx, action: Literal["preview", "install", "roll_ba
         action: What to do; preview first.
     """
     upkeep = ctx.use(Upkeep)
-    found = await upkeep.preview()
-    _must_lead_somewhere(found, action)
     if action == "roll_back":
-        return await upkeep.roll_back(found.rollback_to)
+        return await upkeep.roll_back(await _earlier(ctx))
+    found = await upkeep.preview()
+    if found.progress:
+        return f"An update is under way: {found.progress}."
     if not found.version:
         return f"Cortex {found.current} is the newest version."
     return await upkeep.update(found.version) if action == "install" else _news(found)

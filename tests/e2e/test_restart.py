@@ -5,27 +5,13 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.browser import Window
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
-from tests.e2e.pages import go
+from tests.e2e.pages import forgive_absence, go
 from tests.e2e.person import new_chat, poll, send, wait_for_end
 
 pytestmark = pytest.mark.browser
-
-
-def forgive_absence(*windows: Window) -> None:
-    """Chromium and htmx tell of each try while the daemon was away: that is what they have to do."""
-    for window in windows:
-        away = (
-            "ERR_CONNECTION_REFUSED",
-            "ERR_INCOMPLETE_CHUNKED",
-            "ERR_CONNECTION_RESET",
-            "ERR_EMPTY_RESPONSE",
-            "htmx",
-        )
-        window.complaints[:] = [one for one in window.complaints if not any(word in one for word in away)]
 
 
 def starts(house: Daemon) -> int:

@@ -21,7 +21,7 @@ from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
 from cortex.ports.home_assistant import HomeAssistant, ServiceChecks
 from cortex.ports.outgoing import Mail, Push, Room, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
-from cortex.ports.system import Restarting, Upgrade, Upkeep
+from cortex.ports.system import Restarting, Upkeep
 from cortex.toolkit.spec import Tool
 from tests.plain_book import PlainBook, PlainDesk
 from tests.plain_clients import Folders, Letters, MemoryCoder, Phones
@@ -69,8 +69,11 @@ class OneProcess(NoSecondDoor):
 
 
 class OldUpkeep(NoSecondDoor):
-    async def preview(self) -> Upgrade:
-        return Upgrade(current="1.0")
+    async def earlier(self) -> str:
+        return ""
+
+    async def must_be_possible(self) -> None:
+        raise ToolFailed("It was installed in another way.")
 
 
 @dataclass

@@ -134,6 +134,12 @@ class Keeper:
         self.done.append(f"restart: {reason}")
         return 2
 
+    async def must_be_possible(self) -> None:
+        """It can be restarted."""
+
+    async def earlier(self) -> str:
+        return self.found.rollback_to
+
     async def preview(self) -> Upgrade:
         return self.found
 

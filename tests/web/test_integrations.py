@@ -27,7 +27,6 @@ async def test_each_system_has_a_card_with_its_form(ada: Browser) -> None:
     assert '<input class="field" id="i-lamps--token" name="token" type="password" required' in page
     assert "Such as http://lamps.lan:8123." in page
     assert '<option value="bright">' in page
-    assert "Not available in this version yet." in page
 
 
 async def test_a_card_is_filled_tested_and_saved(ada: Browser) -> None:

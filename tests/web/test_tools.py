@@ -28,7 +28,6 @@ async def test_every_tool_stands_on_the_page_with_its_price_and_what_it_waits_fo
 
 async def test_a_tool_that_is_not_set_up_says_where_it_is_done(ada: Browser) -> None:
     assert 'href="/admin/integrations#email"' in (await ada.get("/admin/tools/email_send")).text
-    assert "Not available in this version yet." in (await ada.get("/admin/tools/cortex_update")).text
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,9 @@ MOST_MEMBERS = 5_000_000
 MOST_RATIO = 300  # unpacked to packed; past it, and past SMALL_BYTES, it is a bomb
 SMALL_BYTES = 256 << 20
 # Of the running daemon, made anew or backed up in another way; the key is kept apart from what it opens.
-LEFT_OUT = ("coding", "programs", "secret.key", "serve.lock", "backups", "replaced-home", ".restore", "lost+found")
+LEFT_OUT = (
+    "coding", "programs", "versions", "secret.key", "serve.lock", "backups", "replaced-home", ".restore", "lost+found",
+)  # fmt: skip
 LEFT_OUT_BEGINNINGS = ("cortex.db", "engine.db", "cortex.db-", "engine.db-", ".backup-")
 
 

@@ -29,7 +29,7 @@ FOLDER, NEW, COMMIT = ".restore", "new", "commit"
 REPLACED = "replaced-home"
 OUT, IN = "out", "in"
 MOUNTS = Path("/proc/self/mountinfo")  # proc_pid_mountinfo(5); blanks in names stand there as \040
-STAYS = (FOLDER, REPLACED, "backups", "serve.lock", "lost+found", ".backup-lock", ".backup-state.json")
+STAYS = (FOLDER, REPLACED, "backups", "versions", "serve.lock", "lost+found", ".backup-lock", ".backup-state.json")
 
 
 def is_pending(home: Path) -> bool:

@@ -63,6 +63,10 @@ class Restarts:
         self._asked.set()
         return len(running)
 
+    def order(self) -> None:
+        """For whoever may end this process: `cortex update` signals it."""
+        self._asked.set()
+
     async def _running(self) -> list[str]:
         """The turns that are at work; one that waits for a person or in a line goes on afterwards."""
         try:

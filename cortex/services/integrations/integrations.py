@@ -61,15 +61,13 @@ class IntegrationCard:
     @property
     def is_set_up(self) -> bool:
         """Whether tools can use it, were it on."""
-        if not self.kind.is_available:
-            return False
         return self.row is not None if self.kind.has_form else not self.lacks
 
     @property
     def is_shown_by_doctor(self) -> bool:
-        """Whether the doctor has a line for it: what people set up and this version has, but no empty card of many."""
+        """Whether the doctor has a line for it: what people set up, but no empty card of many."""
         is_set_by_people = self.kind.has_form or bool(self.kind.variables)
-        return self.kind.is_available and is_set_by_people and not (self.kind.has_many and self.row is None)
+        return is_set_by_people and not (self.kind.has_many and self.row is None)
 
     @property
     def is_failing(self) -> bool:
@@ -79,8 +77,6 @@ class IntegrationCard:
     @property
     def state(self) -> str:
         """How it stands, in a sentence."""
-        if not self.kind.is_available:
-            return self.kind.setup().text
         if not self.is_set_up:
             return f"Not set up. {self.lacks}".strip()
         if self.row is None:
@@ -143,9 +139,9 @@ class Integrations:
                 else:
                     setups[port] = kind.setup(is_off=True)
             given = tuple(self._rule(row) for row in own if row.is_on)
-            if kind.has_form and kind.is_available and given:
+            if kind.has_form and given:
                 rules |= {port: (*rules.get(port, ()), *given) for port in kind.ports}
-            elif kind.has_form or not kind.is_available or (kind.lacks and kind.lacks()):
+            elif kind.has_form or (kind.lacks and kind.lacks()):
                 setups |= {port: kind.setup(is_off=bool(own)) for port in kind.ports}
         return PortAccess(rules=rules, setups=setups)
 

@@ -14,7 +14,6 @@ from cortex.base.user import User
 from cortex.ports.integrations import IntegrationClient
 
 PAGE = "/admin/integrations"
-NOT_HERE = "Not available in this version yet."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +51,7 @@ class IntegrationKind:
     some roles alone.
 
     A kind without `open` is set up by the server's settings: `variables` names them, `lacks` says what is missing
-    ("" = nothing). One that is not `is_available` belongs to a later version.
+    ("" = nothing).
     """
 
     name: str
@@ -72,7 +71,6 @@ class IntegrationKind:
     people: Callable[[Any], Collection[str]] | None = None  # Any: a value of `form`
     variables: tuple[str, ...] = ()
     lacks: Callable[[], str] | None = None
-    is_available: bool = True
 
     @property
     def has_form(self) -> bool:
@@ -88,12 +86,10 @@ class IntegrationKind:
     @property
     def page(self) -> str:
         """Where its card stands."""
-        return f"{PAGE}#{self.name}" if self.is_available else ""
+        return f"{PAGE}#{self.name}"
 
     def setup(self, *, is_off: bool = False) -> Setup:
         """What is said where it is not set up, or switched off."""
-        if not self.is_available:
-            return Setup(title=self.title, text=NOT_HERE, page="")
         state = "switched off. An admin can switch it on" if is_off else "not set up. An admin can do it"
         text = f"{self.title} is {state} under Integrations."
         return Setup(title=self.title, text=text, page=self.page)

@@ -64,7 +64,6 @@ async def test_what_is_not_set_up_says_what_it_asks_for(systems: Integrations) -
         ("is_strict", "switch", "", False),
         ("rooms", "lines", "", False),
     ]
-    assert (await card(systems, "later")).state == "Not available in this version yet."
 
 
 async def test_what_is_set_up_is_kept_and_its_secret_is_sealed(systems: Integrations, house: LivingHouse) -> None:
@@ -361,7 +360,6 @@ async def test_tools_follow_what_is_set_up_and_for_whom(systems: Integrations, h
         "text": "Lamp server is not set up. An admin can do it under Integrations.",
         "page": "/admin/integrations#lamps",
     }
-    assert unset["nc_talk_send"] == {"text": "Not available in this version yet.", "page": ""}
     await set_up(systems, house)
     assert (await has("admin"), await has("member")) == (True, True)
     await systems.share(house.admin, LAMPS, "", (), (house.admin.id,))
