@@ -33,7 +33,8 @@ class Chosen:
 
     base, base_python: the installation that it counts for. before: what ran before, by name, None where there is no
     way back; revision: of the tables then. is_kept: it has served; starts: how often it was to, until then. goes_back:
-    an admin wants the version before. note: what became of an update, for people. is_told: admins were told.
+    an admin wants the version before. at: when it was chosen, in ISO form. note: what became of it, for people, and
+    is_told: admins were told.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Chosen:
     is_kept: bool = False
     starts: int = 0
     goes_back: bool = False
+    at: str = ""
     note: str = ""
     is_told: bool = False
 

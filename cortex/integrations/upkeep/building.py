@@ -110,8 +110,11 @@ def running_packages() -> Path:
 
 
 def _unpack_tar(packed: Path, code: Path) -> None:
-    with tarfile.open(packed) as tar:
-        tar.extractall(code, filter="data")
+    try:
+        with tarfile.open(packed) as tar:
+            tar.extractall(code, filter="data")
+    except tarfile.TarError as error:
+        raise UserError(f"The new version's files cannot be unpacked: {error}") from error
 
 
 def _unpack_wheel(packed: Path, code: Path) -> None:
@@ -163,7 +166,7 @@ async def _packages_for(home: Path, lock: Path, packages: Path, say: Say) -> Pat
     folder = home / FOLDER / f"packages-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     if not (folder / COMPLETE).exists():
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        say(f"Installing {len(pins)} packages")
+        say(f"Installing packages: {len(pins)}")
         failed = "The packages of that version could not be installed"
         await _run([sys.executable, "-m", "venv", str(folder)], MAKE_S, failed)
         pip = [

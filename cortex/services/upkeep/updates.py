@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 from cortex import VERSION
 from cortex.base import private, versions
+from cortex.base.clock import now
 from cortex.base.errors import Conflict, UserError
 from cortex.base.settings import Settings
 from cortex.base.versions import Chosen
@@ -99,6 +100,7 @@ class Updates:
                 before=here.version.name,
                 before_label=here.version.label,
                 revision=revisions.newest(),
+                at=now().isoformat(),
                 note=f"Cortex was updated from {here.version.label} to {made.label}.",
             )
             await asyncio.to_thread(versions.choose, home, chosen)
@@ -116,7 +118,7 @@ class Updates:
             say("Trying it on a copy of the database")
             await self._rehearse([[newer, "migrate", "--to", chosen.revision], [older, "rehearse"]])
             await self._snapshot(say)
-            goes = replace(chosen, goes_back=True, is_told=False)
+            goes = replace(chosen, goes_back=True, at=now().isoformat(), is_told=False)
             await asyncio.to_thread(versions.choose, home, goes)
         return goes
 

@@ -74,24 +74,26 @@ class UpdateOrders:
             try:
                 chosen = await order.prepare(self._said.append)
                 await self.restarts.ask(order.by, f"update: {chosen.label}")
-            except CortexError as error:
+            except (CortexError, OSError) as error:
                 log.warning("upkeep: %s failed: %s", order.what, error)
                 at = self.clock().isoformat()
-                await self._tell(
-                    f"upkeep:{at}", f"{order.what} failed", f"{error.message} Nothing was changed.", "high"
-                )
+                await self._tell(f"upkeep:{at}", f"{order.what} failed", f"{error} Nothing was changed.", "high")
             finally:
                 self._said.clear()
 
     async def _tell_outcome(self) -> None:
         """Once the chosen version serves, or the one before does again: admins hear it, the audit log has it."""
-        while (chosen := await self._chosen()) is not None and not chosen.is_kept:  # noqa: ASYNC110 - a file says it
+        mine = versions.own_name(self.updates.settings.home)
+        chosen = await self._chosen()
+        while chosen is not None and chosen.name == mine and not chosen.is_kept:
             await asyncio.sleep(LOOK_S)
-        if chosen is None or chosen.is_told or not chosen.note:
+            chosen = await self._chosen()
+        if chosen is None or chosen.name != mine or chosen.is_told or not chosen.note:
             return
         await self.db.repository(AuditRepository).add("", "server.updated", chosen.label, {"note": chosen.note})
-        await self._tell(f"upkeep:{chosen.label}:{chosen.note}", "Update of Cortex", chosen.note, "normal")
-        await asyncio.to_thread(versions.choose, self.updates.settings.home, replace(chosen, is_told=True))
+        await self._tell(f"upkeep:{chosen.at}:{chosen.note}", "Update of Cortex", chosen.note, "normal")
+        if await self._chosen() == chosen:  # nothing else was chosen meanwhile
+            await asyncio.to_thread(versions.choose, self.updates.settings.home, replace(chosen, is_told=True))
 
     async def _chosen(self) -> Chosen | None:
         return await asyncio.to_thread(versions.read, self.updates.settings.home)
