@@ -1,5 +1,6 @@
 """The tool categories, a file each. `load()` scans the folder; only `app.py` (and tests) call it."""
 
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -10,8 +11,15 @@ from cortex.toolkit.registry import Registry, category_of
 UTTERANCES = Path(__file__).parent / "utterances"
 
 
-@cache
 def load() -> Registry:
-    """Every category of this folder, read once a process; TypeError at the first tool that is not whole."""
+    """A registry of its own for each house, over every category of this folder, which is read once a process.
+
+    TypeError at the first tool that is not whole.
+    """
+    return copy(_read())
+
+
+@cache
+def _read() -> Registry:
     categories = (category_of(scan.load(f"{__name__}.{stem}")) for stem in scan.modules(__name__))
     return Registry(categories, several=read(UTTERANCES / "several.txt"), none=read(UTTERANCES / "none.txt"))

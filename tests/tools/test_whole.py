@@ -1,5 +1,6 @@
 """The registry is the one that was designed: every tool, at its risk; what is not set up says what it lacks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,11 @@ async def test_what_is_not_set_up_names_what_it_lacks_and_is_permitted_to_nobody
     assert not {row["name"] for row in rows if row["category"] in SETUPS} & permitted
     assert {"http_post", "ae_task_list", "cron_add", "reminders_add", "spawn_agent"} <= permitted
     assert "cortex_update" in permitted
+
+
+def test_what_one_house_takes_in_is_no_tool_of_another() -> None:
+    mine, theirs = load(), load()
+    (one, *_) = mine.categories.values()
+    added = replace(one, name="mcp:lamps", tools=tuple(replace(tool, name=f"lamps_{tool.name}") for tool in one.tools))
+    mine.put([added])
+    assert set(mine.tools) - set(theirs.tools) == {tool.name for tool in added.tools}
