@@ -37,6 +37,7 @@ class Price:
 class ModelEntry:
     """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret.
 
+    `sees`: whether it takes pictures; None where nobody knows.
     `typed`: fields of the profile that the person set; no usage overrules them. `owner_id`, `owner`: the account whose
     model it is and whose key pays, by id and name, where that is somebody else; "" for the user's own.
     """
@@ -53,6 +54,7 @@ class ModelEntry:
     streams: bool = True
     tools: bool = True
     parallel_calls: bool = True
+    sees: bool | None = None
     price: Price = Price()
     profile: Profile = Profile()
     typed: tuple[str, ...] = ()

@@ -24,17 +24,12 @@ async def test_the_empty_page_offers_every_kind_of_endpoint(house: Cortex, ada: 
 
 
 async def test_a_saved_model_is_in_the_registry_and_its_key_on_no_page(house: Cortex, ada: Browser) -> None:
-    answer = await ada.post("/models", **LOCAL, api_key="sk-very-secret", input_usd="0.5", max_rounds="3")
+    answer = await ada.post("/models", **LOCAL, api_key="sk-very-secret", input_usd="0.5", max_rounds="3", sees="yes")
     assert answer.headers["location"] == "/models"
     registry = await house.models.registry(ada.user)
     (entry,) = registry.entries
-    assert (entry.name, entry.tools, entry.parallel_calls, entry.price.input_usd, entry.max_rounds) == (
-        "local",
-        True,
-        False,
-        0.5,
-        3,
-    )
+    assert (entry.name, entry.tools, entry.parallel_calls, entry.sees) == ("local", True, False, True)
+    assert (entry.price.input_usd, entry.max_rounds) == (0.5, 3)
     assert registry.with_key == {"local"}
     pages = [await ada.get(path) for path in ("/models", "/models/edit?name=local")]
     assert all("sk-very-secret" not in page.text for page in pages)

@@ -50,6 +50,7 @@ class ModelFormInput(BaseModel):
     streams: str = ""
     tools: str = ""
     parallel_calls: str = ""
+    sees: str = ""
     input_usd: str = ""
     output_usd: str = ""
     cached_usd: str = ""
@@ -318,6 +319,7 @@ def _typed(entry: ModelEntry) -> ModelFormInput:
         streams="1" if entry.streams else "",
         tools="1" if entry.tools else "",
         parallel_calls="1" if entry.parallel_calls else "",
+        sees={True: "yes", False: "no", None: ""}[entry.sees],
         input_usd=_shown(price.input_usd),
         output_usd=_shown(price.output_usd),
         cached_usd=_shown(price.cached_usd),

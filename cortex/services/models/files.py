@@ -93,6 +93,7 @@ class FileModel(_Strict):
     streams: bool = True
     tools: bool = True
     parallel_calls: bool = True
+    sees: bool | None = None
     price: FilePrice = FilePrice()
     cache: FileCache = FileCache()
     extra: Annotated[dict[str, Any], Field(max_length=20)] = Field(default_factory=dict)
@@ -200,6 +201,7 @@ def entry_of(model: FileModel) -> ModelEntry:
         streams=model.streams,
         tools=model.tools,
         parallel_calls=model.parallel_calls,
+        sees=model.sees,
         price=Price(**model.price.model_dump()),
         profile=replace(
             default_profile(model.provider, model.model, model.base_url, thinks=bool(model.extra.get("thinking"))),
