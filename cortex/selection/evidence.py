@@ -79,7 +79,7 @@ def learned(index: Index, asked: str) -> ModelChances:
 def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     """Votes of the utterances that this server taught for tools that the model knows."""
     return {
-        name: Vote(stage="lexical", p=round(value, 4), why="close to what this house taught", is_own=True)
+        name: Vote(stage="lexical", p=round(value, 4), why="similar to an example added here", is_own=True)
         for name, value in index.nearest_taught(asked, names).items()
         if value >= TAUGHT_LEAST
     }

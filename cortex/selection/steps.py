@@ -105,7 +105,7 @@ def _voted(before: PlanDraft, after: PlanDraft) -> tuple[ToolMark, ...]:
     if after.learned != before.learned:
         known = {mark.name for mark in found}
         found += [
-            ToolMark(name=name, p=p, why="like what people say for it")
+            ToolMark(name=name, p=p, why="similar to requests that use it")
             for name, p in after.learned.chances.items()
             if p >= 0.05 and name not in known and name in after.rights.names
         ]

@@ -18,6 +18,7 @@ TALK = {"wish": LEAST_WISH - 0.1}
 WORDS = {"work": LEAST_WORK - 0.1}
 OPEN = {"wish": 1.0, "work": 1.0}
 WEAK = STRONG - 0.1
+LEARNED = "similar to requests that use it"
 
 
 def vote(p: float, stage: StageName = "phrases", **changes: Any) -> Vote:
@@ -44,9 +45,20 @@ def test_votes_are_taken_as_independent() -> None:
     assert draft.chances["pump_stop"].p == pytest.approx(1 - 0.5 * 0.8 * 0.5)
 
 
-def test_the_strongest_vote_gives_the_reason() -> None:
-    assert fused(0.3, (vote(0.6),)).chances["pump_stop"].why == "by phrases"
-    assert fused(0.7, (vote(0.6),)).chances["pump_stop"].stage == "learned"
+@pytest.mark.parametrize(
+    ("learned", "votes", "why"),
+    [
+        (0.3, (vote(0.6),), f"by phrases; {LEARNED}"),
+        (0.99, (vote(0.2),), f"by phrases; {LEARNED}"),
+        (0.02, (vote(0.8, "context"),), "by context"),
+        (0.4, (vote(0.8, "context"),), f"by context; {LEARNED}"),
+        (0.9, (vote(0.9, "context"), vote(0.5, "lexical"), vote(0.3)), "by phrases; by lexical"),
+        (0.9, (), LEARNED),
+    ],
+    ids=["a phrase", "a weak phrase", "a yes", "a yes and its words", "all of them", "likeness alone"],
+)
+def test_the_reason_begins_with_the_persons_own_words(learned: float, votes: tuple[Vote, ...], why: str) -> None:
+    assert fused(learned, votes).chances["pump_stop"].why == why
 
 
 def test_a_tool_is_wanted_from_its_own_threshold_on() -> None:

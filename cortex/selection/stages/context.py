@@ -50,7 +50,7 @@ def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: frozen
             _keep(found, names, name, p, why)
             if is_leaning and name in names:
                 for entry in index.by_category[index.entries[name].category]:
-                    _keep(found, names, entry.name, SIBLING_SHARE * p, "stands beside what was just used")
+                    _keep(found, names, entry.name, SIBLING_SHARE * p, "related to what was just used")
     if is_leaning and not _is_clear(index, message):
         _add_wishes(found, index, message, past, names)
     return found

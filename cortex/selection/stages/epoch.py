@@ -18,8 +18,8 @@ BRIDGE = "tool_call"
 EARLY_MOST = 12
 WORTH_CACHING_TOKENS = 600
 LATE_FACTOR, REWRITE_LEAST = 3.0, 0.3
-NEIGHBOUR = "declared early as a stub, for a model that does not find late tools"
-WAY_BACK = "the way to the tools that were not sent"
+NEIGHBOUR = "related to these tools: sent in short form"
+WAY_BACK = "finds the tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
 
 

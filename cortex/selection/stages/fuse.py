@@ -1,9 +1,11 @@
 """One probability a tool: the model's chance and the stages' votes, each taken as independent; in from its p*.
 
 The model's gates stand before what it says itself and before shipped phrases: a wish that needs no tool vetoes weak
-scores, never strong ones, nor what the conversation or this server says.
+scores, never strong ones, nor what the conversation or this server says. Only the votes' figures choose; the reason
+begins with the person's own words.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cortex.selection import evidence
@@ -16,6 +18,8 @@ STRONG = 0.7
 LEAST_WISH = 0.64
 LEAST_WORK = 0.5
 LEAST, AGREEING = 0.01, 0.04
+SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message again; then the strongest
+TELLING_P, REASONS_MOST = 0.1, 2
 
 
 def fuse(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
@@ -51,14 +55,21 @@ def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
             votes = [vote for vote in votes if vote.is_own or vote.stage == "context" or _agrees(vote, p)]
             votes.append(Vote(stage="learned", p=0.0, why=closed))
         else:
-            votes.append(Vote(stage="learned", p=round(p, 4), why="like what people say for it"))
+            votes.append(Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"))
     if not votes:
         return None
     doubt = 1.0
     for vote in votes:
         doubt *= 1 - vote.p
     best = max(votes, key=lambda vote: vote.p)
-    return Vote(stage=best.stage, p=round(1 - doubt, 4), why=best.why)
+    return Vote(stage=best.stage, p=round(1 - doubt, 4), why=_reason(votes, best))
+
+
+def _reason(votes: Sequence[Vote], best: Vote) -> str:
+    """What speaks for the tool, the person's own words first: nobody can check a likeness, anybody a phrase."""
+    telling = [vote for vote in votes if vote.p >= TELLING_P or vote is best]
+    telling.sort(key=lambda vote: (SAID_FIRST.index(vote.stage) if vote.stage in SAID_FIRST else 2, -vote.p))
+    return "; ".join(list(dict.fromkeys(vote.why for vote in telling))[:REASONS_MOST])
 
 
 def _is_vetoed(draft: PlanDraft, vote: Vote) -> bool:
