@@ -8,6 +8,7 @@ from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
+from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.repository import Repository
@@ -22,6 +23,7 @@ REPOSITORIES: tuple[type[Repository], ...] = (
     ApprovalsRepository,
     CallsRepository,
     ConversationsRepository,
+    DocumentsRepository,
     MessagesRepository,
     PreferencesRepository,
     SearchRepository,

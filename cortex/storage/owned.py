@@ -11,8 +11,8 @@ from sqlalchemy import select
 from cortex.storage.repository import Repository
 from cortex.storage.schema import Table
 
-# What opens something, or is a list of another's.
-LEFT_OUT = frozenset({"secrets", "logins", "action_links", "setup_links", "task_list_members"})
+# What opens something, is a list of another's, or was read out of files that are in the archive themselves.
+LEFT_OUT = frozenset({"secrets", "logins", "action_links", "setup_links", "task_list_members", "document_pages"})
 LEFT_OUT_COLUMNS = frozenset(
     {("api_tokens", "digest"), ("hooks", "address"), ("push_devices", "endpoint"), ("push_devices", "auth")}
     | {("push_devices", "p256dh"), ("push_devices", "signed_for"), ("push_devices", "login_id")}

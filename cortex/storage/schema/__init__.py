@@ -22,6 +22,7 @@ from cortex.storage.schema.conversations import (
     SummaryTable,
     TurnTable,
 )
+from cortex.storage.schema.documents import DocumentPageTable, DocumentTable
 from cortex.storage.schema.hooks import HookDeliveryTable, HookTable
 from cortex.storage.schema.integrations import IntegrationTable
 from cortex.storage.schema.journals import EntryVersionTable, JournalEntryTable, JournalTable
@@ -57,6 +58,8 @@ __all__ = [
     "CounterTable",
     "DeliveryTable",
     "DistillMarkTable",
+    "DocumentPageTable",
+    "DocumentTable",
     "EntryVersionTable",
     "EventTable",
     "FactTable",

@@ -1,0 +1,195 @@
+"""Files that people gave: what they are, whether their text was read, and that text by page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sqlalchemy import func, or_, select, update
+
+from cortex.base.errors import NotFound
+from cortex.ports.documents import Extracted
+from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.schema import AccountTable, DocumentPageTable, DocumentTable
+from cortex.storage.table import each_word
+from cortex.storage.words import indexed
+
+DocumentState = Literal["waiting", "ready", "failed", "picture"]  # a picture has no text to be read
+OPENING_CHARACTERS = 8_000  # about 2,000 tokens: so much goes with a message
+READ_FOR = timedelta(minutes=5)  # a lease: what a killed process was reading is taken up again
+TRIES_MOST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRow:
+    """A file as it is kept. `opening`: the first `OPENING_CHARACTERS` of the `characters` of its text.
+
+    `note`: a sentence on what could not be read; `pages`: 0 until it was read.
+    """
+
+    id: str
+    owner_id: str
+    path: str
+    name: str
+    media_type: str
+    size_bytes: int
+    sha256: str
+    state: DocumentState
+    tries: int
+    pages: int
+    characters: int
+    outline: tuple[str, ...]
+    opening: str
+    note: str
+    is_tainted: bool
+    created_at: datetime
+    read_at: datetime | None
+    deleted_at: datetime | None
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether models that see get it as a picture."""
+        return self.state == "picture"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether `opening` is all of its text."""
+        return self.characters <= len(self.opening)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPage:
+    """The text of one page, numbered from 1."""
+
+    number: int
+    text: str
+
+
+class DocumentsRepository(Repository):
+    """The files of one user."""
+
+    async def add(
+        self,
+        id: str,
+        *,
+        path: str,
+        name: str,
+        media_type: str,
+        size_bytes: int,
+        sha256: str,
+        state: DocumentState = "waiting",
+        is_tainted: bool = True,
+    ) -> DocumentRow:
+        """Keep a new one, once per id."""
+        head = {"id": id, "path": path, "name": name, "media_type": media_type, "size_bytes": size_bytes}
+        head |= {"sha256": sha256, "state": state, "is_tainted": is_tainted, "created_at": self.clock()}
+        blank = {"tries": 0, "claimed_until": None, "pages": 0, "characters": 0, "outline": (), "opening": ""}
+        await self._is_new(DocumentTable, {**head, **blank, "note": "", "read_at": None, "deleted_at": None})
+        return await self.get(id)
+
+    @reading
+    async def get(self, id: str) -> DocumentRow:
+        """The file, a deleted one too; NotFound when it is absent or another user's."""
+        found = await self._first(DocumentRow, self._mine(DocumentRow, DocumentTable).where(DocumentTable.id == id))
+        if found is None:
+            raise NotFound("There is no such file.")
+        return found
+
+    @reading
+    async def named(self, ids: Sequence[str]) -> Sequence[DocumentRow]:
+        """Those of these that are the user's, deleted ones too, in the order of `ids`."""
+        statement = self._mine(DocumentRow, DocumentTable).where(DocumentTable.id.in_(ids))
+        found = {row.id: row for row in await self._all(DocumentRow, statement)}
+        return [found[id] for id in ids if id in found]
+
+    @reading
+    async def at(self, path: str) -> DocumentRow | None:
+        """The newest one at this path below `files/` that is not deleted."""
+        statement = self._mine(DocumentRow, DocumentTable)
+        statement = statement.where(DocumentTable.path == path, DocumentTable.deleted_at.is_(None))
+        return await self._first(DocumentRow, statement.order_by(DocumentTable.created_at.desc()))
+
+    @reading
+    async def list(self, query: str = "", limit: int = 500) -> Sequence[DocumentRow]:
+        """Those that are not deleted and have all words of the query in their names, the newest first."""
+        statement = self._mine(DocumentRow, DocumentTable).where(
+            DocumentTable.deleted_at.is_(None), *each_word(query, DocumentTable.name)
+        )
+        newest = statement.order_by(DocumentTable.created_at.desc(), DocumentTable.id.desc())
+        return await self._all(DocumentRow, newest.limit(limit))
+
+    @reading
+    async def deleted(self, before: datetime) -> Sequence[DocumentRow]:
+        """Those that were deleted before then."""
+        return await self._all(
+            DocumentRow, self._mine(DocumentRow, DocumentTable).where(DocumentTable.deleted_at < before)
+        )
+
+    @reading
+    async def used_bytes(self) -> int:
+        """The bytes of all, deleted ones too while they can come back."""
+        total = select(func.coalesce(func.sum(DocumentTable.size_bytes), 0))
+        return int((await self.session.execute(total.where(DocumentTable.owner_id == self.owner_id))).scalar_one())
+
+    async def set_deleted(self, id: str, *, is_deleted: bool) -> DocumentRow:
+        """Delete it, or take that back; NotFound."""
+        change = self._change(DocumentTable).where(DocumentTable.id == id)
+        await self.session.execute(change.values(deleted_at=self.clock() if is_deleted else None))
+        return await self.get(id)
+
+    async def remove(self, id: str) -> None:
+        """Forget it and its text for good."""
+        await self.session.execute(self._remove(DocumentTable).where(DocumentTable.id == id))
+
+    async def keep_text(self, id: str, found: Extracted) -> DocumentRow:
+        """Keep what was read out of it, in place of what was read before; NotFound."""
+        row = await self.get(id)
+        old = self._remove(DocumentPageTable).where(DocumentPageTable.document_id == id)
+        await self.session.execute(old)
+        whose = {"document_id": row.id, "owner_id": self.owner_id}
+        pages = [
+            {**whose, "number": page.number, "text": page.text, "words": indexed(page.text)} for page in found.pages
+        ]
+        if pages:
+            await self.session.execute(self._upsert(DocumentPageTable), pages)
+        text = "\n\n".join(page.text for page in found.pages)
+        change = self._change(DocumentTable).where(DocumentTable.id == id)
+        values = {"pages": len(found.pages), "characters": len(text), "opening": text[:OPENING_CHARACTERS]}
+        values |= {"outline": found.outline, "note": found.note, "read_at": self.clock(), "claimed_until": None}
+        state: DocumentState = "ready" if text.strip() else "failed"
+        await self.session.execute(change.values(**values, state=state))
+        return await self.get(id)
+
+    @reading
+    async def text_of(self, id: str) -> Sequence[DocumentPage]:
+        """The pages of its text, in order; none before it was read."""
+        statement = self._mine(DocumentPage, DocumentPageTable).where(DocumentPageTable.document_id == id)
+        return await self._all(DocumentPage, statement.order_by(DocumentPageTable.number))
+
+
+class AllDocumentsRepository(SharedRepository):
+    """The files of everybody."""
+
+    async def claim(self) -> DocumentRow | None:
+        """The oldest one whose text is to be read and that nobody reads now; nobody else gets it for `READ_FOR`.
+
+        One that `TRIES_MOST` tries did not get through is failed instead.
+        """
+        at = self.clock()
+        is_free = or_(DocumentTable.claimed_until.is_(None), DocumentTable.claimed_until < at)
+        is_waiting = (DocumentTable.state == "waiting", is_free, DocumentTable.deleted_at.is_(None))
+        over = DocumentTable.tries >= TRIES_MOST
+        change = update(DocumentTable).execution_options(synchronize_session=False)
+        await self.session.execute(
+            change.where(*is_waiting, over).values(state="failed", note="This file could not be read.", read_at=at)
+        )
+        columns = (getattr(DocumentTable, field.name) for field in fields(DocumentRow))
+        waiting = select(*columns).join(AccountTable, AccountTable.id == DocumentTable.owner_id)
+        waiting = waiting.where(*is_waiting, AccountTable.is_active).order_by(DocumentTable.created_at)
+        found = await self._first(DocumentRow, waiting)
+        if found is None:
+            return None
+        taken = change.where(DocumentTable.id == found.id, *is_waiting)
+        values = {"claimed_until": at + READ_FOR, "tries": DocumentTable.tries + 1}
+        touched = await self.session.execute(taken.values(**values).returning(DocumentTable.id))
+        return found if touched.first() is not None else None
