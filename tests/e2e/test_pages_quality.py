@@ -1,5 +1,6 @@
 """Every page in Chromium with the real daemon: axe, the console, 320 pixels, the keyboard, targets, weight, errors."""
 
+import gzip
 import re
 from collections.abc import Iterator
 
@@ -14,10 +15,12 @@ from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
 from tests.e2e.pages import SMALL, Furnished, furnish, go, unhandled, walk
 from tests.e2e.person import poll, set_up
+from web import assets
 
 pytestmark = pytest.mark.browser
 
-CHAT_KB, OTHER_KB, CHAT_REQUESTS = 45, 60, 6
+CHAT_KB, CHAT_REQUESTS, SCRIPT_KB = 42, 4, 21
+OTHER_KB, OTHER_REQUESTS = 60, 6
 BOTH_THEMES = pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 BOTH_WIDTHS = pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
 
@@ -223,14 +226,25 @@ def test_every_page_is_reached_by_links(house: Daemon, furnished: Furnished, ope
     assert set(furnished.paths) - reached == by_form
 
 
+def test_a_chat_is_light(house: Daemon, furnished: Furnished, opens: Opens) -> None:
+    kb, requests = weighed(opens(house.origin, furnished.admin.token), furnished.chat)
+    assert kb <= CHAT_KB
+    assert requests <= CHAT_REQUESTS
+
+
+def test_the_script_of_a_first_visit_is_small() -> None:
+    assets.make()
+    packed = gzip.compress((assets.VENDOR / "bundle.js").read_bytes(), 9)
+    assert len(packed) / 1000 <= SCRIPT_KB
+
+
 @pytest.mark.full
 def test_pages_are_light(house: Daemon, furnished: Furnished, opens: Opens) -> None:
     heavy = {}
     for path in furnished.paths:
-        is_chat = path in (furnished.chat, "/c/new")
         window = opens(house.origin, furnished.admin.token)
         kb, requests = weighed(window, path)
-        if kb > (CHAT_KB if is_chat else OTHER_KB) or requests > CHAT_REQUESTS:
+        if kb > (CHAT_KB if path == "/c/new" else OTHER_KB) or requests > OTHER_REQUESTS:
             heavy[path] = (round(kb, 1), requests)
         window.context.close()
     assert heavy == {}

@@ -89,8 +89,15 @@ async def test_only_an_admin_is_told_how_the_house_is_doing(ada: Browser, bob: B
 
 
 async def test_static_files_are_kept_for_ever_under_their_hash(app: FastAPI, visitor: httpx.AsyncClient) -> None:
-    address = app.state.pages.static_url("app.css")
+    address = app.state.pages.static_url("vendor/app.css")
     assert "immutable" in (await visitor.get(address)).headers["cache-control"]
-    assert (await visitor.get("/static/app.css?v=old")).headers["cache-control"] == "no-cache"
+    assert (await visitor.get("/static/vendor/app.css?v=old")).headers["cache-control"] == "no-cache"
+    plain = await visitor.get(address, headers={"Accept-Encoding": "identity"})
+    packed = await visitor.get(address, headers={"Accept-Encoding": "gzip, br"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "br"
+    assert packed.headers["content-type"] == plain.headers["content-type"]
+    assert int(packed.headers["content-length"]) < len(plain.content) / 4
+    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
     for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/"):
         assert (await visitor.get(path)).status_code == 404

@@ -13,7 +13,7 @@ from web.routes import LazyRoute
 router = APIRouter(route_class=LazyRoute)
 
 OFFLINE = "/offline"
-FILES = ("app.css", "vendor/bundle.js", "icon.svg", "vendor/icon-192.png", "vendor/badge-96.png")
+FILES = ("vendor/app.css", "vendor/bundle.js", "icon.svg", "vendor/icon-192.png", "vendor/badge-96.png")
 GROUND = "#fbfbf9"
 
 
