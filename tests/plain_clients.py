@@ -98,13 +98,13 @@ class PlainMemory:
     async def forget(self, id: str) -> Fact:
         standing = self.proposed if id in self.proposed else self.rows
         if id not in standing:
-            raise NotFound("There is no such fact.")
+            raise NotFound("This fact does not exist.")
         self.forgotten[id] = standing.pop(id)
         return self.forgotten[id]
 
     async def restore(self, id: str) -> Fact:
         if id not in self.forgotten:
-            raise NotFound("There is no such fact.")
+            raise NotFound("This fact does not exist.")
         back = self.forgotten.pop(id)
         return (self.proposed if back.is_proposed else self.rows).setdefault(id, back)
 

@@ -104,5 +104,5 @@ async def find_turn(services: Services, user: User, cid: str, turn_id: str) -> t
         if turn is not None:
             return turn, before
         if page.earlier is None:
-            raise NotFound("This message is not there any more.")
+            raise NotFound("This message no longer exists.")
         before = page.earlier

@@ -23,7 +23,7 @@ from web.security import API, SAFE_METHODS
 log = logging.getLogger(__name__)
 
 TITLES = {
-    400: "That request makes no sense here",
+    400: "Invalid request",
     401: "Please log in",
     403: "Not allowed",
     404: "Not found",
@@ -35,14 +35,14 @@ TITLES = {
     502: "A service did not answer",
     503: "Busy",
 }
-AWAY = "The database is away"
-COMES_BACK = "It does not answer now. This page comes back by itself as soon as it does."
+AWAY = "Database unavailable"
+COMES_BACK = "The database is not answering. This page reloads when it is back."
 RELOADS_S = 3  # a page that needs the database asks for itself again, until it is back
 TEXTS = {
-    404: "There is nothing at this address, or it is not yours.",
-    405: "There is nothing at this address, or it is not yours.",
-    422: "Something in the form was missing or malformed. Go back, check it and send it again.",
-    500: "Something broke inside Cortex. The log knows more under the request id below.",
+    404: "This page does not exist, or you do not have access.",
+    405: "This page does not exist, or you do not have access.",
+    422: "Something in the form is missing or invalid. Go back, check it and send it again.",
+    500: "Something went wrong in Cortex. The log has details under the request id below.",
 }
 
 
@@ -211,7 +211,7 @@ def _context(request: Request, frame: Frame, status: int, text: str) -> ErrorCon
     return ErrorContext(
         frame=frame,
         layout="frame.html" if frame.user else "bare.html",
-        title=TITLES.get(status, "Something broke" if status >= 500 else "That did not work"),
+        title=TITLES.get(status, "Something went wrong" if status >= 500 else "That did not work"),
         text=text,
         status=status,
         request_id=request_id(request),

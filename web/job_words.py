@@ -14,14 +14,14 @@ from cortex.services.jobs.jobs import Preview, RunBar
 from web.figures import moment
 
 STATES: dict[SlotState, str] = {
-    "planned": "waits to begin",
+    "planned": "queued",
     "running": "runs",
     "done": "done",
     "failed": "failed",
     "denied": "not allowed",
     "stopped": "stopped",
     "missed": "missed",
-    "skipped": "left out",
+    "skipped": "skipped",
 }
 LIVE: tuple[SlotState, ...] = ("planned", "running")
 
@@ -54,7 +54,7 @@ def lines(preview: Preview) -> tuple[PreviewLine, ...]:
 def summed(bars: Sequence[RunBar]) -> str:
     """The last 14 runs: 12 done, 2 failed; the newest failed."""
     if not bars:
-        return "no run yet"
+        return "no runs yet"
     count = Counter(bar.state for bar in bars)
     told = ", ".join(f"{count[state]} {words}" for state, words in STATES.items() if count[state])
     newest = STATES[bars[-1].state]
@@ -64,7 +64,7 @@ def summed(bars: Sequence[RunBar]) -> str:
 def titled(bar: RunBar, zone: str) -> str:
     """What a bar says when it is pointed at."""
     why = f", {bar.why}" if bar.why else ""
-    by_hand = ", begun by hand" if bar.is_by_hand else ""
+    by_hand = ", started manually" if bar.is_by_hand else ""
     return f"{bar.due_at.astimezone(_zone(zone)):%Y-%m-%d %H:%M}: {STATES[bar.state]}{why}{by_hand}"
 
 

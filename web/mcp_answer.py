@@ -45,7 +45,7 @@ def _server(cortex: Cortex, caller: Caller) -> Server[Any]:
             nonlocal steps
             steps += 1
             if isinstance(piece, Working):  # for a caller that wants to know
-                words = f"{piece.waits} waits for the word of its person" if piece.waits else "working"
+                words = f"{piece.waits} needs approval" if piece.waits else "working"
                 await context.session.report_progress(float(steps), message=words)
 
         # Since 2026-07-28 who closes the connection cancels the call; before, who lost it did not mean to.

@@ -204,7 +204,7 @@ async def _until_gone(receive: Receive, answering: Awaitable[Finished]) -> Finis
 
 def _sign(piece: Working, completion: Completion) -> str:
     if piece.waits:
-        return f"{piece.waits} waits for the word of its person on {completion.place}"
+        return f"{piece.waits} needs approval on {completion.place}"
     return "working"
 
 

@@ -42,7 +42,7 @@ def zone_of(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ToolFailed(f"{name!r} is no time zone; write one such as Europe/Berlin.") from error
+        raise ToolFailed(f"{name!r} is not a time zone. Enter one such as Europe/Berlin.") from error
 
 
 def following(timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:

@@ -50,7 +50,7 @@ def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[
     """What is told, and when. UserError when no time is in it, or nothing but a time."""
     words = _ASKING.sub("", " ".join(said.replace("\u2014", " \u2014 ").split())).split()
     if not words:
-        raise UserError(f"What shall you be reminded of? {SUCH_AS}", field="words")
+        raise UserError(f"Enter what to remind you of. {SUCH_AS}", field="words")
     if len(words) > WORDS_MOST:
         raise UserError(f"That is too long: at most {WORDS_MOST} words.", field="words")
     if _read(words, timings, now, time_zone) is not None:

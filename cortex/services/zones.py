@@ -43,8 +43,8 @@ def zone_named(typed: str) -> str:
         return fits[0]
     shown = repr(typed[:40])
     if fits:
-        raise UserError(f"{shown} fits several time zones: {', '.join(fits)}. Write one of them.", field="time_zone")
-    raise UserError(f"{shown} is no time zone; write one such as Europe/Berlin.", field="time_zone")
+        raise UserError(f"{shown} matches several time zones: {', '.join(fits)}. Write one of them.", field="time_zone")
+    raise UserError(f"{shown} is not a time zone. Enter one such as Europe/Berlin.", field="time_zone")
 
 
 @lru_cache(maxsize=1)

@@ -216,13 +216,13 @@ class AccountsRepository(SharedRepository):
 
     def _there(self, account: AccountRow | None) -> AccountRow:
         if account is None:
-            raise NotFound("There is no such account.")
+            raise NotFound("This account does not exist.")
         return account
 
     async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
         change = update(AccountTable).where(AccountTable.id == id).values(**values)
         if not await self._touched(change, AccountTable.id):
-            raise NotFound("There is no such account.")
+            raise NotFound("This account does not exist.")
 
 
 class LoginsRepository(Repository):

@@ -188,7 +188,7 @@ class GrantsRepository(Repository):
         )
         found = await self._first(GrantRow, self._mine(GrantRow, GrantTable).where(GrantTable.id == grant_id))
         if found is None:
-            raise NotFound("There is no such grant.")
+            raise NotFound("This permission does not exist.")
         return found
 
     @reading
@@ -211,7 +211,7 @@ class GrantsRepository(Repository):
         """End one; NotFound when it is absent or another user's."""
         change = self._change(GrantTable).where(GrantTable.id == id).values(revoked_at=self.clock())
         if not await self._touched(change, GrantTable.id):
-            raise NotFound("There is no such grant.")
+            raise NotFound("This permission does not exist.")
 
     def _live(self) -> Select[Any]:
         statement = self._mine(GrantRow, GrantTable)

@@ -149,7 +149,7 @@ class ActionLinksRepository(Repository):
             ActionLinkTable.token_hash == token_hash(token), ActionLinkTable.used_at.is_(None)
         )
         if not await self._touched(change.values(used_at=self.clock()), ActionLinkTable.token_hash):
-            raise Conflict("This button was pressed already.")
+            raise Conflict("This button was already used.")
         return link
 
 

@@ -108,7 +108,7 @@ class FactsRepository(Repository):
         """The fact, in whatever state; NotFound when it is absent or another user's."""
         found = await self._first(FactRow, self._mine(FactRow, FactTable).where(FactTable.id == id))
         if found is None:
-            raise NotFound("There is no such fact.")
+            raise NotFound("This fact does not exist.")
         return found
 
     @reading

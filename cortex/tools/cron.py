@@ -135,9 +135,9 @@ def _times(ctx: Ctx, when: str) -> tuple[Timing, tuple[datetime, ...]]:
     timing = timings.read(when, ctx.now, ctx.user.time_zone)
     times = timings.following(timing, ctx.now, TIMES)
     if not times:
-        raise ToolFailed(f"{when!r} never comes. Give a time in the future.")
+        raise ToolFailed(f"{when!r} never happens. Enter a time in the future.")
     if any(later - sooner < LEAST_GAP for sooner, later in pairwise(times)):
-        raise ToolFailed("A job may run once a minute at most. Give a longer interval.")
+        raise ToolFailed("A job can run at most once per minute. Choose a longer interval.")
     return timing, times
 
 

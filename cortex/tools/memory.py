@@ -82,7 +82,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     memory = ctx.use(Memory)
     if before is None:
         return f"Forgotten again: {(await memory.forget(target)).text}"
-    return f"Remembered again: {(await memory.restore(target)).text}"
+    return f"Restored: {(await memory.restore(target)).text}"
 
 
 async def _find(memory: Memory, wanted: str) -> Fact:

@@ -87,7 +87,7 @@ class Heard:
     data: str
 
 
-AWAY, BACK = "The database is away; waiting", "The database is back."
+AWAY, BACK = "Database unavailable. Waiting…", "The database is back."
 
 
 class Listener:

@@ -96,7 +96,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     turn = re.findall(r'href="/runs/(\w+)"', admin.get(f"/c/{chat}").text)[0]
     admin.post("/admin/tools/task_create/description", description="Put a thing on a list.", do="save")
     admin.post("/admin/tools/task_create/call", **{"a.title": "Oil the gate", "a.list_name": "home"})
-    poll(lambda: "by hand" in admin.get("/runs").text)
+    poll(lambda: "manual" in admin.get("/runs").text)
     tried = re.findall(r'<tr id="run-(\w+)"', admin.get("/runs?tool=task_create").text)[0]
     admin.post("/reminders", words="water the plants every Friday at 18:00")
     admin.post("/reminders", words="call mum tomorrow at 9", repeat_s="300")

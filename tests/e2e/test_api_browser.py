@@ -21,20 +21,20 @@ def test_a_program_gets_a_token_asks_and_is_shut_out(house: Daemon, ada: Caller,
     window = opens(house.origin, ada.token, width=390, height=844)
     page = go(window, "/account")
     page.get_by_role("link", name="Tokens").click()
-    expect(page.locator("#main")).to_contain_text("No token yet")
-    page.get_by_role("link", name="Make a token").click()
+    expect(page.locator("#main")).to_contain_text("No tokens yet")
+    page.get_by_role("link", name="Create token").click()
     if page.get_by_label("Password").count():
         page.get_by_label("Password").fill(PASSWORD)
         page.keyboard.press("Enter")
     page.get_by_label("Name").fill("Editor")
     page.get_by_label("Tools").fill("tasks, kitchen_sink")
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_role("button", name="Create token").click()
     expect(page.locator("#main")).to_contain_text("'kitchen_sink' names no tool or category")
     forgive(window, 422)
     assert overflow_px(page) <= 0
     page.get_by_label("Tools").fill("tasks, shell_exec")
-    page.get_by_role("button", name="Make the token").click()
-    shown = page.get_by_role("status").filter(has_text="It is shown only now")
+    page.get_by_role("button", name="Create token").click()
+    shown = page.get_by_role("status").filter(has_text="It is shown only once")
     token = shown.locator("code").inner_text()
     assert overflow_px(page) <= 0
     with openai.OpenAI(base_url=f"{house.origin}/v1", api_key=token, timeout=PATIENCE_S, max_retries=0) as client:
@@ -56,7 +56,7 @@ def test_a_program_gets_a_token_asks_and_is_shut_out(house: Daemon, ada: Caller,
                     )
                 ]
             )
-            poll(lambda: "waits for your word" in ada.get("/notifications").text)
+            poll(lambda: "needs your approval" in ada.get("/notifications").text)
             page = go(window, "/notifications")
             page.locator("#main a[href^='/c/']").first.click()
             page.get_by_role("button", name="Deny").click()
@@ -64,6 +64,6 @@ def test_a_program_gets_a_token_asks_and_is_shut_out(house: Daemon, ada: Caller,
         page = go(window, "/account/tokens")
         page.get_by_role("link", name="Revoke Editor").click()
         page.get_by_role("button", name="Revoke").click()
-        expect(page.locator("#main")).to_contain_text("No token yet")
+        expect(page.locator("#main")).to_contain_text("No tokens yet")
         with pytest.raises(openai.AuthenticationError):
             client.models.list()

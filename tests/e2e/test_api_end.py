@@ -23,7 +23,9 @@ def test_the_daemon_ends_in_the_middle_of_an_answer(tmp_path: Path, is_killed: b
         with Caller(house) as ada:
             ada.set_up()
             page = ada.post("/account/tokens", name="Editor", role="orchestrator").text
-            token = page.partition("It is shown only now:")[2].partition("<code")[2].partition(">")[2].partition("<")[0]
+            token = (
+                page.partition("It is shown only once:")[2].partition("<code")[2].partition(">")[2].partition("<")[0]
+            )
             began, places = Event(), []
 
             def ask() -> str:

@@ -53,14 +53,14 @@ def test_an_agent_is_asked_for_watched_and_merged(
     page.get_by_role("button", name="Allow once").click()
     expect(page.locator("#main")).to_contain_text("Follow it with aider_status")
     page = go(window, "/admin/integrations")
-    page.get_by_role("link", name="Its runs and folders Coding agent").click()
+    page.get_by_role("link", name="Runs and folders Coding agent").click()
     page.get_by_role("link", name="please greet").click()
-    expect(page.get_by_role("button", name="Merge it")).to_be_visible()  # the page looks again by itself
+    expect(page.get_by_role("button", name="Merge")).to_be_visible()  # the page looks again by itself
     expect(page.get_by_label("Diff", exact=True)).to_contain_text("+    return 'good day'")
-    expect(page.get_by_label("What the agent wrote")).to_contain_text("Applied edit to hello.py")
+    expect(page.get_by_label("Agent output")).to_contain_text("Applied edit to hello.py")
     assert overflow_px(page) <= 0
-    assert "made a commit that waits for you" in ada.get("/notifications").text
-    page.get_by_role("button", name="Merge it").click()
+    assert "made a commit for you to review" in ada.get("/notifications").text
+    page.get_by_role("button", name="Merge").click()
     expect(page.locator("#main")).to_contain_text("Merged as")
     assert "good day" in (repository / "hello.py").read_text()
     assert git(repository, "log", "-1", "--format=%s") == "Greet well"
@@ -73,6 +73,6 @@ def test_an_agent_is_asked_for_watched_and_merged(
     expect(page.locator("#main")).to_contain_text("Follow it with aider_status")
     page = go(window, "/admin/coding")
     page.locator("tbody a").first.click()
-    page.get_by_role("button", name="Drop it").click()
-    expect(page.locator("#main")).to_contain_text("It was stopped or dropped")
+    page.get_by_role("button", name="Discard").click()
+    expect(page.locator("#main")).to_contain_text("Stopped or discarded")
     assert git(repository, "log", "--oneline").count("\n") == 2

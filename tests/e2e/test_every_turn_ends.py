@@ -177,10 +177,10 @@ def test_a_page_that_is_loaded_while_the_database_is_away_says_so_and_comes_back
         server.stop()
         for path in shown:
             answer = ada.get(path)
-            assert (answer.status_code, "The database is away" in answer.text) == (503, True), path
+            assert (answer.status_code, "Database unavailable" in answer.text) == (503, True), path
             assert int(answer.headers["Retry-After"]) > 0
         window.page.goto(f"{daemon.origin}/tasks")
-        expect(window.page.get_by_role("heading", level=1)).to_have_text("The database is away")
+        expect(window.page.get_by_role("heading", level=1)).to_have_text("Database unavailable")
         server.start()
         expect(window.page.get_by_role("heading", level=1)).to_have_text("Tasks", timeout=PATIENCE_S * 1000)
         window.complaints[:] = [line for line in window.complaints if "503" not in line]

@@ -33,22 +33,22 @@ def test_chats_are_taken_over_and_taken_back(house: Daemon, ada: Caller, opens: 
     page = go(window, "/account")
     page.get_by_role("link", name="Import chats").click()
     page.get_by_label("File").set_input_files({"name": "x.json", "mimeType": "application/json", "buffer": b"{nothing"})
-    page.get_by_role("button", name="Read it").click()
-    expect(page.locator("#main")).to_contain_text("This is no export of chats")
+    page.get_by_role("button", name="Read file").click()
+    expect(page.locator("#main")).to_contain_text("This is not a chat export")
     forgive(window, 422)
     big = {"name": "chats.json", "mimeType": "application/json", "buffer": exported(300)}
     page.get_by_label("File").set_input_files(big)  # type: ignore[arg-type]
-    page.get_by_role("button", name="Read it").click()
+    page.get_by_role("button", name="Read file").click()
     expect(page.locator("#main")).to_contain_text("0 of 300 chats are here.")
     assert overflow_px(page) <= 0
-    page.get_by_role("button", name="Import them").click()
+    page.get_by_role("button", name="Import").click()
     expect(page.locator("#main")).to_contain_text("Done: 300 of 300 chats are here.")
     assert overflow_px(page) <= 0
     page = go(window, "/search?q=barn+299")
     page.locator("#main").get_by_role("link").filter(has_text="Oak 299").first.click()
     expect(page.locator("#main strong").first).to_have_text("barn")
     page = go(window, "/account/import")
-    page.get_by_role("button", name="Delete what was imported").click()
+    page.get_by_role("button", name="Delete imported chats").click()
     expect(page.locator("#main")).to_contain_text("Open WebUI")
     assert "Oak 299" not in ada.get("/search?q=oak").text
 
@@ -76,7 +76,7 @@ def test_everything_is_downloaded_with_the_password(house: Daemon, ada: Caller, 
     window = opens(house.origin, ada.token)
     page = go(window, "/account")
     with page.expect_download() as waiting:
-        page.get_by_role("link", name="Everything I own").click()
+        page.get_by_role("link", name="Export everything").click()
         if page.url.startswith(f"{house.origin}/confirm"):
             page.get_by_label("Password").fill(PASSWORD)
             page.keyboard.press("Enter")

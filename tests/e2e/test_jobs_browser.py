@@ -30,8 +30,8 @@ def test_a_job_is_made_in_words_run_now_and_read_in_its_transcript(house: Daemon
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#toasts")).to_contain_text("Saved: Evening list, first")
     page.get_by_role("button", name="Run now").click()
-    row = page.get_by_role("table", name="Runs, the newest first").get_by_role("row").last
-    expect(row).to_contain_text("by hand")
+    row = page.get_by_role("table", name="Runs, newest first").get_by_role("row").last
+    expect(row).to_contain_text("manual")
     expect(row.locator(".pill")).to_have_text("done")  # the page looks again by itself
     expect(row).to_contain_text(re.compile("milk", re.IGNORECASE))
     row.get_by_role("link", name="Transcript").click()
@@ -112,7 +112,7 @@ def test_another_program_begins_a_job_by_its_web_address(house: Daemon, ada: Cal
     page.get_by_label("Prompt or message").fill("The bell rang.")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("link", name="Web address").click()
-    page.get_by_role("button", name="Make an address").click()
+    page.get_by_role("button", name="Create address").click()
     url, secret = page.locator("code.link-out").all_inner_texts()
     assert url.startswith(f"{house.origin}/hooks/")
     assert overflow_px(page) <= 0
@@ -128,7 +128,7 @@ def test_another_program_begins_a_job_by_its_web_address(house: Daemon, ada: Cal
     expect(page.locator("#main")).to_contain_text("1 came")
     expect(page.locator("#main")).to_contain_text("1 were refused")
     page.get_by_role("link", name="Runs").click()
-    row = page.get_by_role("table", name="Runs, the newest first").get_by_role("row").last
+    row = page.get_by_role("table", name="Runs, newest first").get_by_role("row").last
     expect(row).to_contain_text("by web address")
     expect(row.locator(".pill")).to_have_text("done")
     page.goto("/notifications")

@@ -40,7 +40,7 @@ def test_an_entry_is_written_found_changed_and_put_back(
 ) -> None:
     page = opens(house.origin, ada.token, has_script=has_script).page
     journal = fresh_journal(page, f"Garden {has_script}")
-    expect(page.locator("main")).to_contain_text("No entry yet.")
+    expect(page.locator("main")).to_contain_text("No entries yet.")
     entry = write(page, "First frost", "# Beds\n\nThe **dahlias** are in.")
     expect(page.locator("main h3")).to_have_text("Beds")
     expect(page.locator("main strong")).to_have_text("dahlias")
@@ -57,12 +57,12 @@ def test_an_entry_is_written_found_changed_and_put_back(
     page.get_by_role("link", name="History", exact=True).click()
     page.get_by_role("link", name="Version 1").click()
     expect(page.locator(".lines .is")).to_contain_text("The dahlias are out.")
-    page.get_by_role("button", name="Bring this version back").click()
+    page.get_by_role("button", name="Restore this version").click()
     page.wait_for_url(entry)
     expect(page.locator("main h3")).to_have_text("Beds")
 
     page.get_by_role("button", name="Remove").click()
-    expect(page.locator("main")).to_contain_text("No entry yet.")
+    expect(page.locator("main")).to_contain_text("No entries yet.")
     page.locator("#toasts").get_by_role("button", name="Undo").click()
     page.wait_for_url(entry)
     page.goto(journal)

@@ -187,10 +187,10 @@ def test_the_banner_of_a_stop_stays_in_sight_and_leaves_the_head_to_be_pressed(
     page.reload()
     page.evaluate("() => { document.querySelector('#log').style.paddingBlockEnd = '2000px'; scrollTo(0, 1000); }")
     poll(lambda: page.evaluate(HEAD_IN_SIGHT))
-    lift = page.get_by_role("link", name="Lift it")
+    lift = page.get_by_role("link", name="Resume")
     expect(lift).to_be_in_viewport()
     lift.click()
-    page.get_by_role("button", name="Lift it").click()
+    page.get_by_role("button", name="Resume").click()
     expect(lift).to_be_hidden()
 
 

@@ -49,8 +49,8 @@ def test_a_wording_that_needed_a_tool_is_accepted_acts_at_once_and_is_undone(
     expect(section.locator("tbody tr")).to_have_count(1)
     expect(section.locator("tbody tr")).to_contain_text(SAID)
     section.get_by_role("button", name="Add as example").click()
-    expect(page.locator("#toasts")).to_contain_text("It holds from the next message on.")
-    expect(page.locator("main")).to_contain_text("Nothing to learn just now.")
+    expect(page.locator("#toasts")).to_contain_text("Applies from the next message on.")
+    expect(page.locator("main")).to_contain_text("Nothing to learn right now.")
 
     ask(new_chat(window), SAID)
     assert "scratch_read" in model.log[-2].tools, "now it is sent with the first request"
@@ -86,9 +86,9 @@ def test_a_refit_shows_what_it_changed_and_is_undone(house: Daemon, ada: Caller,
     page = window.page
     go(window, LEARN)
     with page.expect_navigation():
-        page.get_by_role("button", name=re.compile("Refit to")).click()
+        page.get_by_role("button", name=re.compile("Refit with")).click()
     row = page.locator("tr.now")
-    expect(row).to_contain_text("in force")
+    expect(row).to_contain_text("in use")
     expect(row).to_contain_text(re.compile(r"→ [\d.]+ %"))
     page.get_by_role("button", name="Undo refit 1").click()
     expect(page.locator("tr.now")).to_have_count(0)

@@ -288,7 +288,7 @@ def test_a_deleted_task_is_offered_back_and_the_keyboard_keeps_its_place(
     expect(rows).to_have_count(1)
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(rows).to_have_count(2)
-    expect(page.locator(".toast")).to_contain_text("Back again")
+    expect(page.locator(".toast")).to_contain_text("Restored")
     page.reload()
     expect(page.locator(".toast")).to_have_count(0)
 

@@ -389,7 +389,7 @@ async def test_every_model_down_says_so_once_and_offers_another_try(
     assert await check(house, conversation, turn_id) == "failed"
     errors = [event.payload["text"] for event in await house.events(conversation, "error")]
     assert len(errors) == 1
-    assert errors[0].startswith("No model of the chain answered.")
+    assert errors[0].startswith("No model answered.")
     assert len(strict.log) == 4
 
 

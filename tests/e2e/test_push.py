@@ -330,7 +330,7 @@ def test_a_test_goes_out_is_seen_and_one_that_fails_says_why(phone: Phone, servi
     expect(phone.page.locator(LAST_SHOWN)).to_have_text("never")
     phone.page.goto(device_of(phone.page))
     phone.page.get_by_role("button", name="Send a test").click()
-    expect(phone.page.locator(".say.ok")).to_contain_text("took the test")
+    expect(phone.page.locator(".say.ok")).to_contain_text("accepted the test")
     (payload,) = phone.pushed()
     assert json.loads(payload)["notification"]["title"] == "Cortex: a test"
     phone.deliver(payload)
@@ -398,7 +398,7 @@ def test_a_page_that_is_older_than_the_worker_offers_to_reload(house: Daemon, ad
     )
     window.page.goto("/tasks")
     toast = window.page.locator(".toast")
-    expect(toast).to_contain_text("A new version is here.")
+    expect(toast).to_contain_text("A new version is available.")
     assert axe(window.page) == []
     toast.get_by_role("link", name="Reload").click()
     expect(toast).to_have_count(0)

@@ -83,7 +83,7 @@ def test_words_are_read_while_they_are_typed_and_a_removal_is_taken_back(
 def test_it_is_said_changed_and_removed_without_javascript(house: Daemon, ada: Caller, opens: Opens) -> None:
     page = go(opens(house.origin, ada.token, has_script=False), "/reminders")
     page.get_by_label("New reminder").fill("call mum tomorrow at 9")
-    page.get_by_role("button", name="Show how it is read").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("#reading")).to_contain_text("call mum, once on")
     page.get_by_role("button", name="Add").click()
     page.get_by_role("link", name="call mum").click()

@@ -21,7 +21,7 @@ def test_a_role_is_made_talked_in_deleted_and_missed_in_words(house: Daemon, ada
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_url("**/admin/roles/butler")
-    expect(page.locator("#tools-kind")).to_contain_text("A list of its own")
+    expect(page.locator("#tools-kind")).to_contain_text("Its own list")
 
     new_chat(window)
     page.select_option("select[name=role]", "butler")
@@ -49,7 +49,7 @@ def test_a_role_is_made_talked_in_deleted_and_missed_in_words(house: Daemon, ada
     page.goto("/account#roles")
     page.click("main form[action='/account/roles/butler/restore'] button")
     page.wait_for_url("**/account/roles/butler")
-    expect(page.locator("#toasts")).to_contain_text("Back again: butler")
+    expect(page.locator("#toasts")).to_contain_text("Restored: butler")
 
 
 def test_without_a_script_a_role_is_made_deleted_with_what_uses_it_and_brought_back(
@@ -64,9 +64,9 @@ def test_without_a_script_a_role_is_made_deleted_with_what_uses_it_and_brought_b
     page.goto("/account/roles/poet")
     page.click("main a[href$='/delete']")
     page.wait_for_url("**/account/roles/poet/delete")
-    expect(page.locator("main form.confirm")).to_contain_text("No conversation and no job uses it.")
+    expect(page.locator("main form.confirm")).to_contain_text("No conversation or job uses it.")
     page.click("main form.confirm button.danger")
     page.wait_for_url("**/account**")
     page.click("main form[action='/account/roles/poet/restore'] button")
     page.wait_for_url("**/account/roles/poet")
-    expect(page.locator("main")).to_contain_text("No tools: this role answers in words")
+    expect(page.locator("main")).to_contain_text("No tools: this role only answers in text")

@@ -72,7 +72,7 @@ def test_who_is_taken_out_or_leaves_sees_nothing_at_once(house: Daemon, ada: Cal
     window = opens(house.origin, bob.token)
     his = go(window, "/tasks?list=garden%20(Ada)")
     expect(his.locator("tbody")).to_contain_text("rake")
-    hers.get_by_role("link", name="Change sharing").click()
+    hers.get_by_role("link", name="Sharing").click()
     assert axe(hers) == []
     hers.get_by_label("Bob").uncheck()
     hers.get_by_role("button", name="Save").click()
@@ -83,8 +83,8 @@ def test_who_is_taken_out_or_leaves_sees_nothing_at_once(house: Daemon, ada: Cal
     forgive(window, 422)
     share(opens(house.origin, ada.token), "garden")
     his.goto("/tasks?list=garden%20(Ada)")
-    his.get_by_role("link", name="About this list").click()
+    his.get_by_role("link", name="List settings").click()
     assert axe(his) == []
-    his.get_by_role("button", name="Leave this list").click()
+    his.get_by_role("button", name="Leave list").click()
     expect(his.locator("#toasts")).to_contain_text("You left garden (Ada)")
     expect(his.locator("#todo")).not_to_contain_text("rake")

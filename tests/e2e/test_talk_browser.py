@@ -38,10 +38,10 @@ def test_talk_is_set_up_read_in_a_chat_and_brings_notifications(house: Daemon, a
 
         page.goto("/notifications/settings")
         way = page.locator("section", has=page.locator("#talk"))
-        way.get_by_label("Link of the room").fill(nextcloud.link(ROOM))
+        way.get_by_label("Link to the room").fill(nextcloud.link(ROOM))
         way.get_by_role("button", name="Save").click()
         page.locator("section", has=page.locator("#talk")).get_by_role("button", name="Send a test").click()
-        expect(page.locator("#main")).to_contain_text("The test was taken")
+        expect(page.locator("#main")).to_contain_text("The test was sent")
         assert nextcloud.texts(ROOM)[-1].startswith("Cortex: a test\nNotifications by talk arrive here.")
 
         page = new_chat(window)

@@ -56,7 +56,9 @@ def test_sending_without_a_network_is_told_until_it_works(house: Daemon, ada: Ca
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        pytest.param('<div class="say bad"><p>Something broke inside Cortex.</p></div>', "Something broke", id="ours"),
+        pytest.param(
+            '<div class="say bad"><p>Something went wrong in Cortex.</p></div>', "Something went wrong", id="ours"
+        ),
         pytest.param("<h1>502 Bad Gateway</h1>", "can't be reached", id="a proxy's"),
     ],
 )

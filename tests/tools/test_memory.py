@@ -84,7 +84,7 @@ async def test_what_is_not_surely_meant_is_not_forgotten(world: World, ann: User
 async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[str, PlainMemory]) -> None:
     _, added = await world.noted(ann, "memory_add", fact="Ann eats no nuts.")
     _, gone = await world.noted(ann, "memory_forget", fact="nuts.")
-    assert await world.undo(ann, "memory", gone) == "Remembered again: Ann eats no nuts."
+    assert await world.undo(ann, "memory", gone) == "Restored: Ann eats no nuts."
     assert await world.undo(ann, "memory", added) == "Forgotten again: Ann eats no nuts."
     assert kept[ann.id].rows == {}
     with pytest.raises(NotFound):

@@ -64,7 +64,7 @@ async def test_a_name_and_a_password_that_were_refused_say_so_beside_their_field
 
 
 async def test_what_was_allowed_is_listed_and_can_be_taken_back(house: Cortex, ada: Browser) -> None:
-    assert "Nothing. When you allow" in (await ada.get("/account")).text
+    assert "None. When you allow" in (await ada.get("/account")).text
     conversation = await house.conversations.new(ada.user)
     later = house.runtime.clock() + timedelta(hours=1)
     grants = house.runtime.db.repository(GrantsRepository, ada.user.id)
@@ -79,7 +79,7 @@ async def test_the_persona_in_force_is_shown_while_there_is_no_own_one(ada: Brow
     await ada.post("/account/persona", persona="Answer in rhymes.", version="")
     page = (await ada.get("/account")).text
     assert ">Answer in rhymes." in page
-    assert "Empty it and save" in page
+    assert "Clear it and save" in page
 
 
 async def test_the_persona_is_what_the_assistant_is_told(house: Cortex, ada: Browser) -> None:

@@ -23,7 +23,7 @@ async def test_it_is_for_admins(visitor: httpx.AsyncClient, bob: Browser) -> Non
 
 async def test_the_button_makes_one(house: Cortex, ada: Browser) -> None:
     shown = (await ada.get(PAGE)).text
-    assert "There is no backup yet." in shown
+    assert "No backups yet." in shown
     assert "Backups are not encrypted" in shown
     assert (await ada.post(PAGE)).status_code == 303
     kept = await house.backups.kept()

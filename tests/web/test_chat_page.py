@@ -318,7 +318,7 @@ async def test_rename_pin_delete_and_take_back(talks: Talks, page: httpx.AsyncCl
     assert not (await page.get(f"/c/{cid}/export.json")).json()["uses_memory"]
     await page.post(f"/c/{cid}/memory", data={"on": "1"})
     assert "Do not use memory in this chat" in (await page.get(f"/c/{cid}")).text
-    assert "Delete this conversation?" in (await page.get(f"/c/{cid}/delete")).text
+    assert "Delete this chat?" in (await page.get(f"/c/{cid}/delete")).text
     assert (await page.post(f"/c/{cid}/delete")).headers["location"] == "/c/new"
     assert f'action="/c/{cid}/restore"' in (await page.get("/c/new")).text
     assert (await page.get(f"/c/{cid}")).status_code == 404

@@ -43,7 +43,7 @@ async def test_tables_rows_and_statements_are_shown(shop: MariaServer, ada: Brow
     answer = await ada.post(f"{HREF}/query", sql="select name from members order by id", db="shop")
     assert (answer.status_code, answer.text.count("<td data-l")) == (200, 4)
     nothing = await ada.post(f"{HREF}/query", sql="select name from members where id > 99")
-    assert "No row." in nothing.text
+    assert "No rows." in nothing.text
 
 
 async def test_what_is_refused_is_said_and_the_statement_stays(shop: MariaServer, ada: Browser) -> None:
@@ -84,10 +84,10 @@ async def test_it_is_there_only_for_whom_it_is_open_to(shop: MariaServer, ada: B
     assert f'href="{HREF}"' in (await bob.get("/tasks")).text
     await ada.post(f"{CARD}/share", name="shop", people=ada.user.id)
     assert f'href="{HREF}"' not in (await bob.get("/tasks")).text
-    assert "No database is open to you." in (await bob.get(HREF)).text
+    assert "No databases shared with you." in (await bob.get(HREF)).text
     assert (await bob.get(f"{HREF}?db=shop")).status_code == 404
     refused = await bob.post(f"{HREF}/query", sql="select * from members")
-    assert "No database is open to you." in refused.text
+    assert "No databases shared with you." in refused.text
     assert "Dörte" not in refused.text
     assert (await ada.get(f"{HREF}?db=shop")).status_code == 200
 
@@ -96,7 +96,7 @@ async def test_it_is_there_only_for_who_may_take_its_role(shop: MariaServer, ada
     await ada.post(CARD, **typed(shop))
     await ada.post(f"{CARD}/share", name="shop", roles="admin")
     assert f'href="{HREF}"' not in (await bob.get("/tasks")).text
-    assert "No database is open to you." in (await bob.get(HREF)).text
+    assert "No databases shared with you." in (await bob.get(HREF)).text
     for path in ("query", "query.csv"):
         assert "Dörte" not in (await bob.post(f"{HREF}/{path}", sql="select * from members")).text
     assert f'href="{HREF}"' in (await ada.get("/tasks")).text

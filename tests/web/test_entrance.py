@@ -177,9 +177,9 @@ async def test_a_press_that_met_the_question_for_the_password_is_said_to_be_lost
         headers = {"Referer": "http://test/stop-all"}
         pressed = await person.http.post("/stop-all/outward", headers=headers)
         assert pressed.headers["location"] == "/confirm?next=/stop-all&again=1"
-        assert "press the button once more" in (await person.get(pressed.headers["location"])).text
+        assert "press the button again" in (await person.get(pressed.headers["location"])).text
         wrong = await person.post("/confirm", password="wrong", next="/stop-all", again="1")
-        assert "press the button once more" in wrong.text
+        assert "press the button again" in wrong.text
         page = (await person.get("/confirm?next=/stop-all")).text
         assert "press the button" not in page
         assert re.search(r'<input[^>]*name="password"[^>]* autofocus', page), "what is typed would be single keys"

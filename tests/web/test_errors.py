@@ -65,7 +65,7 @@ async def test_when_the_database_breaks_there_is_still_a_page_with_its_headers(
         await connection.commit()
     answer = await ada.get("/tasks")
     assert answer.status_code == 500
-    assert "Something broke" in answer.text
+    assert "Something went wrong" in answer.text
     assert "logins" not in answer.text
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["x-request-id"] in caplog.text

@@ -71,7 +71,7 @@ async def test_the_page_without_a_network_is_nobodys(ada: Browser, visitor: http
     assert "Ada" not in own
     assert 'id="side"' not in own
     assert own == (await visitor.get("/offline")).text
-    assert "What is kept" in own
+    assert "Nothing is lost" in own
     assert "What to do" in own
 
 

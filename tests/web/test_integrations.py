@@ -37,7 +37,7 @@ async def test_a_card_is_filled_tested_and_saved(ada: Browser) -> None:
     assert (saved.status_code, saved.headers["location"]) == (303, f"{HREF}#lamps")
     page = (await ada.get(HREF)).text
     assert 'value="http://lamps.lan"' in page
-    assert "One is stored; leave this empty to keep it." in page
+    assert "Stored. Leave empty to keep it." in page
     assert "lamp-token" not in page
     again = await ada.post(f"{HREF}/lamps/test", **{**TYPED, "token": ""})
     assert "4 lamps answer" in again.text
@@ -50,7 +50,7 @@ async def test_a_stored_secret_is_removed_by_its_tick(ada: Browser) -> None:
     assert "remove_token" not in page
     await ada.post(f"{HREF}/lamps", **{**TYPED, "token": "", "remove_pin": "1"})
     page = (await ada.get(HREF)).text
-    assert ("remove_pin" in page, "One is stored; leave this empty to keep it." in page) == (False, True)
+    assert ("remove_pin" in page, "Stored. Leave empty to keep it." in page) == (False, True)
 
 
 async def test_a_test_that_fails_says_why_and_what_was_typed_stays(ada: Browser) -> None:
@@ -85,7 +85,7 @@ async def test_a_long_entry_is_kept_whole_and_a_far_too_long_one_refused(ada: Br
 async def test_it_is_given_to_some_switched_off_and_removed(ada: Browser) -> None:
     await ada.post(f"{HREF}/lamps", **TYPED, is_new="1")
     await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin"], "people": [ada.user.id]})
-    assert "Who may use it: admin; Ada" in " ".join((await ada.get(HREF)).text.split())
+    assert "Who can use it: admin; Ada" in " ".join((await ada.get(HREF)).text.split())
     await ada.post(f"{HREF}/lamps/switch")
     assert "Switched off." in (await ada.get(HREF)).text
     await ada.post(f"{HREF}/lamps/switch", is_on="1")
@@ -101,11 +101,11 @@ async def test_a_role_that_is_gone_is_named_until_the_next_save(ada: Browser, ho
     await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin", "butler"]})
     await home.remove("roles/butler.md")
     page = " ".join((await ada.get(HREF)).text.split())
-    assert "Who may use it: admin, butler (gone); everybody" in page
-    assert "butler (gone: saving drops it)" in page
+    assert "Who can use it: admin, butler (deleted); everybody" in page
+    assert "butler (deleted; saving removes it)" in page
     refused = await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["butler"]})
     assert refused.status_code == 422
-    assert "Choose others, or none for every role." in refused.text
+    assert "Choose others, or none for all roles." in refused.text
     await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin", "butler"]})
     assert "butler" not in (await ada.get(HREF)).text
 
@@ -113,7 +113,7 @@ async def test_a_role_that_is_gone_is_named_until_the_next_save(ada: Browser, ho
 async def test_one_that_is_given_to_people_offers_no_roles(ada: Browser) -> None:
     await ada.post(f"{HREF}/personal", **TYPED, is_new="1")
     section = (await ada.get(HREF)).text.split('id="personal"')[1].split("</section>")[0]
-    assert "Who may use it: everybody" in " ".join(section.split())
+    assert "Who can use it: everybody" in " ".join(section.split())
     assert 'name="people"' in section
     assert 'name="roles"' not in section
 
@@ -134,8 +134,8 @@ async def test_the_server_settings_say_where_they_come_from(ada: Browser, monkey
 
 
 async def test_only_what_announces_itself_is_searched_for(ada: Browser) -> None:
-    assert "Search the network" not in (await ada.get(HREF)).text
+    assert "Search network" not in (await ada.get(HREF)).text
     refused = await ada.post(f"{HREF}/lamps/search", **TYPED, is_new="1")
     assert refused.status_code == 422
-    assert "is not searched for in the network. Enter its address." in refused.text
+    assert "cannot be found by searching the network. Enter its address." in refused.text
     assert 'value="http://lamps.lan"' in refused.text

@@ -252,7 +252,7 @@ async def test_a_job_whose_last_time_has_passed_is_over_and_not_on(house: Cortex
     assert page.count("Run now:") == 2
     assert re.findall(r'<tr id="job-(\w+)"', (await ada.get("/jobs?state=over")).text) == [job.id]
     own = (await ada.get(f"/jobs/{job.id}")).text
-    assert "<b>Over:</b> no time of it is to come." in own
+    assert "<b>Over:</b> no more runs." in own
     assert "Pause:" not in own
 
 
@@ -260,8 +260,8 @@ async def test_a_run_by_hand_is_noted_and_shown(house: Cortex, ada: Browser) -> 
     job = await made(house, ada)
     answer = await ada.post(f"/jobs/{job.id}/run")
     page = (await ada.get(answer.headers["location"])).text
-    assert "waits to begin" in page
-    assert "by hand" in page
+    assert "queued" in page
+    assert "manual" in page
     assert 'hx-trigger="load delay:2s"' in page, "the page looks again by itself"
 
 
@@ -287,7 +287,7 @@ async def test_a_run_whose_chat_was_deleted_says_so_and_leads_nowhere(house: Cor
         assert f'href="{path}"' in before
     await house.conversations.delete(ada.user, f"c-{job.id}")
     page = (await ada.get(f"/jobs/{job.id}/runs")).text
-    assert "The transcript was deleted with its chat." in page
+    assert "The transcript was deleted with the chat." in page
     assert not re.search(rf'href="(/c/c-{job.id}|/runs/)', page)
     assert "result of 1" in page
     standing = (await jobs_of(house, ada))[0].job
@@ -312,7 +312,7 @@ async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Corte
         "Cortex was off",
         "$0.0200",
         "1.2k",
-        "E-mail: waits to be sent",
+        "E-mail: queued",
     ):
         assert words in page
     assert f'href="/runs/{slot.id.replace(":", "-")}"' in page
@@ -369,7 +369,7 @@ async def test_a_crontab_is_read_line_by_line_and_the_chosen_ones_are_saved(hous
         "Every day at 03:00",
         "<b>Backup</b>",
         "has no environment",
-        "there is none for a start",
+        "there is no @reboot",
         "five fields",
     ):
         assert words in read

@@ -67,7 +67,7 @@ async def added(house: Cortex, person: Browser, name: str = "") -> str:
 
 async def test_the_empty_list_leads_to_the_devices(ada: Browser) -> None:
     page = (await ada.get("/notifications")).text
-    assert "You were told nothing yet." in page
+    assert "No notifications yet." in page
     assert 'href="/account/devices"' in page
 
 
@@ -140,12 +140,12 @@ async def test_the_list_narrows_to_a_kind_that_can_be_muted(house: Cortex, ada: 
     page = (await ada.get("/notifications?kind=job")).text
     assert "The backup ran" in page
     assert "Water the figs" not in page
-    assert "raises no number" not in page
+    assert "does not count on the bell" not in page
     answer = await ada.post("/notifications/mute", kind="job", on="1")
     assert answer.status_code == 303
     assert (await house.notification_preferences.choices_of(ada.user.id)).muted == ("job",)
     page = (await ada.get("/notifications?kind=job")).text
-    assert "raises no number" in page
+    assert "does not count on the bell" in page
     assert "notice fresh" not in page
     await ada.post("/notifications/mute", kind="job")
     assert (await house.notification_preferences.choices_of(ada.user.id)).muted == ()
@@ -253,13 +253,13 @@ async def test_an_admin_makes_a_new_key_for_push_and_is_asked_first(house: Corte
     (former,) = await house.push_keys.public()
     assert 'href="/admin/push-keys" data-confirm' in (await ada.get("/notifications/settings")).text
     asked = (await ada.get("/admin/push-keys")).text
-    assert "Make a new key for push?" in asked
+    assert "Create a new push key?" in asked
     assert 'method="post" action="/admin/push-keys"' in asked
     assert await house.push_keys.public() == (former,)
     assert (await ada.post("/admin/push-keys")).headers["location"] == "/notifications/settings#web_push"
     newest, kept = await house.push_keys.public()
     assert kept == former != newest
-    assert "Push has a new key" in (await ada.get("/notifications/settings")).text
+    assert "New push key created" in (await ada.get("/notifications/settings")).text
     assert "/admin/push-keys" not in (await bob.get("/notifications/settings")).text
     assert (await bob.get("/admin/push-keys")).status_code == 403
     assert (await bob.post("/admin/push-keys")).status_code == 403
@@ -302,7 +302,7 @@ async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place
         row.id, row.attempt, clock(), "The server sleeps."
     )
     page = (await ada.get("/notifications/settings")).text
-    assert "The newest delivery failed and is tried again" in page
+    assert "The last delivery failed and will be tried again" in page
     assert "The server sleeps." in page
     (row,) = await house.runtime.db.repository(AllDeliveriesRepository).take("ntfy", 1, 90.0)
     clock.forward(seconds=1)
@@ -316,10 +316,10 @@ async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place
         notice, [Way(channel="email")]
     )
     page = (await ada.get("/notifications/settings")).text
-    assert "The newest delivery failed," in page
+    assert "The last delivery failed," in page
     page = (await ada.get("/notifications")).text
     assert "ntfy failed: The token is wrong." in page
-    assert "Webhook in place of what failed: waits to be sent" in page
+    assert "Webhook after another channel failed: queued" in page
 
 
 async def test_mail_says_what_an_admin_has_to_set_up(ada: Browser) -> None:

@@ -95,7 +95,7 @@ async def test_a_due_one_stands_on_top_and_is_heard(house: Cortex, ada: Browser)
     assert (await house.notices.unread(ada.user.id)) == 0
 
 
-@pytest.mark.parametrize("answer", [("ack", ""), ("snooze", "1h")], ids=["done", "put off"])
+@pytest.mark.parametrize("answer", [("ack", ""), ("snooze", "1h")], ids=["done", "snoozed"])
 async def test_an_answer_can_be_taken_back(house: Cortex, ada: Browser, answer: tuple[str, str]) -> None:
     row = await due_now(house, ada)
     verb, choice = answer
@@ -135,16 +135,16 @@ async def test_one_that_was_put_off_is_not_called_done_in_the_list_of_notices(ho
 
 async def test_a_repeated_one_says_when_it_ends_and_that_it_did(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/reminders")).text
-    assert "every 5 min until I say so (max 2 h)" in page
-    assert "every 4 h until I say so (max 4 days)" in page
+    assert "every 5 min until I mark it done (max 2 h)" in page
+    assert "every 4 h until I mark it done (max 4 days)" in page
     row = await house.reminders.add(ada.user, "take the pill in 20 minutes", repeat_s=300)
     rows = house.runtime.db.repository(RemindersRepository, ada.user.id)
     assert row.next_at
     told = await rows.come_due(row.id, row.next_at, None)
     while told and told.again_at:
         told = await rows.come_again(row.id, told.again_at)
-    assert "told 24 times, not told again" in (await ada.get("/reminders")).text
-    assert "told 24 times, not told again" in (await ada.get(f"/reminders/{row.id}")).text
+    assert "notified 24 times, no more notifications" in (await ada.get("/reminders")).text
+    assert "notified 24 times, no more notifications" in (await ada.get(f"/reminders/{row.id}")).text
 
 
 async def test_a_due_one_is_put_off_in_the_persons_own_words(house: Cortex, ada: Browser) -> None:
@@ -155,7 +155,7 @@ async def test_a_due_one_is_put_off_in_the_persons_own_words(house: Cortex, ada:
     await ada.post(f"/reminders/{row.id}/snooze", choice="words", words="in 3 hours")
     page = (await ada.get("/reminders")).text
     assert "Again in 3 hours: take the bread out" in page
-    assert "put off" in page
+    assert "snoozed" in page
     assert (await house.reminders.get(ada.user, row.id)).state == "snoozed"
 
 
@@ -170,7 +170,7 @@ async def test_saving_keeps_what_was_typed_when_it_was_told_meanwhile(house: Cor
     late = await ada.post(f"/reminders/{row.id}", version=row.version, text="call mum and dad", when="")
     assert late.status_code == 409
     assert 'value="call mum and dad"' in late.text
-    assert "Now there stands:" in late.text
+    assert "Current version:" in late.text
     saved = await ada.post(f"/reminders/{row.id}", version=row.version + 1, text="call mum", when="tomorrow at 10")
     assert saved.headers["location"] == "/reminders"
     assert (await house.reminders.get(ada.user, row.id)).words.endswith("at 10:00")
@@ -189,7 +189,7 @@ async def test_removing_one_or_all_can_be_taken_back(house: Cortex, ada: Browser
     await ada.post(f"/reminders/{row.id}/remove")
     assert f'action="/reminders/{row.id}/restore"' in (await ada.get("/reminders")).text
     await ada.post(f"/reminders/{row.id}/restore")
-    assert "You can take that back" in (await ada.get("/reminders/clear")).text
+    assert "You can undo this" in (await ada.get("/reminders/clear")).text
     await ada.post("/reminders/clear")
     page = (await ada.get("/reminders")).text
     assert "Removed: 2 reminders" in page

@@ -24,7 +24,7 @@ async def test_a_member_makes_a_role_and_opens_it(house: Cortex, bob: Browser) -
     answer = await bob.post("/account/roles", name="Garden Helper", source="research", prompt="")
     assert answer.headers["location"] == "/account/roles/garden_helper"
     page = (await bob.get("/account/roles/garden_helper")).text
-    assert "A list of its own" in page
+    assert "Its own list" in page
     assert "from your file roles/garden_helper.md" in page
     assert "web_search" in page
     assert "garden_helper" in (await bob.get("/account")).text
@@ -35,10 +35,10 @@ async def test_an_admin_goes_on_to_the_whole_role(ada: Browser) -> None:
     answer = await ada.post("/account/roles", name="poet", source="", prompt="Answer in verse.")
     assert answer.headers["location"] == "/admin/roles/poet"
     page = (await ada.get("/admin/roles/poet")).text
-    assert "No tools: this role answers in words" in page
+    assert "No tools: this role only answers in text" in page
     assert "from your file roles/poet.md" in page
     await ada.post("/admin/roles/poet/tools", tools="tasks")
-    assert "A list of its own" in (await ada.get("/admin/roles/poet")).text
+    assert "Its own list" in (await ada.get("/admin/roles/poet")).text
     assert "The shipped default of this role" in (await ada.get("/admin/roles/research")).text
 
 
@@ -48,7 +48,7 @@ async def test_an_admin_goes_on_to_the_whole_role(ada: Browser) -> None:
         ({"name": "../up"}, "A name has 1 to 40 small letters"),
         ({"name": "orchestrator"}, "There is a role &#39;orchestrator&#39; already"),
         ({"source": "admin"}, "There is no role &#39;admin&#39; any more"),
-        ({"source": "", "prompt": " "}, "Write what it is to do"),
+        ({"source": "", "prompt": " "}, "Enter a prompt, or choose a role"),
     ],
 )
 async def test_a_slip_keeps_what_was_typed(bob: Browser, fields: dict[str, str], says: str) -> None:
@@ -66,7 +66,7 @@ async def test_deleting_says_what_uses_it_and_can_be_taken_back(house: Cortex, a
     question = (await ada.get("/account/roles/poet/delete")).text
     assert "1 conversation uses it" in question
     assert f'<a href="/c/{talk.id}">On autumn</a>' in question
-    assert "They go on in" in question
+    assert "They continue in" in question
     answer = await ada.post("/account/roles/poet/delete", to="research")
     assert answer.headers["location"] == "/account#roles"
     assert (await house.conversations.get(ada.user, talk.id)).role == "research"
@@ -86,7 +86,7 @@ async def test_a_role_that_ships_or_is_anothers_has_no_way_to_be_deleted(ada: Br
         assert (await ada.post(f"/account/roles/{role}/delete")).status_code == 404
         assert (await ada.post(f"/account/roles/{role}/restore")).status_code == 404
     assert "/delete" not in (await ada.get("/account/roles/orchestrator")).text
-    assert "It ships with Cortex and stays" in (await ada.get("/account/roles/orchestrator")).text
+    assert "It is part of Cortex and cannot be deleted" in (await ada.get("/account/roles/orchestrator")).text
 
 
 async def test_a_conversation_without_its_role_offers_the_others(house: Cortex, ada: Browser) -> None:
@@ -121,7 +121,7 @@ async def test_names_that_name_nothing_are_said_on_the_pages(house: Cortex, ada:
         assert "Did you mean &#39;web&#39;?" in page, place
         assert "&#39;lost&#39;, which is none of your models" in page, place
     for place in ("/account", "/admin/roles"):
-        assert "names what is not there" in (await ada.get(place)).text
+        assert "refers to something that does not exist" in (await ada.get(place)).text
 
 
 async def test_a_job_that_names_a_role_that_is_gone_shows_it(house: Cortex, ada: Browser) -> None:

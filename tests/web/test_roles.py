@@ -14,7 +14,7 @@ async def test_what_is_set_here_holds_and_says_so(house: Cortex, ada: Browser) -
     role = await house.roles.role(ada.user, "coder")
     assert (role.mode, role.max_rounds) == ("chat", 7)
     assert await house.models.names(ada.user, role) == ("offline", "local")
-    assert (await ada.get(PAGE)).text.count("set by you, here") == 3
+    assert (await ada.get(PAGE)).text.count("set by you") == 3
     assert (await ada.get("/account")).text.count(">yours<") == 3
 
 
@@ -29,7 +29,7 @@ async def test_one_value_goes_back_to_the_default_and_the_others_stay(house: Cor
     await ada.post(PAGE, default="max_rounds")
     role = await house.roles.role(ada.user, "coder")
     assert (role.max_rounds, await house.models.names(ada.user, role)) == (shipped.max_rounds, ("local",))
-    assert "set by you, here" not in (await ada.get(PAGE)).text
+    assert "set by you" not in (await ada.get(PAGE)).text
 
 
 async def test_an_emptied_field_is_the_default_too(house: Cortex, ada: Browser) -> None:
@@ -54,7 +54,7 @@ async def test_models_that_a_role_file_names_are_shown_and_not_offered(house: Co
     (folder / "coder.md").write_text("---\nmodels: [offline]\n---\nWrite code.\n")
     page = (await ada.get(PAGE)).text
     assert 'name="models"' not in page
-    assert "goes before what is set here" in page
+    assert "overrides this" in page
 
 
 async def test_a_role_that_is_not_mine_to_take_is_not_there(ada: Browser, bob: Browser) -> None:

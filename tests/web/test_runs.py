@@ -68,7 +68,7 @@ def keys(page: str) -> list[str]:
 
 async def test_a_house_where_nothing_ran_says_what_to_do(ada: Browser) -> None:
     page = (await ada.get("/runs")).text
-    assert "Nothing has run yet." in page
+    assert "No runs yet." in page
     assert 'href="/c/new"' in page
 
 
@@ -87,14 +87,14 @@ async def test_the_newest_run_stands_first_with_what_it_took(house: Cortex, ada:
 @pytest.mark.parametrize(
     ("query", "shown"),
     [
-        ("status=running", ["waits", "runs"]),
+        ("status=running", ["queued", "running"]),
         ("status=done", ["job", "odd", "done"]),
         ("status=failed", ["failed"]),
         ("status=stopped", ["stopped"]),
         ("role=coder", ["odd"]),
         ("tool=task_list", ["odd"]),
         ("job=backup", ["job"]),
-        ("conversation={cid}", ["waits", "runs", "job", "stopped", "failed", "done"]),
+        ("conversation={cid}", ["queued", "running", "job", "stopped", "failed", "done"]),
         ("status=failed&role=coder", []),
     ],
     ids=str,
@@ -108,8 +108,8 @@ async def test_the_list_is_narrowed(house: Cortex, ada: Browser, query: str, sho
     await run(house, ada, cid, "failed", "failed")
     await run(house, ada, cid, "stopped", "stopped")
     await run(house, ada, cid, "job", job_id="backup")
-    await run(house, ada, cid, "runs", "running")
-    await run(house, ada, cid, "waits", "waiting")
+    await run(house, ada, cid, "running", "running")
+    await run(house, ada, cid, "queued", "waiting")
     page = (await ada.get(f"/runs?{query.format(cid=cid)}")).text
     assert keys(page) == shown
     assert ("Nothing matches." in page) == (not shown)

@@ -62,7 +62,7 @@ async def test_only_its_owner_shares_and_names_a_list(house: Cortex, ada: Browse
     for name in ("shopping", "shopping (Ada)"):
         assert (await bob.post("/lists/share", name=name, people=bob.user.id)).status_code == 404
         assert (await bob.post("/lists/rename", name=name, new_name="his")).status_code == 404
-    assert "Leave this list" in (await bob.get("/lists?name=shopping%20(Ada)")).text
+    assert "Leave list" in (await bob.get("/lists?name=shopping%20(Ada)")).text
     assert (await bob.get("/lists?name=shopping")).status_code == 404
     assert (await ada.post("/lists/rename", name="shopping", new_name="food")).status_code == 303
     assert "food (Ada)" in (await bob.get("/tasks")).text
@@ -71,8 +71,8 @@ async def test_only_its_owner_shares_and_names_a_list(house: Cortex, ada: Browse
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"name": "shopping", "new_name": " "}, "What is the list to be called?"),
-        ({"name": "shopping", "new_name": "Inbox"}, "The inbox keeps its name"),
+        ({"name": "shopping", "new_name": " "}, "Enter a name for the list."),
+        ({"name": "shopping", "new_name": "Inbox"}, "The inbox cannot be renamed"),
         ({"name": "shopping", "new_name": "garden"}, "You have a list &#39;garden&#39; already"),
     ],
     ids=["none", "inbox", "taken"],
@@ -123,7 +123,7 @@ async def test_leaving_leaves_what_one_added(house: Cortex, ada: Browser, bob: B
 async def test_a_member_is_notified_once_of_a_list(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:
     await ada.post("/lists/share", name="shopping", people=bob.user.id)
     notices = (await house.notices.page(bob.user.id)).notices
-    assert [(one.row.title, one.row.is_tainted) for one in notices] == [("Ada shares a list with you: shopping", True)]
+    assert [(one.row.title, one.row.is_tainted) for one in notices] == [("Ada shared a list with you: shopping", True)]
 
 
 async def test_open_pages_of_all_who_see_it_are_told(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:

@@ -109,8 +109,8 @@ async def test_what_was_taken_is_shown_to_both(house: Cortex, ada: Browser, bob:
         assert "1,000" in page
     theirs = (await bob.get("/usage")).text
     assert GIVEN in theirs
-    assert "80 %, nearly used up" in theirs
+    assert "80 %, almost used up" in theirs
     assert "What others took of" not in theirs
     assert "paid by Ada&#39;s key" in (await bob.get("/runs/t1")).text
     assert GIVEN in (await ada.get("/usage?person=all")).text
-    assert "set with the shared model" in (await ada.get("/admin/budgets")).text
+    assert "set on the shared model" in (await ada.get("/admin/budgets")).text

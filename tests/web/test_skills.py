@@ -70,7 +70,7 @@ async def test_the_list_names_what_is_wrong_and_what_each_costs(
     assert f'data-l="Shown">{row.line_tokens}<' in page
     assert f'data-l="Read">{row.read_tokens}<' in page
     broken = await ada.get("/skills/broken")
-    assert "Not in use." in broken.text
+    assert "Not used." in broken.text
     assert "title A" in broken.text, "the text is there to be mended"
 
 
@@ -157,10 +157,10 @@ async def test_words_from_outside_say_so_until_they_are_saved(
 ) -> None:
     name = await written(skills, ada)
     await house.runtime.db.repository(PreferencesRepository, ada.user.id).set(mark_of(f"skills/{name}.md"), True)
-    assert "from outside" in (await ada.get("/skills")).text
-    assert "A tool wrote this from words of outside" in (await ada.get(f"/skills/{name}")).text
+    assert ">external content<" in (await ada.get("/skills")).text
+    assert "A tool wrote this from external content" in (await ada.get(f"/skills/{name}")).text
     await ada.post(f"/skills/{name}", text=TEXT, version=(await skills.read(ada.user, name)).version)
-    assert "from outside" not in (await ada.get("/skills")).text
+    assert ">external content<" not in (await ada.get("/skills")).text
 
 
 async def test_why_these_tools_names_the_skills_that_were_shown(ada: Browser, skills: SkillsService) -> None:

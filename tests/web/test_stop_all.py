@@ -23,14 +23,14 @@ async def test_every_page_has_the_button_and_says_who_stopped_what_and_how_to_li
     await ada.post("/stop-all", whom="mine")
     shown = (await ada.get(page)).text
     assert "Everything was stopped for you by Ada, " in shown
-    assert "Lift it" in shown
+    assert "Resume" in shown
 
 
 async def test_the_page_offers_to_lift_first_and_not_to_stop_what_is_stopped(ada: Browser, bob: Browser) -> None:
     await bob.post("/stop-all")
     shown = (await bob.get("/stop-all")).text
     assert "Stop everything now?" not in shown
-    assert shown.count("Lift it") == 2, "in the banner, and on the page"
+    assert shown.count("Resume") == 2, "in the banner, and on the page"
     await ada.post("/stop-all", whom="mine")
     shown = (await ada.get("/stop-all")).text
     assert 'value="mine"' not in shown
@@ -63,7 +63,7 @@ async def test_what_an_admin_stopped_an_admin_lifts_with_the_password_given_of_l
     assert (people.count("work stopped"), people.count('action="/stop-all"')) == (1, 0)
     await ada.post("/stop-all", whom="everybody")
     shown = (await bob.get("/stop-all")).text
-    assert shown.count("An admin can lift it.") == 4, "two in the banner, two on the page"
+    assert shown.count("An admin can resume.") == 4, "two in the banner, two on the page"
     assert (await bob.post("/stop-all/release", scope=bob.user.id)).status_code == 403
     assert (await bob.post("/stop-all/release", scope="everybody")).status_code == 403
     await ada.post("/stop-all/release", scope="everybody")

@@ -9,7 +9,7 @@ from tests.web.conftest import Browser
 async def test_the_empty_page_names_the_first_action(ada: Browser) -> None:
     page = await ada.get("/tasks")
     assert "<!doctype html>" in page.text
-    assert "Write the first task above" in page.text
+    assert "Add the first task above" in page.text
 
 
 async def test_an_added_task_stands_in_its_list_and_in_the_table(house: Cortex, ada: Browser) -> None:

@@ -67,7 +67,7 @@ async def test_a_call_is_made_in_the_admins_name_recorded_and_shown(alive: Livin
     assert not await alive.cortex.tasks.list(alive.member)
     (row,) = await calls_of(alive, "task_create")
     assert (row.state, row.is_rescued, row.came) == ("done", False, "")
-    assert "<dt>How it went</dt><dd>done</dd>" in page
+    assert "<dt>Result</dt><dd>done</dd>" in page
     assert row.text.partition("\n")[0][:20] in page
     assert ">Oil the gate</textarea>" in page
     assert re.search(r'action="/undo/\w+"', page)
@@ -81,10 +81,10 @@ async def test_it_stands_in_the_runs_and_its_trace_and_not_in_the_sidebar(alive:
     answer = await hand.post(CREATE, **{"a.title": "Oil the gate"})
     await ended(hand, answer.headers["location"].partition("#")[0])
     runs = (await hand.get("/runs")).text
-    assert "by hand" in runs
+    assert "manual" in runs
     (key,) = re.findall(r'<tr id="run-(\w+)"', runs)
     trace = (await hand.get(f"/runs/{key}")).text
-    assert "Called by hand" in trace
+    assert "Called manually" in trace
     assert "Oil the gate" in trace
     assert '"name": "task_create"' in (await hand.get(f"/runs/{key}/trace.json")).text
     assert not await alive.cortex.conversations.list(alive.admin)
@@ -124,11 +124,11 @@ async def test_what_acts_outside_wants_a_yes_that_holds_for_these_arguments_alon
 ) -> None:
     fields = {"a.path": "gate.md", "a.text": "oiled"}
     asked = await hand.post(WRITE, **fields)
-    assert "Yes, call it" in asked.text
+    assert "Call" in asked.text
     assert not await calls_of(alive, "file_write")
     (sure,) = re.findall(r'name="sure" value="(\w+)"', asked.text)
     again = await hand.post(WRITE, **{**fields, "a.text": "rusty", "sure": sure})
-    assert "Yes, call it" in again.text
+    assert "Call" in again.text
     assert not await calls_of(alive, "file_write")
     answer = await hand.post(WRITE, **fields, sure=sure)
     await ended(hand, answer.headers["location"].partition("#")[0])
@@ -140,7 +140,7 @@ async def test_the_gate_asks_first_and_a_no_runs_nothing(alive: LivingHouse, han
     answer = await hand.post(CREATE, **{"a.title": "Oil the gate"})
     place = answer.headers["location"].partition("#")[0]
     page = (await hand.get(place)).text
-    assert "Waits for your word" in page
+    assert "Needs your approval" in page
     (approval,) = await alive.cortex.approvals.pending(alive.admin)
     assert f'action="/approvals/{approval.id}"' in page
     await hand.post(f"/approvals/{approval.id}", choice="deny")
@@ -158,7 +158,7 @@ async def test_an_error_of_the_tool_is_shown_as_the_model_would_read_it(hand: Br
     answer = await hand.post("/admin/tools/task_complete/call", json='{"task": "no such task"}')
     page = await ended(hand, answer.headers["location"].partition("#")[0])
     assert "<dd>failed</dd>" in page
-    assert "What it said" in page
+    assert "Output" in page
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ async def test_what_is_saved_is_sent_searched_by_and_shown(house: Cortex, ada: B
     assert WORDS in found.text
     page = (await ada.get(ONE)).text
     assert WORDS in page
-    assert "The words that ship" in page
+    assert "Shipped description" in page
 
 
 async def test_the_switches_beside_it_leave_the_description_alone(house: Cortex, ada: Browser) -> None:

@@ -57,7 +57,7 @@ async def test_another_persons_words_are_not_shown_without_consent(house: Cortex
     shown = await page(ada)
     assert SAID not in shown
     assert "needed 2 times" in shown
-    assert "2 times in words that are not shared" in shown
+    assert "2 times in messages that are not shared" in shown
     assert all(case.text is None for case in await house.runtime.db.repository(AllCasesRepository).recent(9))
 
 
@@ -91,7 +91,7 @@ async def test_an_accepted_wording_is_an_example_at_once_and_undone_it_is_open_a
     assert TOOL in await sent(house, bob, SAID)
     shown = await page(ada)
     assert f"Example: {SAID}" in shown
-    assert "Nothing to learn just now." in shown
+    assert "Nothing to learn right now." in shown
     answer = re.search(r'name="answer" value="([^"]+)"', shown)
     assert answer
     await ada.post(PLACE, do="undo", answer=answer[1])
@@ -110,7 +110,7 @@ async def test_a_phrase_that_wordings_share_is_suggested_and_settles_them_all(
     assert 'name="phrase" value="frobnicate the zorblax"' in shown
     await ada.post(PLACE, do="phrase", tool=TOOL, phrase="frobnicate the zorblax")
     assert TOOL in await sent(house, bob, "now frobnicate the zorblax twice")
-    assert "Nothing to learn just now." in await page(ada)
+    assert "Nothing to learn right now." in await page(ada)
 
 
 async def test_what_was_turned_down_is_not_suggested_again(house: Cortex, ada: Browser) -> None:
@@ -118,8 +118,8 @@ async def test_what_was_turned_down_is_not_suggested_again(house: Cortex, ada: B
     await ada.post(PLACE, do="down", tool=TOOL, wording=key)
     await needed(house, ada, SAID)
     shown = await page(ada)
-    assert "Nothing to learn just now." in shown
-    assert "Turned down" in shown
+    assert "Nothing to learn right now." in shown
+    assert "Dismissed" in shown
     assert not await house.tool_settings.words("tasks")
 
 
@@ -132,7 +132,7 @@ async def test_a_phrase_without_a_word_is_refused_where_it_was_typed(house: Cort
     await needed(house, ada, SAID)
     answer = await ada.post(PLACE, do="phrase", tool=TOOL, phrase="…")
     assert answer.status_code == 422
-    assert "Say which words speak for the tool." in answer.text
+    assert "Enter a phrase." in answer.text
 
 
 @pytest.mark.parametrize("do", ["", "example", "phrase", "down", "undo", "refit", "choose"])
@@ -157,7 +157,7 @@ async def test_a_refit_is_numbered_in_force_at_once_and_can_be_undone(house: Cor
     assert own.weights.startswith("1:")
     assert own.version != shipped.version
     shown = await page(ada)
-    assert "in force" in shown
+    assert "in use" in shown
     assert "8 messages" in shown
     await ada.post(PLACE, do="choose", number=0)
     assert (await house.tools.snapshot()).version == shipped.version

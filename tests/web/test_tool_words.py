@@ -97,7 +97,7 @@ async def test_a_line_that_says_nothing_is_refused_and_kept_in_the_form(
 async def test_a_phrase_that_others_have_is_pointed_out(house: Cortex, ada: Browser) -> None:
     theirs = house.runtime.registry.categories["git"].phrases[0].text
     shown = (await ada.post(PLACE, phrases=theirs, do="effect")).text
-    assert "Phrases that others have too" in shown
+    assert "Phrases used by other categories too" in shown
     assert f"“{theirs}”: git" in shown
 
 

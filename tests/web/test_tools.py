@@ -83,10 +83,10 @@ async def test_a_change_brings_its_row_back_to_htmx_and_the_page_to_others(ada: 
 
 async def test_each_value_says_where_it_comes_from_and_goes_back_by_itself(ada: Browser) -> None:
     await ada.post(ONE, sending="always", asks_first="1")
-    assert (await ada.get(ONE)).text.count(">set here<") == 3
+    assert (await ada.get(ONE)).text.count(">changed here<") == 3
     await ada.post(ONE, default="sending")
     page = (await ada.get(ONE)).text
-    assert (page.count(">set here<"), page.count(">as it ships<")) == (2, 2)
+    assert (page.count(">changed here<"), page.count(">shipped default<")) == (2, 2)
 
 
 async def test_every_change_is_in_the_audit_log_and_nothing_else_is(house: Cortex, ada: Browser) -> None:
@@ -117,7 +117,7 @@ async def test_a_tool_that_always_asks_cannot_be_told_not_to(house: Cortex, ada:
     assert 'name="asks_first"' not in (await ada.get(path)).text
     await ada.post(path, is_on="1", sending="needed", asks_first="")
     assert (await house.tool_settings.in_force()).asks_first == frozenset()
-    assert "always asks before it acts" in (await ada.get(path)).text
+    assert "always needs approval" in (await ada.get(path)).text
 
 
 async def test_a_tools_page_shows_what_a_model_reads_and_how_people_ask(ada: Browser) -> None:
@@ -134,7 +134,7 @@ async def test_what_was_said_in_a_call_is_its_owners_to_read(house: Cortex, ada:
     page = (await ada.get(ONE)).text
     assert page.count("my own words") == 2
     assert "truffles" not in page
-    assert "stays theirs" in page
+    assert "its content is private" in page
     assert "2, 0 rescued, 2 failed" in page
     assert "2 failed" in (await ada.get("/admin/tools?q=task_create")).text
 

@@ -59,7 +59,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 async def test_an_empty_page_names_the_first_action(ada: Browser) -> None:
     page = await ada.get("/usage")
-    assert "Nothing was asked in these days." in page.text
+    assert "No messages in this period." in page.text
     assert 'href="/c/new"' in page.text
 
 
@@ -68,7 +68,7 @@ async def test_the_page_says_what_was_sent_left_out_and_paid(house: Cortex, ada:
     await spend(house, ada, "two", cost=None)
     page = unescape((await ada.get("/usage?p=7")).text)
     assert "$0.25" in page
-    assert "and 1 round of unknown price" in page
+    assert "and 1 round with unknown price" in page
     assert re.search(r'<a class="tab" href="/usage\?p=7&by=model" aria-current="page">7 days', page)
     assert "read from the cache" in page
     assert 'href="/runs/one"' in page
@@ -170,10 +170,10 @@ async def test_a_budget_is_set_shown_with_its_state_changed_and_taken_away(
     (budget,) = await house.budget_admin.list()
     assert budget.limit_tokens == 1200
     mine = (await ada.get("/usage")).text
-    assert ", nearly used up" in mine
+    assert ", almost used up" in mine
     assert "0 of 1,200" in (await bob.get("/usage")).text
     asked = await ada.get(f"/admin/budgets/{budget.id}/remove")
-    assert "Take this budget away?" in asked.text
+    assert "Remove this budget?" in asked.text
     await ada.post(f"/admin/budgets/{budget.id}/remove")
     assert await house.budget_admin.list() == []
     assert (await ada.post(f"/admin/budgets/{budget.id}/remove")).status_code == 404
@@ -229,7 +229,7 @@ async def test_anothers_trace_is_hidden_from_members_and_noted_for_admins(
     await spend(house, bob, "two")
     assert (await bob.get("/runs/one")).status_code == 404
     page = unescape((await ada.get("/runs/two")).text)
-    assert "This is Bob's." in page
+    assert "This belongs to Bob." in page
     entry = (await house.runtime.db.repository(AuditRepository).list())[0]
     assert (entry.action, entry.actor, entry.subject) == ("trace.read", ada.user.id, bob.user.id)
 
@@ -239,7 +239,7 @@ async def test_a_turn_without_a_call_on_record_says_so(house: Cortex, ada: Brows
     await house.runtime.db.repository(TurnsRepository, ada.user.id).create(
         "turn:x", cid, "hi", mode="auto", role="chat", state="done", is_tainted=False, reads=NOTHING_READ
     )
-    assert "No model call is on record here." in (await ada.get("/runs/x")).text
+    assert "No model call recorded here." in (await ada.get("/runs/x")).text
 
 
 # --- plots and tables ---------------------------------------------------------------------------------------------

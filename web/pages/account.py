@@ -141,21 +141,21 @@ async def change_password(
     except (UserError, NotAllowed, Throttled) as refused:
         field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
         return await _page(request, services, view, Errors(**{field: refused.message}), _status(refused))
-    return redirect(request, "/account#password", "The password is changed; your other logins have ended.")
+    return redirect(request, "/account#password", "Password changed. You were logged out everywhere else.")
 
 
 @router.post("/account/logins/{login_id}/end")
 async def end_login(request: Request, services: Services, view: CurrentLogin, login_id: str) -> Response:
     """End one of my logins."""
     await services.accounts.revoke(view.user, login_id)
-    return redirect(request, "/login" if login_id == view.login_id else "/account#logins", "That login has ended.")
+    return redirect(request, "/login" if login_id == view.login_id else "/account#logins", "Logged out.")
 
 
 @router.post("/account/grants/{grant_id}/revoke")
 async def revoke_grant(request: Request, services: Services, view: CurrentLogin, grant_id: str) -> Response:
     """Take back what I allowed for a whole conversation."""
     await services.approvals.revoke(view.user, grant_id)
-    return redirect(request, "/account#grants", "Taken back: you will be asked again.")
+    return redirect(request, "/account#grants", "Revoked. You will be asked again.")
 
 
 @router.get("/account/delete")
@@ -174,7 +174,7 @@ async def delete(
         await services.deletions.delete(view.user, view.user.id, name)
     except (UserError, NotAllowed, Throttled) as refused:
         return await _deletion(request, services, view, refused.message, refused.status)
-    answer = redirect(request, "/login", "Your account is deleted, with everything that was yours.")
+    answer = redirect(request, "/login", "Your account and everything in it was deleted.")
     clear_login(request, answer)
     return answer
 

@@ -97,11 +97,11 @@ async def save(
     try:
         if typed.default:
             await services.role_editing.take_back(user, role, typed.default)
-            return redirect(request, place, "That is the default again.")
+            return redirect(request, place, "Default restored.")
         await services.role_editing.change(user, role, {name: getattr(typed, name) for name in EDITED}, typed.models)
     except (UserError, Conflict) as refused:
         return await _page(request, services, user, role, typed=typed, refused=refused)
-    return redirect(request, place, f"Saved: {role}. It holds from the next message on.")
+    return redirect(request, place, f"Saved: {role}. Applies from the next message on.")
 
 
 @router.post(HREF + "/{role}/tools")

@@ -68,7 +68,7 @@ async def ask_revoke(request: Request, services: Services, user: CurrentUser, to
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/account"),
         title=f"Revoke {token.name}?",
-        text="What uses it is refused from then on, and what it asked for just now ends. It cannot be brought back.",
+        text="Programs using it are refused at once, and their running requests end. This cannot be undone.",
         action=f"{HERE}/{token_id}/revoke",
         words="Revoke",
         back=HERE,
@@ -80,7 +80,7 @@ async def ask_revoke(request: Request, services: Services, user: CurrentUser, to
 async def revoke(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
     """Let nobody in with it any more."""
     await services.api_tokens.revoke(user, token_id)
-    return redirect(request, HERE, "The token is revoked")
+    return redirect(request, HERE, "Token revoked")
 
 
 async def _page(request: Request, services: Services, user: CurrentUser, secret: str = "") -> Response:

@@ -75,4 +75,4 @@ async def answer(
 async def revoke(request: Request, services: Services, user: ReauthedAdmin, grant_id: str) -> Response:
     """Take a standing yes back."""
     await services.approval_admin.revoke(user, grant_id)
-    return redirect(request, HREF, "Taken back: the next call is asked for again.")
+    return redirect(request, HREF, "Revoked. The next call needs approval again.")

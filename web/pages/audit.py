@@ -143,7 +143,7 @@ def _day(text: str) -> date | None:
     try:
         found = date.fromisoformat(text) if text else None
     except ValueError as error:
-        raise UserError("Write a day as 2026-11-23.") from error
+        raise UserError("Enter a date such as 2026-11-23.") from error
     if found and not 2000 <= found.year <= 9000:
-        raise UserError("Write a day between the years 2000 and 9000.")
+        raise UserError("Enter a date between the years 2000 and 9000.")
     return found

@@ -45,7 +45,7 @@ async def make(request: Request, services: Services, user: ReauthedAdmin) -> Res
         made = await services.backups.make()
     except (UserError, Conflict) as refused:
         return await _page(request, services, user, error=refused.message, status=refused.status)
-    return redirect(request, HREF, f"{made.name} is made and checked.")
+    return redirect(request, HREF, f"{made.name} was created and verified.")
 
 
 async def _page(

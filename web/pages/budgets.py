@@ -58,7 +58,7 @@ async def put(
         await services.budget_admin.put(user, typed.model_dump())
     except UserError as refused:
         return await _page(request, services, user, typed, refused)
-    return redirect(request, HREF, "Saved. It holds from the next model call on.")
+    return redirect(request, HREF, "Saved. Applies from the next model call on.")
 
 
 @router.get(HREF + "/{budget_id}/remove")
@@ -67,10 +67,10 @@ async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, 
     await services.budget_admin.get(budget_id)
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/usage"),
-        title="Take this budget away?",
-        text="From the next model call on nothing is held back by it. What was spent stays in the ledger.",
+        title="Remove this budget?",
+        text="It stops applying at the next model call. Past usage is kept.",
         action=f"{HREF}/{budget_id}/remove",
-        words="Take away",
+        words="Remove",
         back=HREF,
     )
     return respond(request, "confirm.html", context)
@@ -80,7 +80,7 @@ async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, 
 async def remove(request: Request, services: Services, user: ReauthedAdmin, budget_id: str) -> Response:
     """Take it away."""
     await services.budget_admin.remove(user, budget_id)
-    return redirect(request, HREF, "The budget is gone.")
+    return redirect(request, HREF, "Budget removed.")
 
 
 async def _page(

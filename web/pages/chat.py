@@ -106,7 +106,7 @@ async def send(
 async def choose_role(request: Request, services: Services, user: CurrentUser, cid: str, role: Text = "") -> Response:
     """Go on in another role, where this conversation's is not there any more."""
     await services.role_library.give(user, cid, role)
-    return redirect(request, f"/c/{cid}", f"This conversation goes on in the role {role}.")
+    return redirect(request, f"/c/{cid}", f"This chat now uses the role {role}.")
 
 
 @router.post("/c/{cid}/recipe")

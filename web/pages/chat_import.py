@@ -71,7 +71,7 @@ async def forget(request: Request, services: Services, user: CurrentUser) -> Res
 async def take_back(request: Request, services: Services, user: CurrentUser) -> Response:
     """Delete what was taken over."""
     count = await services.chat_imports.take_back(user)
-    return redirect(request, IMPORTS, f"{count} imported chats are deleted again.")
+    return redirect(request, IMPORTS, f"{count} imported chats deleted.")
 
 
 @router.get("/account/everything")

@@ -72,7 +72,7 @@ async def show(request: Request, services: Services, user: Admin) -> Response:
 async def revoke(request: Request, services: Services, user: ReauthedAdmin, folder: Text = "") -> Response:
     """Take a folder away from it."""
     await services.coding.revoke(user, folder)
-    return redirect(request, PAGE, "The coding agent is no longer given this folder.")
+    return redirect(request, PAGE, "The coding agent can no longer use this folder.")
 
 
 @router.get(PAGE + "/{coding_id}")
@@ -97,7 +97,7 @@ async def stop(request: Request, services: Services, user: Admin, coding_id: str
     """End the work, or drop what it made."""
     await services.end_view()
     await services.coding.stop(user.id, coding_id)
-    return redirect(request, f"{PAGE}/{quote(coding_id)}", "Stopped; nothing is merged.")
+    return redirect(request, f"{PAGE}/{quote(coding_id)}", "Stopped. Nothing was merged.")
 
 
 async def _one(

@@ -91,8 +91,8 @@ async def ask_delete(request: Request, services: Services, user: CurrentUser, ci
     conversation = await services.conversations.get(user, cid)
     context = ConfirmContext(
         frame=await frame_of(request, services, user, conversation_id=cid),
-        title="Delete this conversation?",
-        text=f"“{conversation.title or 'New chat'}” leaves the list and the search. You can take that back.",
+        title="Delete this chat?",
+        text=f"“{conversation.title or 'New chat'}” is removed from the list and from search. You can undo this.",
         action=f"/c/{cid}/delete",
         words="Delete",
         back=f"/c/{cid}",
@@ -104,14 +104,14 @@ async def ask_delete(request: Request, services: Services, user: CurrentUser, ci
 async def delete(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """Delete it, and offer to take that back."""
     await services.conversations.delete(user, cid)
-    return toast.redirect(request, "/c/new", "Conversation deleted.", undo_href=f"/c/{cid}/restore")
+    return toast.redirect(request, "/c/new", "Chat deleted.", undo_href=f"/c/{cid}/restore")
 
 
 @router.post("/c/{cid}/restore")
 async def restore(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """Take a deletion back."""
     await services.conversations.restore(user, cid)
-    return toast.redirect(request, f"/c/{cid}", "Conversation restored.")
+    return toast.redirect(request, f"/c/{cid}", "Chat restored.")
 
 
 @router.get("/c/{cid}/export.md")

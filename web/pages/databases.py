@@ -121,7 +121,7 @@ async def _opened(services: Services, user: User, wanted: str) -> tuple[BrowsedD
 def _short_enough(sql: str) -> str:
     """ToolFailed for a statement that is longer than the tool would take."""
     if len(sql) > SQL_CHARACTERS:
-        raise ToolFailed(f"At most {SQL_CHARACTERS:,} characters fit into a statement; this one has {len(sql):,}.")
+        raise ToolFailed(f"At most {SQL_CHARACTERS:,} characters per statement; this one has {len(sql):,}.")
     return sql
 
 

@@ -91,8 +91,8 @@ async def ask_to_remove(request: Request, services: Services, user: CurrentUser,
     device = await _device(services, user, device_id)
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/account"),
-        title=f"Tell {device.name} nothing more?",
-        text="It gets no notifications from here on. You can add it again on the device itself.",
+        title=f"Remove {device.name}?",
+        text="It gets no more notifications. You can add it again on the device.",
         action=f"{HERE}/{device_id}/remove",
         words="Remove",
         back=HERE,
@@ -115,7 +115,7 @@ async def key(services: Services, user: CurrentUser) -> Response:
     """The key to subscribe under; 422 with the reason when there is no push on this server."""
     found = await services.devices.key()
     if found.lacks:
-        raise UserError(f"Push is not set up. {found.lacks}")
+        raise UserError(f"Push is not configured. {found.lacks}")
     return JSONResponse({"key": found.public})
 
 

@@ -20,7 +20,7 @@ router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 
-DONE = {"approve": "Allowed.", "deny": "Denied.", "ack": "Done.", "snooze": "It is told again later."}
+DONE = {"approve": "Allowed.", "deny": "Denied.", "ack": "Done.", "snooze": "Snoozed."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

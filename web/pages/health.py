@@ -45,8 +45,8 @@ async def ask_restart(request: Request, services: Services, user: ReauthedAdmin)
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/health"),
         title="Restart Cortex?",
-        text="Answers that are being written end first, for up to a minute; what has not ended by then goes on "
-        "afterwards. Open pages come back by themselves.",
+        text="Running answers get up to a minute to finish; the rest continues after the restart. Open pages reload "
+        "by themselves.",
         action="/admin/health/restart",
         words="Restart",
         back="/admin/health",
@@ -59,7 +59,7 @@ async def restart(request: Request, services: Services, user: ReauthedAdmin) -> 
     """Restart it."""
     running = await services.restarts.ask(user, "by the button")
     ends = f" once {running} running answer{'' if running == 1 else 's'} ended" if running else ""
-    return redirect(request, "/admin/health", f"Cortex restarts{ends}. This page comes back by itself.")
+    return redirect(request, "/admin/health", f"Cortex restarts{ends}. This page reloads by itself.")
 
 
 @router.post("/admin/health/proxy")

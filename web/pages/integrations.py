@@ -109,7 +109,7 @@ async def switch(
     """Let tools use it, or keep them from it."""
     await services.integrations.switch(user, kind, name, is_on=bool(is_on))
     title = services.integrations.kind(kind).title
-    return redirect(request, f"{PAGE}#{kind}", f"{title} is switched {'on' if is_on else 'off'}.")
+    return redirect(request, f"{PAGE}#{kind}", f"{title} switched {'on' if is_on else 'off'}.")
 
 
 @router.post(PAGE + "/{kind}/share")
@@ -138,9 +138,9 @@ async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, 
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here=PAGE),
         title=f"Remove {card.title}?",
-        text="Its settings and keys are deleted. What it was used for stays in the chats.",
+        text="Its settings and keys are deleted. Chats stay as they are.",
         action=f"{PAGE}/{quote(kind)}/remove?name={quote(name)}",
-        words="Remove it",
+        words="Remove",
         back=f"{PAGE}#{kind}",
     )
     return respond(request, "confirm.html", context)
@@ -158,7 +158,7 @@ async def _typed(request: Request) -> dict[str, str]:
     """The fields as they were typed, whole: which they are is the kind's matter. UserError for a huge one."""
     typed = {key: str(value) for key, value in (await request.form()).items()}
     if any(len(value) > VALUE_CHARACTERS for value in typed.values()):
-        raise UserError(f"At most {VALUE_CHARACTERS:,} characters fit into a field. Nothing was changed.")
+        raise UserError(f"At most {VALUE_CHARACTERS:,} characters per field. Nothing was changed.")
     return typed
 
 

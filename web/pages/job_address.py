@@ -56,10 +56,10 @@ async def ask_remove(request: Request, services: Services, user: CurrentUser, jo
     job = (await services.jobs.get(user, job_id)).job
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here=HOME),
-        title=f"Take the web address of {job.name} away?",
-        text="What sends there is refused from then on. A new address is another one.",
+        title=f"Remove the web address of {job.name}?",
+        text="Requests to it are refused at once. A new address will be different.",
         action=f"{HOME}/{job_id}/address/remove",
-        words="Take it away",
+        words="Remove",
         back=f"{HOME}/{job_id}/address",
     )
     return respond(request, "confirm.html", context)
@@ -69,7 +69,7 @@ async def ask_remove(request: Request, services: Services, user: CurrentUser, jo
 async def remove(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Take it away."""
     await services.hooks.close(user, job_id)
-    return redirect(request, f"{HOME}/{job_id}/address", "The web address is gone")
+    return redirect(request, f"{HOME}/{job_id}/address", "Web address removed")
 
 
 @router.post(HOOKS + "{address}")

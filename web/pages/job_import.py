@@ -71,9 +71,9 @@ async def save(
         return await _page(request, services, user, text, time_zone, refused=refused)
     made = await services.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
     if not made:
-        nothing = UserError("Tick at least one line that is a job.")
+        nothing = UserError("Select at least one line that is a job.")
         return await _page(request, services, user, text, time_zone, lines, refused=nothing)
-    words = f"Imported: {len(made)} job{'' if len(made) == 1 else 's'}, paused. Look at each and let it go on."
+    words = f"Imported: {len(made)} job{'' if len(made) == 1 else 's'}, paused. Review and resume them."
     return redirect(request, "/jobs?state=paused", words)
 
 

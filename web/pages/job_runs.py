@@ -85,7 +85,7 @@ async def show(
 async def run_now(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Begin a run by hand; its page shows what becomes of it."""
     await services.jobs.run_now(user, job_id)
-    return redirect(request, f"{HOME}/{job_id}/runs", "It begins within two seconds.")
+    return redirect(request, f"{HOME}/{job_id}/runs", "Starting…")
 
 
 @router.post(HOME + "/{job_id}/toggle")
@@ -104,7 +104,7 @@ async def toggle(
         words = f"On: {row.name}, next {at_zone(row.next_at, row.time_zone)}"
     else:
         is_called = row.timing_kind == "called"
-        begun = f"On: {row.name}" if is_called else f"On: {row.name}, but no time of it is to come"
+        begun = f"On: {row.name}" if is_called else f"On: {row.name}, but it has no more runs"
         words = begun if row.is_enabled else f"Paused: {row.name}"
     return redirect(request, local_path(back, f"{HOME}/{job_id}"), words)
 
@@ -116,7 +116,7 @@ async def ask_delete(request: Request, services: Services, user: CurrentUser, jo
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here=HOME),
         title=f"Delete {job.name}?",
-        text="It runs no more, and its runs go with it. You can take that back for a day.",
+        text="Deletes the job and its history. You can undo this for a day.",
         action=f"{HOME}/{job_id}/delete?version={job.version}",
         words="Delete",
         back=f"{HOME}/{job_id}",
@@ -135,7 +135,7 @@ async def delete(request: Request, services: Services, user: CurrentUser, job_id
 async def restore(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Bring a deleted one back as it was."""
     row = await services.jobs.restore(user, job_id)
-    return redirect(request, f"{HOME}/{job_id}", f"Back again: {row.name}")
+    return redirect(request, f"{HOME}/{job_id}", f"Restored: {row.name}")
 
 
 def _moment(text: str) -> datetime | None:

@@ -31,18 +31,18 @@ EXAMPLES = (
         "A brief every weekday morning",
         JobForm(
             name="Morning brief",
-            prompt="Look at my tasks that are due and at my reminders of today, and tell me in five lines.",
+            prompt="Look at my tasks that are due and my reminders for today, and sum them up in five lines.",
             when="every weekday at half past seven",
         ),
     ),
     (
-        "A word on Sunday evening, without a model",
+        "A message on Sunday evening, without a model",
         JobForm(
             name="Week ahead", kind="message", prompt="Ten minutes to plan the week.", when="every Sunday at 18:00"
         ),
     ),
     (
-        "A list of what is open, without a model",
+        "A list of open tasks, without a model",
         JobForm(name="Open tasks", kind="call", tool="task_list", arguments="{}", when="on the 1st at 9:00"),
     ),
 )

@@ -81,7 +81,7 @@ async def write(
         made = await services.journals.write(user, key, journal_id, title, text)
     except (UserError, Conflict, ToolFailed) as refused:
         return await _new_form(request, services, user, journal, key, title, text, refused)
-    return redirect(request, f"/journal-entries/{made.id}", "Written down.")
+    return redirect(request, f"/journal-entries/{made.id}", "Saved.")
 
 
 @router.get("/journal-entries/{entry_id}")
@@ -135,7 +135,7 @@ async def remove(
 async def bring_back(request: Request, services: Services, user: CurrentUser, entry_id: str) -> Response:
     """Bring it back."""
     back = await services.journals.bring_back_entry(user, entry_id)
-    return redirect(request, f"/journal-entries/{entry_id}", f"Back again: {back.title}")
+    return redirect(request, f"/journal-entries/{entry_id}", f"Restored: {back.title}")
 
 
 @router.get("/journal-entries/{entry_id}/history")
@@ -158,7 +158,7 @@ async def restore(
 ) -> Response:
     """Let it be again what it was in that version."""
     await services.journals.restore(user, entry_id, version, number)
-    return redirect(request, f"/journal-entries/{entry_id}", f"As in version {number} again.")
+    return redirect(request, f"/journal-entries/{entry_id}", f"Version {number} restored.")
 
 
 async def _new_form(

@@ -150,7 +150,7 @@ async def bring_back(request: Request, services: Services, user: CurrentUser, jo
     except UserError as refused:
         journal = await services.journals.journal(user, journal_id)
         return await _name_form(request, services, user, journal, journal.name, refused.message, refused.status)
-    return redirect(request, f"/journals/{journal_id}", f"Back again: {back.name}")
+    return redirect(request, f"/journals/{journal_id}", f"Restored: {back.name}")
 
 
 @router.get("/journals/{journal_id}/export.md")

@@ -81,7 +81,7 @@ async def paste(request: Request, services: Services, user: ReauthedAdmin) -> Re
     except CortexError as error:
         return await _list(request, services, user, text, error.message, 422)
     where = f"{PAGE}/{quote(names[0])}" if len(names) == 1 else PAGE
-    return redirect(request, where, f"Set up: {', '.join(names)}. Now look for its tools.")
+    return redirect(request, where, f"Added: {', '.join(names)}. Now press Find tools.")
 
 
 @router.get(PAGE + "/callback")
@@ -119,7 +119,7 @@ async def login(request: Request, services: Services, user: ReauthedAdmin, serve
     except CortexError as error:
         return await _server(request, services, user, server, error.message, status=502)
     if not address:
-        return redirect(request, f"{PAGE}/{quote(server)}", f"{server} is logged in to already.")
+        return redirect(request, f"{PAGE}/{quote(server)}", f"{server} is already logged in.")
     return await _server(request, services, user, server, login_at=address)
 
 

@@ -101,7 +101,7 @@ async def ask_forget_all(request: Request, services: Services, user: CurrentUser
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here=HREF),
         title="Forget everything?",
-        text="All facts and all proposals are forgotten. You can undo this for a day, then they are gone for good.",
+        text="Deletes all facts and proposals. You can undo this for a day.",
         action=f"{HREF}/forget-all",
         words="Forget everything",
         back=HREF,
@@ -119,7 +119,7 @@ async def forget_all(request: Request, services: Services, user: CurrentUser) ->
 @router.post(HREF + "/restore-all")
 async def restore_all(request: Request, services: Services, user: CurrentUser) -> Response:
     """Bring back what was forgotten together."""
-    return redirect(request, HREF, f"Remembered again: {await services.memory.restore_all(user)} facts")
+    return redirect(request, HREF, f"Restored: {await services.memory.restore_all(user)} facts")
 
 
 @router.get(HREF + "/export.md")
@@ -169,7 +169,7 @@ async def save(
 @router.post(HREF + "/{fact_id}/revert/{number}")
 async def revert(request: Request, services: Services, user: CurrentUser, fact_id: str, number: Number) -> Response:
     """Bring the words of an earlier version back."""
-    return redirect(request, HREF, f"Back again: {(await services.memory.revert(user, fact_id, number)).text}")
+    return redirect(request, HREF, f"Restored: {(await services.memory.revert(user, fact_id, number)).text}")
 
 
 @router.post(HREF + "/{fact_id}/accept")
@@ -188,7 +188,7 @@ async def forget(request: Request, services: Services, user: CurrentUser, fact_i
 @router.post(HREF + "/{fact_id}/restore")
 async def restore(request: Request, services: Services, user: CurrentUser, fact_id: str) -> Response:
     """Bring it back as it was."""
-    return redirect(request, HREF, f"Back again: {(await services.memory.restore(user, fact_id)).text}")
+    return redirect(request, HREF, f"Restored: {(await services.memory.restore(user, fact_id)).text}")
 
 
 async def _context(

@@ -188,13 +188,13 @@ async def ask_remove(request: Request, services: Services, user: CurrentUser, na
     """Really?"""
     await _entry(services, user, name)
     is_shared = name in await services.model_sharing.words(user)
-    others = " Nobody it is shared with can use it any more." if is_shared else ""
+    others = " People it is shared with lose access." if is_shared else ""
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/models"),
         title=f"Remove {name}?",
-        text=f"Its key is deleted and it leaves every chain.{others} Chats keep what it wrote.",
+        text=f"Its key is deleted and it is removed from every model order.{others} Chats stay as they are.",
         action=f"/models/remove?{urlencode({'name': name})}",
-        words="Remove it",
+        words="Remove",
         back="/models",
     )
     return respond(request, "confirm.html", context)

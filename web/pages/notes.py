@@ -134,7 +134,7 @@ async def show_agent_notes(request: Request, services: Services, user: CurrentUs
     context = NoteContext(
         frame=await frame_of(request, services, user, here="/notes"),
         title=f"The assistant's notes: {role}",
-        label="What it keeps",
+        label="Notes",
         text=kept.text,
         is_editable=False,
         delete=f"/agent-notes/{quote(role, safe='')}/clear",
@@ -148,8 +148,8 @@ async def ask_clear(request: Request, services: Services, user: CurrentUser, rol
     """Really?"""
     await services.notes.agent_notes_of(user, role)
     here = f"/agent-notes/{quote(role, safe='')}"
-    title = f"Clear what the assistant noted as {role}?"
-    text = "It forgets what it kept for itself in this role. Your chats stay."
+    title = f"Clear the assistant's notes for {role}?"
+    text = "The assistant's own notes for this role are deleted. Your chats stay."
     return await _ask(request, services, user, title, text, "Clear it", here, f"{here}/clear")
 
 
@@ -199,7 +199,7 @@ async def _editor(
     context = NoteContext(
         frame=await frame_of(request, services, user, here="/notes"),
         title=name or "Scratchpad",
-        label="The note, in Markdown" if name else "The scratchpad, in Markdown",
+        label="Note (Markdown)" if name else "Scratchpad (Markdown)",
         text=text,
         version=version,
         action=here,

@@ -100,7 +100,7 @@ async def save(
 async def usual_again(request: Request, services: Services, user: CurrentUser) -> Response:
     """Forget the choices; addresses and devices stay."""
     await services.notification_preferences.usual_again(user)
-    return redirect(request, HERE, "You are told by the usual ways again.")
+    return redirect(request, HERE, "Defaults restored.")
 
 
 @router.post(HERE + "/address")
@@ -120,7 +120,7 @@ async def save_address(
         return await _page(request, services, user, said, 422)
     if made:
         return await _page(request, services, user, FormOutcome(channel=channel, secret=made))
-    return redirect(request, f"{HERE}#{channel}", "Saved. Send a test to see that it arrives.")
+    return redirect(request, f"{HERE}#{channel}", "Saved. Send a test to check that it arrives.")
 
 
 @router.post(HERE + "/test")
@@ -145,12 +145,12 @@ async def ask_for_new_keys(request: Request, services: Services, user: ReauthedA
     """Asks before push services know this server by another key."""
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/notifications"),
-        title="Make a new key for push?",
-        text="Do this when somebody else may have read the key. Each device takes the new one at its next visit; until "
-        "then it is told under its former key. The two former keys are kept: a device that still uses an older one has "
-        "to be added again. This cannot be undone.",
+        title="Create a new push key?",
+        text="Do this if somebody else may have read the key. Each device switches to the new key at its next visit. "
+        "The two previous keys keep working until then; devices with older keys have to be added again. This cannot be "
+        "undone.",
         action=PUSH_KEYS,
-        words="Make a new key",
+        words="Create key",
         back=f"{HERE}#web_push",
     )
     return respond(request, "confirm.html", context)
@@ -160,7 +160,7 @@ async def ask_for_new_keys(request: Request, services: Services, user: ReauthedA
 async def make_new_keys(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Another key for everybody's push."""
     await services.push_keys.rotate(user)
-    return redirect(request, f"{HERE}#web_push", "Push has a new key; devices take it at their next visit.")
+    return redirect(request, f"{HERE}#web_push", "New push key created. Devices switch to it at their next visit.")
 
 
 async def _chosen(services: Services, user: CurrentUser, ticked: Sequence[str]) -> dict[str, Sequence[str]]:

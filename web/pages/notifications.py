@@ -95,9 +95,9 @@ async def read_all(
     try:
         moment = datetime.fromisoformat(upto)
     except ValueError as error:
-        raise UserError("Say until when, as the page does.") from error
+        raise UserError("Choose until when.") from error
     if moment.tzinfo is None:
-        raise UserError("Say until when with its zone, as the page does.")
+        raise UserError("Choose until when, with a time zone.")
     await services.notices.read_all(user.id, moment)
     return redirect(request, _back(back))
 
@@ -116,7 +116,7 @@ async def mute(
     """From now on this kind is told on the page only; or by every way again."""
     muted = [one for one in (await services.notification_preferences.choices_of(user.id)).muted if one != kind]
     await services.notification_preferences.change(user, muted=[*muted, kind] if on else muted)
-    told = "Told in this list only, without a number on the bell." if on else "Told by the usual ways again."
+    told = "Muted: only shown in this list." if on else "Unmuted."
     return redirect(request, _back(back), told)
 
 
@@ -126,7 +126,7 @@ async def send_again(
 ) -> Response:
     """Try a delivery that failed once more."""
     await services.notices.send_again(user.id, delivery_id)
-    return redirect(request, _back(back), "It is sent once more.")
+    return redirect(request, _back(back), "Sending again.")
 
 
 @router.post("/notifications/{notice_id}/open")
@@ -158,10 +158,10 @@ async def acknowledge(
 async def snooze(
     request: Request, services: Services, user: CurrentUser, notice_id: str, choice: Text = "10min", back: Text = ""
 ) -> Response:
-    """It is told again later."""
+    """Snoozed."""
     await services.notices.snooze(user.id, notice_id, choice)
     words = SNOOZES.get(choice, choice)  # type: ignore[call-overload]  # what the form said may be no choice at all
-    return redirect(request, _back(back), f"Told again {words}.")
+    return redirect(request, _back(back), f"Snoozed: {words}.")
 
 
 def _back(place: str) -> str:

@@ -39,7 +39,7 @@ def _rhythm(seconds: int) -> str:
     """How it may be told, and where that ends."""
     each = f"{seconds // 3600} h" if seconds >= 3600 else f"{seconds // 60} min"
     hours = round(seconds * TOLD_MOST / 3600)
-    return f"every {each} until I say so (max {f'{hours // 24} days' if hours > 24 else f'{hours} h'})"
+    return f"every {each} until I mark it done (max {f'{hours // 24} days' if hours > 24 else f'{hours} h'})"
 
 
 REPEATS = (("", "once"), *((str(seconds), _rhythm(seconds)) for seconds in REPEATS_S))
@@ -128,7 +128,7 @@ async def ask_clear(request: Request, services: Services, user: CurrentUser) -> 
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here=HOME),
         title="Remove all reminders?",
-        text="All that are to come or wait for an answer go. You can take that back for a day.",
+        text="Deletes all upcoming reminders. You can undo this for a day.",
         action=f"{HOME}/clear",
         words="Remove all",
         back=HOME,
@@ -148,7 +148,7 @@ async def clear(request: Request, services: Services, user: CurrentUser) -> Resp
 async def restore_cleared(request: Request, services: Services, user: CurrentUser) -> Response:
     """Bring back what was taken away together."""
     count = await services.reminders.restore_cleared(user)
-    return redirect(request, HOME, f"Back again: {count} reminder{'' if count == 1 else 's'}")
+    return redirect(request, HOME, f"Restored: {count} reminder{'' if count == 1 else 's'}")
 
 
 @router.get(HOME + "/{reminder_id}")
@@ -225,7 +225,7 @@ async def snooze(
 async def wait_again(request: Request, services: Services, user: CurrentUser, reminder_id: str) -> Response:
     """Not done after all, nor put off: it waits for an answer."""
     row = await services.reminders.wait_again(user, reminder_id)
-    return redirect(request, HOME, f"Back again: {row.text}")
+    return redirect(request, HOME, f"Restored: {row.text}")
 
 
 @router.post(HOME + "/{reminder_id}/remove")
@@ -244,7 +244,7 @@ async def restore(request: Request, services: Services, user: CurrentUser, remin
     """Bring a removed one back."""
     await services.reminders.restore(user.id, [reminder_id])
     row = await services.reminders.get(user, reminder_id)
-    return redirect(request, HOME, f"Back again: {row.text}")
+    return redirect(request, HOME, f"Restored: {row.text}")
 
 
 def _read(services: Services, user: CurrentUser, words: str, when: str) -> ReminderReadingContext:

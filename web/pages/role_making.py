@@ -66,7 +66,7 @@ async def make(
         made = await services.role_library.make(user, name, prompt, source)
     except UserError as refused:
         return await _form(request, services, user, name, source, prompt, refused)
-    return redirect(request, _place(user, made), f"Made: {made}. It can be chosen for a new chat now.")
+    return redirect(request, _place(user, made), f"Created: {made}. You can choose it for new chats.")
 
 
 @router.get(HREF + "/{role}/delete")
@@ -89,7 +89,7 @@ async def delete(request: Request, services: Services, user: CurrentUser, role: 
 async def restore(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
     """Bring it back with what went on in it."""
     await services.role_library.restore(user, role)
-    return redirect(request, f"{HREF}/{quote(role, safe='')}", f"Back again: {role}")
+    return redirect(request, f"{HREF}/{quote(role, safe='')}", f"Restored: {role}")
 
 
 def _place(user: User, role: str) -> str:
@@ -109,7 +109,7 @@ async def _form(
     names = await services.roles.names(user)
     context = RoleMakingContext(
         frame=await frame_of(request, services, user, here="/account"),
-        roles=[("", "no role: words alone, no tools"), *((one, one) for one in names)],
+        roles=[("", "no role: text only, no tools"), *((one, one) for one in names)],
         name=name,
         source=source if source in names else "",
         prompt=prompt,
@@ -129,7 +129,7 @@ async def _question(
         role=role,
         ships=services.roles.ships(role),
         use=use,
-        roles=[("", "nothing yet: I choose later, one by one"), *((one, one) for one in others)],
+        roles=[("", "nothing yet: choose tools later"), *((one, one) for one in others)],
         to=to,
         error=refused.message if refused else "",
     )

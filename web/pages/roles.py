@@ -18,7 +18,7 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 CHAIN_LENGTH = 3
-TAKEN_BACK = "That is the default again."
+TAKEN_BACK = "Default restored."
 
 Text = Annotated[str, Form()]
 

@@ -59,7 +59,7 @@ async def rename(
         words = await services.shared_lists.rename(user, name, new_name)
     except (UserError, Conflict) as refused:
         return await _page(request, services, user, name, refused, new_name)
-    return redirect(request, _tasks(words), f"The list is called {words} now.")
+    return redirect(request, _tasks(words), f"Renamed to {words}.")
 
 
 @router.post("/lists/{list_id}/leave")

@@ -199,7 +199,7 @@ async def delete(request: Request, services: Services, user: CurrentUser, skill:
 async def restore(request: Request, services: Services, user: CurrentUser, skill: str) -> Response:
     """Bring a deleted skill back."""
     await services.skills.restore(user, skill)
-    return redirect(request, _place(skill), f"Back again: {skill}")
+    return redirect(request, _place(skill), f"Restored: {skill}")
 
 
 def _place(name: str) -> str:

@@ -207,7 +207,7 @@ async def delete(
 async def restore(request: Request, services: Services, user: CurrentUser, task_id: str) -> Response:
     """Bring a deleted task back."""
     task = await services.tasks.restore(user, task_id)
-    return redirect(request, "/tasks", f"Back again: {task.title}")
+    return redirect(request, "/tasks", f"Restored: {task.title}")
 
 
 async def _context(

@@ -38,7 +38,7 @@ async def change(
     try:
         if do == "save":
             number = await services.tool_settings.describe(user, tool, description)
-            return _saved(request, tool, number, "Saved. It holds from the next message on.")
+            return _saved(request, tool, number, "Saved. Applies from the next message on.")
         words = read_description(description)
         tried = [said for said in typed["messages"].splitlines() if said.strip()]
         told = await services.tool_effects.of_description(user, tool, words, tried, "cortex")

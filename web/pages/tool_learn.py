@@ -83,7 +83,7 @@ async def _done(services: Services, user: CurrentUser, form: LearnForm) -> str:
     match form.do:
         case "example":
             await services.learning.add_example(user, form.tool, form.wording)
-            return f"Added as an example of {form.tool}. It holds from the next message on."
+            return f"Added as an example of {form.tool}. Applies from the next message on."
         case "phrase":
             said = await services.learning.add_phrase(user, form.tool, form.phrase)
             return f"“{said}” speaks for {form.tool} from the next message on."

@@ -97,7 +97,7 @@ async def change(
 def _told(count: int) -> str:
     if not count:
         return "Nothing was changed."
-    return f"Saved: {count} {'line' if count == 1 else 'lines'}. It holds from the next message on."
+    return f"Saved: {count} {'line' if count == 1 else 'lines'}. Applies from the next message on."
 
 
 def _left_out(typed: WordsText, phrase: str) -> WordsText:

@@ -31,7 +31,7 @@ CONFIRMED_FOR = timedelta(minutes=10)
 SLIDE_EVERY = timedelta(minutes=5)
 TRY_WINDOW = timedelta(minutes=15)
 WRONG = "The name or the password is wrong."
-DEAD_LINK = "This link was used already or is too old. `cortex user setup-link` prints a new one."
+DEAD_LINK = "This link was already used or has expired. `cortex user setup-link` prints a new one."
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Accounts(People):
     async def setup_link(self) -> str:
         """The token of a link that makes the first admin, good for 15 minutes; earlier ones end. NotAllowed later."""
         if await self.has_users():
-            raise NotAllowed("There is an account already. `cortex user reset NAME` makes a link for a new password.")
+            raise NotAllowed("An account already exists. `cortex user reset NAME` creates a link for a new password.")
         return await self._new_link(None)
 
     async def check_setup(self, token: str) -> None:
@@ -199,7 +199,7 @@ class Accounts(People):
         """Note for 10 minutes that the person at this login knows the password. NotAllowed, Throttled like `login`."""
         view = await self.who(token)
         if view is None:
-            raise NotAllowed("You are signed out; sign in again.")
+            raise NotAllowed("You are logged out. Log in again.")
         await self._check_again(view, password)
         until = self._clock() + CONFIRMED_FOR
         async with self._db.transaction(view.user.id) as repository:
@@ -215,14 +215,14 @@ class Accounts(People):
     async def revoke(self, user: User, login_id: str) -> None:
         """End one of the user's logins; NotFound when it is not there."""
         if not await self._end(user, login_id, "login.revoked"):
-            raise NotFound("There is no such login; it may have ended already.")
+            raise NotFound("This login does not exist; it may have ended already.")
         await self.end_access(user.id)
 
     async def change_password(self, token: str, old: str, new: str) -> None:
         """Take another password, known the old one; every other login of the user ends."""
         view = await self.who(token)
         if view is None:
-            raise NotAllowed("You are signed out; sign in again.")
+            raise NotAllowed("You are logged out. Log in again.")
         refuse_weak(new, view.user.name)
         await self._check_again(view, old)
         hashed = await self._passwords.hash(new)

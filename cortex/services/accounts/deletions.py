@@ -24,7 +24,7 @@ from cortex.storage.home import Homes
 from cortex.storage.preferences import AllPreferencesRepository, PreferencesRepository
 from cortex.storage.turns import TurnsRepository
 
-LAST_ADMIN = "This is the last admin's account; make another admin first."
+LAST_ADMIN = "This is the last admin account. Make someone else an admin first."
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +46,9 @@ class Deletions:
         """
         account = await self.db.repository(AccountsRepository).get(account_id)
         if account.id != by.id and not by.is_admin:
-            raise NotAllowed("Only an admin deletes another's account.")
+            raise NotAllowed("Only an admin can delete another account.")
         if typed_name.strip().casefold() != account.name.casefold():
-            raise UserError(f"Type the name {account.name} to say that you mean it.", field="name")
+            raise UserError(f"Type the name {account.name} to confirm.", field="name")
         async with self.db.transaction(account_id) as repository:
             accounts = repository(AccountsRepository)
             if account.rank == "admin" and account.is_active and not await accounts.other_admins(account_id):

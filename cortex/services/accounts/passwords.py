@@ -78,20 +78,20 @@ class Passwords:
             async with asyncio.timeout(_WAIT_S), self._room:
                 return await asyncio.to_thread(function, *arguments)
         except TimeoutError:
-            raise Throttled("Too many people are signing in at this moment; try again.", wait_s=_WAIT_S) from None
+            raise Throttled("Too many people are logging in right now. Try again.", wait_s=_WAIT_S) from None
 
 
 def refuse_weak(password: str, name: str) -> None:
     """UserError, with the reason, for a password that is too short, too long or among the first to be guessed."""
     plain = _normal(password)
     if len(plain) < MIN_LENGTH:
-        raise UserError(f"Take at least {MIN_LENGTH} characters: a few words are easy to remember.", field="password")
+        raise UserError(f"Take at least {MIN_LENGTH} characters. A few words are easy to remember.", field="password")
     if len(plain) > MAX_LENGTH:
         raise UserError(f"At most {MAX_LENGTH} characters, please.", field="password")
     letters = "".join(sign for sign in plain.casefold() if sign.isalnum())
     own = "".join(sign for sign in _normal(name).casefold() if sign.isalnum())
     if len(set(letters)) < 5 or any(_is_made_of(letters, word) for word in (*_WORN, own)):
-        raise UserError("This password is one of the first that would be guessed. Take another.", field="password")
+        raise UserError("This password is too easy to guess. Choose another.", field="password")
 
 
 def _is_made_of(letters: str, word: str) -> bool:

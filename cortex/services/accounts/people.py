@@ -126,10 +126,10 @@ class People:
         async with self._db.transaction(account.id) as repository:
             accounts = repository(rows.AccountsRepository)
             if is_active and await repository(PreferencesRepository).get(DELETED_BY):
-                raise Conflict(f"{account.name!r} is being deleted, and some of it is gone; delete it again to finish.")
+                raise Conflict(f"{account.name!r} is being deleted and part of it is gone. Delete it again to finish.")
             is_leaving = account.rank == "admin" and account.is_active and (rank == "member" or is_active is False)
             if is_leaving and not await accounts.other_admins(account.id):
-                raise NotAllowed(f"{account.name!r} is the last admin; make another one first.")
+                raise NotAllowed(f"{account.name!r} is the last admin. Make someone else an admin first.")
             if rank is not None:
                 await accounts.set_rank(account.id, rank)
             if is_active is not None:

@@ -120,7 +120,7 @@ class AgentsService:
             row for row in await self._runtime.db.repository(TurnsRepository, user_id).active() if parent_of(row.id)
         ]
         if len(active) >= AT_ONCE:
-            raise ToolFailed(f"{AT_ONCE} background agents are at work already; wait for one, or stop one.")
+            raise ToolFailed(f"{AT_ONCE} background agents are already running. Wait for one or stop one.")
         spent = await self._budgets.spent_up(user, parent)
         if spent:
             raise ToolFailed(f"No budget is left for an agent. {spent}")

@@ -113,10 +113,10 @@ class CodingRuns:
         _admin(user)
         row = await self.get(user.id, id)
         if row.state != "waiting":
-            raise Conflict("Nothing of this run waits to be merged.")
+            raise Conflict("This run has nothing to merge.")
         system = await self._system(user.id)
         if not await asyncio.to_thread((self._place(row) / TREE).is_dir):
-            raise ToolFailed("The clone that holds its work is gone. Drop this run, and start it again.")
+            raise ToolFailed("The clone with its work is gone. Discard this run and start it again.")
         branch = f"cortex/{row.id[:12]}"
         await system.clones.merge(Path(row.folder), self._place(row) / TREE, row.made, branch)
         async with self.runtime.db.transaction(user.id) as repository:
@@ -146,9 +146,9 @@ class CodingRuns:
         place = Path(folder)
         resolved = await asyncio.to_thread(place.resolve)
         if not await asyncio.to_thread(place.is_dir) or resolved != place:
-            raise ToolFailed(f"{folder} is no folder on this machine, or leads to another place.")
+            raise ToolFailed(f"{folder} is not a folder on this machine, or is a link to another place.")
         if any(place == one or one.is_relative_to(place) or place.is_relative_to(one) for one in self.closed):
-            raise ToolFailed(f"{folder} holds or lies in a folder that no coding agent is given.")
+            raise ToolFailed(f"{folder} contains or is inside a folder that coding agents cannot use.")
 
     async def allow(self, user_id: str, folder: str) -> bool:
         """Allow it; False when it was already. ToolFailed as `must_be_possible`."""
@@ -173,9 +173,9 @@ class CodingRuns:
         rows = [await self._settled(row) for row in await self._running()]
         running = [row for row in rows if row.state == "running"]
         if any(row.folder == folder for row in running):
-            raise ToolFailed("The coding agent works in this repository already. Wait for it, or stop it.")
+            raise ToolFailed("The coding agent is already working in this repository. Wait for it or stop it.")
         if len(running) >= AT_ONCE:
-            raise ToolFailed(f"{AT_ONCE} coding agents are at work already. Wait for one, or stop one.")
+            raise ToolFailed(f"{AT_ONCE} coding agents are already running. Wait for one or stop one.")
 
     async def _settled(self, row: CodingRow) -> CodingRow:
         """The run; one on which nobody works any more has failed."""
@@ -321,7 +321,7 @@ def _is_told(row: CodingRow) -> bool:
 
 
 def _notice(row: CodingRow) -> NoticeValues:
-    titles = {"waiting": "made a commit that waits for you", "failed": "failed", "done": "changed nothing"}
+    titles = {"waiting": "made a commit for you to review", "failed": "failed", "done": "changed nothing"}
     text = "\n".join(filter(None, (row.message[:200], row.made[:12], row.diff_stat[-600:], row.failure)))
     return NoticeValues(
         kind="agent",
@@ -336,4 +336,4 @@ def _notice(row: CodingRow) -> NoticeValues:
 
 def _admin(user: User) -> None:
     if not user.is_admin:
-        raise NotAllowed("Only an admin has the coding agent work.")
+        raise NotAllowed("Only an admin can use the coding agent.")

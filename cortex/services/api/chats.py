@@ -31,7 +31,7 @@ from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
 
 ENDED = {
     "stopped": "The answer was stopped on the server.",
-    "interrupted": "The answer was broken off.",
+    "interrupted": "The answer was interrupted.",
     "failed": "The answer failed.",
 }
 
@@ -72,7 +72,7 @@ class ProgramChats:
         """
         dialogue = dialogue_of(request.messages)
         if not dialogue.text.strip():
-            raise UserError("The last message has no words.", field="messages")
+            raise UserError("The last message is empty.", field="messages")
         if len(dialogue.text) > MESSAGE_CHARS_MAX:
             most = f"The last message has {len(dialogue.text):,} characters; {MESSAGE_CHARS_MAX:,} fit."
             raise UserError(most, field="messages")

@@ -35,7 +35,7 @@ PREFIX = "cx-"
 MOST = 50
 SHOWN = 20
 MINUTE = timedelta(minutes=1)
-UNKNOWN = "This token is not known here, was revoked, or has expired."
+UNKNOWN = "This token is unknown, revoked or expired."
 STOPPED = "Work is stopped on this server. Try again later."
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
@@ -121,7 +121,7 @@ class ApiTokens:
         expires_at = None if form.days is None else self.runtime.clock() + timedelta(days=form.days)
         async with self.runtime.db.transaction(user.id) as repository:
             if len(await repository(ApiTokensRepository).list()) >= MOST:
-                raise UserError(f"At most {MOST} tokens. Revoke one that nothing uses any more.")
+                raise UserError(f"At most {MOST} tokens. Revoke one you no longer use.")
             id = new_id(self.runtime.clock)
             await repository(ApiTokensRepository).add(
                 id,
@@ -166,7 +166,7 @@ class ApiTokens:
         if await repository(HaltsRepository).of(caller.user.id):
             raise Busy(STOPPED)
         if await tokens.counted(caller.token.id, now - MINUTE) >= caller.token.per_minute:
-            most = f"At most {caller.token.per_minute} requests a minute with this token."
+            most = f"At most {caller.token.per_minute} requests per minute with this token."
             raise Throttled(most, wait_s=MINUTE.total_seconds())
 
     async def _scope(self, user: User, text: str) -> tuple[str, ...] | None:
@@ -179,7 +179,7 @@ class ApiTokens:
         known = {"all", FAMILY, *names, *(registry.tools[name].category for name in names)}
         strange = [word for word in words if word not in known]
         if strange:
-            raise UserError(f"{strange[0]!r} names no tool or category that you could have here.", field="tools")
+            raise UserError(f"{strange[0]!r} is not a tool or category you can use.", field="tools")
         return words
 
 

@@ -119,7 +119,7 @@ def read(
                 pass  # up to the marks of the true end: gzip's sum, the envelope's last piece
             return reading.end()
     except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, KeyError, TypeError) as error:
-        raise UserError("This is no backup of Cortex, or it is cut or damaged.") from error
+        raise UserError("This is not a Cortex backup, or it is incomplete or damaged.") from error
 
 
 class _Reading:
@@ -253,7 +253,9 @@ class _Bounded:
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if (offset if whence == os.SEEK_SET else self._packed.tell() + offset) > self._most_bytes:
-            raise UserError("The file unpacks to far more than a backup of its size holds; nothing was restored.")
+            raise UserError(
+                "The file unpacks to far more than a backup of this size can contain. Nothing was restored."
+            )
         return self._packed.seek(offset, whence)
 
     def tell(self) -> int:

@@ -126,7 +126,7 @@ class Backups:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise Conflict("A backup is being made already; wait for it.") from error
+                raise Conflict("A backup is already running. Wait for it to finish.") from error
             working = home / WORKING
             for left in (working, *await asyncio.to_thread(_left_over, home, self._clock())):
                 await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)

@@ -64,7 +64,7 @@ class OpeningReader(io.RawIOBase):
     def __init__(self, file: BinaryIO, passphrase: str) -> None:
         header = file.read(HEADER_BYTES)
         if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
-            raise UserError("This is no encrypted backup of Cortex, or only the beginning of one.")
+            raise UserError("This is not an encrypted Cortex backup, or only the first part of one.")
         self._stream = _Stream(header, passphrase)
         self._file = file
         self._ahead = file.read(PIECE_BYTES + TAG_BYTES)

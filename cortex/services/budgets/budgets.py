@@ -34,7 +34,7 @@ WARN_SHARE = 0.8
 HELD_FOR = timedelta(minutes=15)  # then what a dead process had set aside is free again
 WAIT_S = 180.0
 LOOK_EVERY_S = 0.25
-BUSY = "I stopped: what is left of {whose} is being used by other answers just now. Try again in a moment."
+BUSY = "I stopped: the rest of {whose} is in use by other answers. Try again in a moment."
 
 
 class Payer(Protocol):
@@ -110,8 +110,10 @@ class Limit:
             words = "used" if is_tokens else "cost"
             what, who = ("run", "job") if self.is_of_job else ("message", "role")
             return f"I stopped: this {what} {words} {used}; the {who} allows {allowed}."
-        open_price = f" {spent.unpriced} calls of unknown price are not counted." if spent.unpriced and self.usd else ""
-        again = "It starts again at midnight"
+        open_price = (
+            f" {spent.unpriced} calls with unknown price are not counted." if spent.unpriced and self.usd else ""
+        )
+        again = "It resets at midnight"
         return f"I stopped: {self.whose} is used up ({used} of {allowed}).{open_price} {again} ({self.time_zone})."
 
 
@@ -294,13 +296,13 @@ def _at_limit(registry: ModelRegistry, reached: Sequence[tuple[Limit, Spent]]) -
         if limit.at_limit == "stop":
             return Admission(action="stop", text=limit.sentence(used))
         if limit.at_limit == "chat":
-            text = f"{_first(limit.whose)} is used up: going on without tools."
+            text = f"{_first(limit.whose)} is used up: answering without tools."
             chosen = Admission(action="chat", text=text)
         elif chosen.action == "go":
             if registry.get(limit.model) is None:
-                missing = f" The model {limit.model!r}, which was to take over, is not among yours."
+                missing = f" The fallback model {limit.model!r} is not one of your models."
                 return Admission(action="stop", text=limit.sentence(used) + missing)
-            text = f"{_first(limit.whose)} is used up: going on with {limit.model}."
+            text = f"{_first(limit.whose)} is used up: switching to {limit.model}."
             chosen = Admission(action="model", text=text, model=limit.model)
     return chosen
 

@@ -191,7 +191,7 @@ class Chat:
         """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
         plans = await self.runtime.db.repository(PlansRepository, user.id).of_turn(turn_id)
         if not plans:
-            raise NotFound("This turn has not chosen any tools yet.")
+            raise NotFound("No tools have been chosen for this message yet.")
         first = plans[0].receipt
         known = {item["name"] for item in first["sent"]}
         later = {item["name"]: {**item, "round": p.round} for p in reversed(plans) for item in p.receipt["sent"]}
@@ -216,9 +216,9 @@ class Chat:
         if row.state in ("queued", "running", "waiting"):
             raise Conflict("This answer is still being written. Stop it first.")
         if row.is_dropped:
-            raise Conflict("This message was replaced by a later try.")
+            raise Conflict("This message was replaced by a newer version.")
         if row.channel in NOT_SAID:  # said again, they would count as the person's own words
-            raise Conflict("These words came from a background agent; ask about them in a message of your own.")
+            raise Conflict("This text is from a background agent. Ask about it in a message of your own.")
         return row
 
     async def _replace(self, user: User, row: TurnRow, text: str, mode: ToolMode, meanwhile: Sequence[str] = ()) -> str:
@@ -304,5 +304,5 @@ def _checked(text: str, max_rounds: int | None) -> str:
             f"The message has {len(words):,} characters; {MESSAGE_CHARS_MAX:,} fit. Put the rest in a file."
         )
     if max_rounds is not None and not 1 <= max_rounds <= MAX_ROUNDS_CAP:
-        raise UserError(f"Rounds go from 1 to {MAX_ROUNDS_CAP}, not {max_rounds}.")
+        raise UserError(f"Rounds must be 1 to {MAX_ROUNDS_CAP}, not {max_rounds}.")
     return words

@@ -153,9 +153,9 @@ class ConversationsService:
             original = await repository(ConversationsRepository).get(conversation_id)
             last = await repository(TurnsRepository).get(upto_turn)
             if last.conversation_id != original.id:
-                raise NotFound("There is no such turn in this conversation.")
+                raise NotFound("This message is not in this conversation.")
             if last.state not in LOOP_ENDS:
-                raise UserError("This answer is still being written; branch off when it is done.")
+                raise UserError("This answer is still being written. Branch when it is done.")
             turns = [
                 turn for turn in await repository(TurnsRepository).list(original.id) if turn.ordinal <= last.ordinal
             ]

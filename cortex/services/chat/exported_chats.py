@@ -24,7 +24,7 @@ TITLE_CHARACTERS = 120
 UNANSWERED = "(not answered)"
 UNSAID = "(no words)"
 PICTURE = "(a picture)"
-NO_EXPORT = "This is no export of chats that Cortex knows: the .json that Open WebUI saves, or ChatGPT's .zip."
+NO_EXPORT = "This is not a chat export Cortex can read. Use the .json from Open WebUI or the .zip from ChatGPT."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ def _texts(data: bytes) -> Iterator[str]:
                     raise UserError(f"{info.filename} is larger than {MEMBER_BYTES // 1_000_000} MB unpacked.")
                 yield _decoded(content)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise UserError("The archive is broken, or locked by a password.") from error
+        raise UserError("The archive is damaged or password protected.") from error
 
 
 def _decoded(data: bytes) -> str:

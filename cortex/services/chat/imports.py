@@ -118,7 +118,7 @@ class ChatImports:
     async def _waiting(self, user: User) -> ImportState:
         state = await self.state(user)
         if state is None:
-            raise NotFound("No import waits. Choose a file.")
+            raise NotFound("No import in progress. Choose a file.")
         return state
 
     async def _keep(self, user: User, state: ImportState) -> None:
@@ -145,7 +145,7 @@ def _next(path: Path, at_bytes: int) -> tuple[ExportedChat, int]:
             file.seek(at_bytes)
             return _read(json.loads(file.readline())), file.tell()
     except (FileNotFoundError, ValueError) as error:
-        raise NotFound("What was read of this import is gone. Choose the file once more.") from error
+        raise NotFound("The imported file is no longer available. Choose it again.") from error
 
 
 def _lines(path: Path) -> Iterator[ExportedChat]:

@@ -26,7 +26,7 @@ class OpenStreams:
     def holding(self, user_id: str) -> Iterator[None]:
         """Counts a connection that streams to this person; Throttled when they hold too many already."""
         if self.held[user_id] >= self.most:
-            raise Throttled(f"You have {self.most} live pages open, the most there may be. Close some.", wait_s=5.0)
+            raise Throttled(f"You have {self.most} live pages open, which is the limit. Close some.", wait_s=5.0)
         self.held[user_id] += 1
         try:
             yield

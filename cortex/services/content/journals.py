@@ -128,13 +128,13 @@ class JournalsService:
     async def write(self, user: User, key: str, journal_id: str, title: str, text: str) -> JournalEntry:
         """A new entry; without a title it bears the day. UserError."""
         if not (key.isascii() and key.isalnum() and len(key) <= 64):
-            raise UserError("This form is damaged: open it again, and copy your text into it.")
+            raise UserError("This form is damaged. Open it again and copy your text into it.")
         day = f"{local(self._clock(), user.time_zone):%Y-%m-%d}"
         head, words = checked_title(title if title.strip() else day), checked_text(text)
         async with self._book(user.id) as book:
             journal = await book.journal(journal_id)
             if journal.disabled_at is not None:
-                raise Conflict(f"The journal {journal.name!r} was removed; bring it back before you write in it.")
+                raise Conflict(f"The journal {journal.name!r} was deleted. Restore it before you write in it.")
             return await book.write(key, journal.name, head, words, is_tainted=False)
 
     async def save(self, user: User, entry_id: str, version: int, title: str, text: str) -> JournalEntry:

@@ -51,7 +51,7 @@ class SharedLists:
         lists = await self.db.repository(TasksRepository, user.id).lists()
         row = next((one for one in lists if one.label == label), None)
         if row is None:
-            raise NotFound("You have no such list.")
+            raise NotFound("You do not have this list.")
         if row.owner:
             return ListSharing(row=row)
         accounts = await self.db.repository(AccountsRepository).list()
@@ -67,7 +67,7 @@ class SharedLists:
         NotFound for a list that is not theirs, and for an account that is not there.
         """
         if name.casefold() == INBOX:
-            raise UserError("The inbox is yours alone: what names no list goes there. Share a list of its own name.")
+            raise UserError("The inbox cannot be shared, because tasks without a list go there. Share another list.")
         async with self.db.transaction(user.id) as repository:
             lists = repository(SharedListsRepository)
             before = await lists.readers(user.id, name)
@@ -82,8 +82,8 @@ class SharedLists:
     async def rename(self, user: User, name: str, new: str) -> str:
         """Call the person's own list otherwise, for all who see it; the new name. Conflict when they have one so."""
         if INBOX in (name.casefold(), new.strip().casefold()):
-            raise UserError("The inbox keeps its name, and no other list takes it.", field="new_name")
-        words = one_line(new, LIST_CHARS_MAX, "new_name", "What is the list to be called?")
+            raise UserError("The inbox cannot be renamed, and no other list can be called inbox.", field="new_name")
+        words = one_line(new, LIST_CHARS_MAX, "new_name", "Enter a name for the list.")
         async with self.db.transaction(user.id) as repository:
             await repository(SharedListsRepository).rename(name, words)
             readers = await repository(SharedListsRepository).readers(user.id, words)
@@ -99,8 +99,8 @@ class SharedLists:
     async def _notify(self, user: User, member_id: str, name: str) -> None:
         values = NoticeValues(
             kind="message",
-            title=f"{user.name} shares a list with you: {name}"[:200],
-            text="You can add, change and tick off its tasks. You can leave it on the list's page.",
+            title=f"{user.name} shared a list with you: {name}"[:200],
+            text="You can add, change and complete its tasks. You can leave it on the list's page.",
             path="/tasks",
             is_tainted=True,  # a list's name is its owner's words
         )

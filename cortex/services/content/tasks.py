@@ -105,7 +105,7 @@ class TasksService:
             kept: list[dict[str, Any]] = await repository(PreferencesRepository).get(REMOVED, [])
             found = next((one for one in kept if one["id"] == task_id), None)
             if found is None:
-                raise NotFound("This task is gone; only the last few deleted ones can be brought back.")
+                raise NotFound("This task cannot be restored. Only the last few deleted tasks can.")
             await repository(PreferencesRepository).set(REMOVED, [one for one in kept if one["id"] != task_id])
             task = await repository(TasksRepository).put(portable.read(TaskRow, found))
         return await self._told(user, task)
@@ -123,13 +123,13 @@ class TasksService:
 def _checked(fields: TaskFields) -> TaskFields:
     cleaned = fields.copy()
     if "title" in fields:
-        cleaned["title"] = one_line(fields["title"], TITLE_CHARS_MAX, "title", "What is to be done?")
+        cleaned["title"] = one_line(fields["title"], TITLE_CHARS_MAX, "title", "Enter a task.")
     if "list_name" in fields:
-        cleaned["list_name"] = one_line(fields["list_name"], LABEL_CHARS_MAX, "list_name", "Which list?")
+        cleaned["list_name"] = one_line(fields["list_name"], LABEL_CHARS_MAX, "list_name", "Enter a list.")
     if len(fields.get("notes", "")) > NOTES_CHARS_MAX:
-        raise UserError(f"Notes hold at most {NOTES_CHARS_MAX:,} characters.", field="notes")
+        raise UserError(f"Notes can have at most {NOTES_CHARS_MAX:,} characters.", field="notes")
     if not 0 <= fields.get("priority", 0) <= PRIORITY_MAX:
-        raise UserError(f"Priority goes from 0 to {PRIORITY_MAX}.", field="priority")
+        raise UserError(f"Priority must be 0 to {PRIORITY_MAX}.", field="priority")
     return cleaned
 
 

@@ -99,7 +99,7 @@ class AuditLog:
     async def export(self, by: User, which: AuditFilter) -> AsyncIterator[Sequence[AuditRow]]:
         """All that are meant, the newest first, a thousand at a time; that they were read out is noted. NotAllowed."""
         if not by.is_admin:
-            raise NotAllowed("Only an admin reads the audit log.")
+            raise NotAllowed("Only an admin can read the audit log.")
         noted = await self._log.add(by.id, "audit.exported", by.name)
         before: int | None = noted.number
         while before is not None:

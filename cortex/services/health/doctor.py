@@ -234,7 +234,7 @@ class Doctor:
                 name="stop",
                 state="warn",
                 text=f"{halt.what}, {halt.at:%Y-%m-%d %H:%M} UTC. {halt.meaning}",
-                mend=f"Lift it on the page /stop-all, or: {halt.command}",
+                mend=f"Resume on the page /stop-all, or: {halt.command}",
             )
             for halt in await self._stop_all.all(None)
         ]

@@ -56,7 +56,7 @@ class Restarts:
     async def ask(self, by: User, reason: str) -> int:
         """Restart once what runs has ended; how many turns that are. NotAllowed for who is no admin."""
         if not by.is_admin:
-            raise NotAllowed("Only an admin restarts Cortex.")
+            raise NotAllowed("Only an admin can restart Cortex.")
         self.must_be_possible()
         running = await self._running()
         await self.runtime.db.repository(AuditRepository).add(by.id, "server.restart", "", {"reason": reason})

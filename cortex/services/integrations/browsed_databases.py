@@ -11,7 +11,7 @@ from cortex.storage.db import Database
 from cortex.storage.halts import HaltsRepository
 
 AUDITED_CHARACTERS = 1_000
-STOPPED = "All your work is stopped; databases can be read again after you lift the stop."
+STOPPED = "All your work is stopped. Databases can be read again after you resume."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

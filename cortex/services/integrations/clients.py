@@ -90,7 +90,7 @@ class IntegrationClients:
             await self._let_go(kind_name, name)
             raise ToolFailed(kind.setup(is_off=row is not None).text)
         if not PortRule(people=row.people).has(user_id):
-            raise ToolFailed(f"{kind.title} is not open to this account.")
+            raise ToolFailed(f"{kind.title} is not available to this account.")
         async with self._opening:
             known = self._opened.get((kind_name, name))
             if known is None or (known.version, known.set_at) != (row.version, row.changed_at):

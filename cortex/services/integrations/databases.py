@@ -105,7 +105,7 @@ class UserDatabases:
 
 def _which(names: Sequence[str], wanted: str) -> str:
     if not names:
-        return "No database is set up for you: an admin can do it under Integrations."
+        return "No database is configured for you. An admin can set one up under Integrations."
     if wanted:
         return f"There is no database {wanted!r}. Known: {', '.join(names)}."
     return f"There are several databases: give one of them as database ({', '.join(names)})."

@@ -78,14 +78,14 @@ class IntegrationCard:
     def state(self) -> str:
         """How it stands, in a sentence."""
         if not self.is_set_up:
-            return f"Not set up. {self.lacks}".strip()
+            return f"Not configured. {self.lacks}".strip()
         if self.row is None:
-            return "Set up by the server's settings." if self.kind.variables else "Works here."
+            return "Configured by the server's settings." if self.kind.variables else "Works here."
         if not self.row.is_on:
             return "Switched off."
         if self.row.failure:
             return f"The last call failed: {self.row.failure}"
-        return "Works." if self.row.worked_at else "Set up. Not used yet."
+        return "Works." if self.row.worked_at else "Configured. Not used yet."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +234,7 @@ class Integrations:
         """What of this kind answers in the network, in a sentence; UserError where that can't be searched."""
         kind = self._changeable(user, kind_name)
         if kind.search is None:
-            raise UserError(f"{kind.title} is not searched for in the network. Enter its address.")
+            raise UserError(f"{kind.title} cannot be found by searching the network. Enter its address.")
         try:
             async with asyncio.timeout(TEST_S):
                 return await kind.search()
@@ -262,7 +262,7 @@ class Integrations:
         kept = tuple(role for role in dict.fromkeys(chosen) if role in known)
         if chosen and not kept and kind.has_roles:
             gone = ", ".join(chosen)
-            raise UserError(f"These roles no longer exist: {gone}. Choose others, or none for every role.")
+            raise UserError(f"These roles no longer exist: {gone}. Choose others, or none for all roles.")
         return kept
 
     async def _unknown_people(self, kind: IntegrationKind, form: Any) -> str:  # Any: a value of the kind's form
@@ -271,7 +271,7 @@ class Integrations:
             return ""
         known = {account.name.casefold() for account in await self.db.repository(AccountsRepository).list()}
         unknown = ", ".join(name for name in kind.people(form) if name not in known)
-        return f"No account here has this name, so its list limits nobody: {unknown}." if unknown else ""
+        return f"No account has this name: {unknown}." if unknown else ""
 
     async def _change(self, user: User, kind_name: str, name: str, action: str, **values: Any) -> None:
         kind = self._changeable(user, kind_name)
@@ -311,7 +311,7 @@ class Integrations:
         kept = await self.secrets.kept(kind, name) if before else {}
         form = checked(kind.form, typed, kept)
         if before is not None and _is_elsewhere(kind, before, form) and untouched_secrets(typed, kept):
-            raise UserError("The address changed, and a stored secret is not sent to another place: enter it again.")
+            raise UserError("The address changed, so the stored secret is not sent there. Enter it again.")
         return form
 
     async def _check_place(
@@ -320,7 +320,7 @@ class Integrations:
         if kind.has_many != bool(name):
             raise UserError("Give it a name." if kind.has_many else f"There is one {kind.title} only.", field="name")
         if before is not None and is_new:
-            raise UserError(f"There is one of this name already: {name}.", field="name")
+            raise UserError(f"This name is already used: {name}.", field="name")
         rows = await self.db.repository(IntegrationsRepository).list()
         if before is None and sum(row.kind == kind.name for row in rows) >= MOST_OF_A_KIND:
             raise UserError(f"At most {MOST_OF_A_KIND} of these.")
@@ -334,7 +334,7 @@ class Integrations:
 
     def _changeable(self, user: User, name: str) -> IntegrationKind:
         if not user.is_admin:
-            raise NotAllowed("Only an admin sets up integrations.")
+            raise NotAllowed("Only an admin can set up integrations.")
         kind = self.kind(name)
         if not kind.has_form:
             raise UserError(f"{kind.title} is not set up on this page.")

@@ -150,7 +150,9 @@ class McpTools:
             for one in choices:
                 row, words = rows.get(one.name), one.words.strip()
                 if len(words) > WORDS_CHARACTERS:
-                    raise UserError(f"Words of your own have at most {WORDS_CHARACTERS:,} characters ({one.name}).")
+                    raise UserError(
+                        f"Your own description can have at most {WORDS_CHARACTERS:,} characters ({one.name})."
+                    )
                 if row is None or (one.is_allowed == row.is_in_force and words == row.words):
                     continue
                 if not one.is_allowed and row.allowed is not None:
@@ -158,7 +160,9 @@ class McpTools:
                     await audit.add(user.id, "mcp.forbidden", name, {"tool": one.name})
                 elif one.is_allowed:
                     if not await tools.allow(name, one.name, one.digest, words, user.id):
-                        raise Conflict(f"{one.name} changed while you read: look at it again. Nothing was allowed.")
+                        raise Conflict(
+                            f"{one.name} changed while you were reading. Review it again. Nothing was allowed."
+                        )
                     detail = {"tool": one.name, "digest": one.digest, "definition": row.seen, "words": words}
                     await audit.add(user.id, "mcp.allowed", name, detail)
                 else:
@@ -178,7 +182,7 @@ class McpTools:
         for name, entry in entries.items():
             tidy = name.strip().casefold().replace(" ", "-")
             if tidy in standing:
-                raise UserError(f"There is a server of this name already: {tidy}. Nothing was set up.")
+                raise UserError(f"A server with this name already exists: {tidy}. Nothing was added.")
             try:
                 forms[tidy] = form_of(name, entry)
                 checked(kind.form, forms[tidy], {})
@@ -257,7 +261,7 @@ def _pasted(text: str) -> dict[str, Mapping[str, Any]]:
     try:
         given = parsed(text)
     except ValueError as error:
-        raise UserError(f"This is no JSON: {error}. Nothing was set up.") from None
+        raise UserError(f"This is not valid JSON: {error}. Nothing was added.") from None
     found = given.get("mcpServers", given.get("servers", given)) if isinstance(given, dict) else None
     if not isinstance(found, dict) or not found or not all(isinstance(one, dict) for one in found.values()):
         raise UserError('Paste an object such as {"mcpServers": {"files": {"command": "…"}}}. Nothing was set up.')
@@ -268,4 +272,4 @@ def _pasted(text: str) -> dict[str, Mapping[str, Any]]:
 
 def _admin(user: User) -> None:
     if not user.is_admin:
-        raise NotAllowed("Only an admin sets up MCP servers.")
+        raise NotAllowed("Only an admin can set up MCP servers.")

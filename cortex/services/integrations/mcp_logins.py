@@ -21,7 +21,7 @@ OPEN_S = 600.0
 BEGIN_S = 40.0
 FINISH_S = 40.0
 BESIDE = "login"
-AGAIN = "This login was not begun here, or too long ago. Begin it again on the page of the server."
+AGAIN = "This login was not started here or has expired. Start it again on the server's page."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +66,11 @@ class McpLogins:
     async def begin(self, user: User, name: str) -> str:
         """Where the admin's browser logs in; "" where the server wants nothing more. UserError, ToolFailed."""
         if not user.is_admin:
-            raise NotAllowed("Only an admin logs in to MCP servers.")
+            raise NotAllowed("Only an admin can log in to MCP servers.")
         row = await self.tools.server(name)
         system = await self.tools.clients.peek(FAMILY, name, user_id=user.id)
         if not system.form.has_login:
-            raise UserError("This server is set up without a login. Switch it on in its settings first.")
+            raise UserError("This server is configured without a login. Switch it on in its settings first.")
         loop = asyncio.get_running_loop()
         opened = _Open(user.id, row.name, loop.create_future(), loop.create_future())
         opened.task = asyncio.ensure_future(self._log_in(opened, system))  # noqa: TID251 - ends by itself within OPEN_S

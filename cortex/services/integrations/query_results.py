@@ -24,7 +24,7 @@ class QueryResults:
     async def read(self, name: str) -> str:
         """The CSV of this name; NotFound when there is none, or no more."""
         if not NAME.fullmatch(name):
-            raise NotFound("There is no such result.")
+            raise NotFound("This result does not exist.")
         return (await self.home.read(f"{FOLDER}/{name}")).text
 
     async def prune(self, before: datetime | None, most: int = KEPT_MOST) -> int:

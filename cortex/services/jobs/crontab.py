@@ -44,7 +44,7 @@ def read_crontab(text: str, timings: Timings, now: datetime, time_zone: str) -> 
         if variable:
             name, value = variable[1], variable[2].strip("\"' ")
             zone = value if name in _ZONES else zone
-            why = f"the times below are in {value}" if name in _ZONES else "left out: a job has no environment"
+            why = f"the times below are in {value}" if name in _ZONES else "skipped: a job has no environment"
             found.append(CrontabLine(number=number, text=line, why=why))
         else:
             found.append(_job(number, line, above, timings, now, zone))
@@ -55,10 +55,10 @@ def read_crontab(text: str, timings: Timings, now: datetime, time_zone: str) -> 
 def _job(number: int, line: str, above: str, timings: Timings, now: datetime, zone: str) -> CrontabLine:
     parts = _NICKNAME.fullmatch(line) or _LINE.fullmatch(line)
     if parts is None:
-        return CrontabLine(number=number, text=line, why="this is no crontab line: five fields, then a command")
+        return CrontabLine(number=number, text=line, why="not a crontab line: five fields, then a command")
     when, command = " ".join(parts[1].split()), parts[2].strip()
     if when.lower() == "@reboot":
-        return CrontabLine(number=number, text=line, why="jobs follow the clock: there is none for a start")
+        return CrontabLine(number=number, text=line, why="jobs run at times; there is no @reboot")
     command, has_input = _command(command)
     try:
         timing = timings.read(when, now, zone)
@@ -71,7 +71,7 @@ def _job(number: int, line: str, above: str, timings: Timings, now: datetime, zo
         prompt=f"Run this command and say in short what it told: {command}",
         timing=timing,
         next_at=next(iter(timings.following(timing, now, 1)), None),
-        why="what follows the % sign, the command's input, is left out" if has_input else "",
+        why="the input after the % sign is skipped" if has_input else "",
     )
 
 

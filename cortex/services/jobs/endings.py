@@ -73,11 +73,11 @@ class Facts:
         unheard = next((one for one in self.approvals if one.state == "expired"), None)
         refused = next((one for one in self.approvals if one.state == "denied"), None)
         if unheard is not None:
-            return "denied", f"nobody answered for {unheard.tool} within {PARKED_MINUTES // 60} hours"
+            return "denied", f"nobody approved {unheard.tool} within {PARKED_MINUTES // 60} hours"
         if refused is not None:
-            return "denied", f"you said no to {refused.tool}"
+            return "denied", f"you denied {refused.tool}"
         if self.kind == "call" and not (self.calls and self.calls[-1].state == "done"):
-            return "failed", "the tool did not do it"
+            return "failed", "the tool failed"
         if self.rounds and self.rounds[-1].state == "refused":
             return "failed", NO_BUDGET
         return "done", ""
@@ -140,7 +140,7 @@ class JobEndings:
         """The slot's job, also when it was removed meanwhile."""
         job = await self.runtime.db.repository(JobsRepository, slot.owner_id).lately(slot.job_id)
         if job is None:
-            raise NotFound("its job is gone, and so is it")
+            raise NotFound("its job was deleted")
         return job
 
     async def _facts(self, job: JobRow, slot: RunningSlot) -> Facts:
@@ -190,8 +190,8 @@ class JobEndings:
         values = NoticeValues(
             kind="job",
             title=f"{job.name} was paused",
-            text=f"It failed {job.failures + 1} times in a row. The last time: {_sentence(why)} Switch it on again "
-            "when that is mended.",
+            text=f"It failed {job.failures + 1} times in a row. The last time: {_sentence(why)} Resume it "
+            "when the problem is fixed.",
             path=path_of(job),
             urgency="high",
             subject_id=slot.id,

@@ -24,12 +24,12 @@ from cortex.toolkit.registry import Registry
 NAME_CHARACTERS = 80
 PROMPT_CHARACTERS = 4_000
 LIMITS: dict[str, tuple[int, int, str]] = {
-    "fire_within_s": (60, 30 * 86_400, "Seconds that it may be late: 60 to 2,592,000 (30 days)."),
-    "timeout_s": (10, 86_400, "Seconds that a run may take: 10 to 86,400 (a day)."),
-    "retries": (0, 10, "Further tries: 0 to 10."),
+    "fire_within_s": (60, 30 * 86_400, "Allowed delay in seconds: 60 to 2,592,000 (30 days)."),
+    "timeout_s": (10, 86_400, "Time limit in seconds: 10 to 86,400 (a day)."),
+    "retries": (0, 10, "Retries: 0 to 10."),
     "pause_after": (0, 100, "Failures in a row: 1 to 100, or 0 for never."),
-    "max_rounds": (1, MAX_ROUNDS_CAP, f"Rounds: 1 to {MAX_ROUNDS_CAP}, or nothing for the role's."),
-    "budget_tokens": (1, 100_000_000, "Tokens a run: a whole number above 0, or nothing."),
+    "max_rounds": (1, MAX_ROUNDS_CAP, f"Rounds: 1 to {MAX_ROUNDS_CAP}, or empty for the role's limit."),
+    "budget_tokens": (1, 100_000_000, "Tokens per run: a whole number above 0, or empty."),
 }
 _BOOLS = ("keeps_quiet_hours", "may_make_jobs")
 
@@ -109,7 +109,7 @@ class JobChoices:
 def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
     """The job that the form says, in its person's own words. UserError with its field for what cannot be."""
     kind = cast("JobKind", _choice(form, "kind", JobKind))
-    prompt = "" if kind == "call" else _text(form.prompt, "prompt", PROMPT_CHARACTERS, "Write what it does or tells.")
+    prompt = "" if kind == "call" else _text(form.prompt, "prompt", PROMPT_CHARACTERS, "Enter a prompt or text.")
     arguments = _arguments(form, known) if kind == "call" else None
     short = prompt or form.tool
     return JobValues(
@@ -206,7 +206,7 @@ def _dollars(text: str) -> float | None:
     except ValueError:
         value = 0.0
     if not 0 < value < 1_000_000:
-        raise UserError("Dollars a run: a number above 0, such as 0.05, or nothing.", field="budget_usd")
+        raise UserError("Dollars per run: a number above 0, such as 0.05, or empty.", field="budget_usd")
     return value
 
 
@@ -217,9 +217,9 @@ def _arguments(form: JobForm, known: JobChoices) -> dict[str, Any]:
     try:
         found = parsed(form.arguments or "{}")
     except ValueError as error:
-        raise UserError(f"The arguments are no JSON: {error}.", field="arguments") from error
+        raise UserError(f"The arguments are not valid JSON: {error}.", field="arguments") from error
     if not isinstance(found, dict):
-        raise UserError('The arguments are a JSON object, such as {"query": "news"}.', field="arguments")
+        raise UserError('The arguments must be a JSON object, such as {"query": "news"}.', field="arguments")
     names = frozenset(known.tools)
     taken = check(known.registry, names, ToolCall(id="form", name=form.tool, arguments=json.dumps(found)))
     if isinstance(taken, str):

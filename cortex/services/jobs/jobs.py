@@ -162,9 +162,9 @@ class JobsService:
             raise UserError(error.message, field="when") from error
         found = self._next_times(timing, count)
         if not found.times:
-            raise UserError(f"{when!r} never comes. Give a time in the future.", field="when")
+            raise UserError(f"{when!r} never happens. Enter a time in the future.", field="when")
         if any(later - sooner < LEAST_GAP for sooner, later in pairwise(found.times)):
-            raise UserError("A job may run once a minute at most. Give a longer interval.", field="when")
+            raise UserError("A job can run at most once per minute. Choose a longer interval.", field="when")
         return found
 
     def coming(self, job: JobRow) -> Preview:
@@ -252,7 +252,7 @@ class JobsService:
             if await slots.write_down(job_id, at, is_by_hand=True):
                 self.changed()
                 return slot_id(job_id, at)
-        raise Conflict("It was begun many times just now. Wait a moment.")
+        raise Conflict("It was started many times just now. Wait a moment.")
 
     async def withdraw(self, user: User, id: str, why: str) -> bool:
         """Take back a run that was noted; False when it was begun before, or has ended."""

@@ -31,7 +31,7 @@ LOOK_EVERY_S = 30.0  # a safety net: the alarm, and turns that end here, wake it
 AT_ONCE = 2  # turns of jobs that this process has at work; a parked one does not count
 TAKEN_MOST = 1_000
 SAID_AT_ONCE = 25  # messages, between two looks at what else is due
-WAITED_TOO_LONG = "it waited too long to begin"
+WAITED_TOO_LONG = "it waited too long to start"
 
 log = logging.getLogger(__name__)
 

@@ -50,7 +50,7 @@ CALL_S, HALT_LOOK_S = 60.0, 0.5
 ANSWER_TOKENS = 700
 KNOWN_MAX = 20
 SAID = "you, in a conversation"
-GIVEN_UP = "No model answered; what was new was passed over."
+GIVEN_UP = "No model answered, so new messages were skipped."
 
 log = logging.getLogger(__name__)
 

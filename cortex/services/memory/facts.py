@@ -105,7 +105,7 @@ class MemoryService:
         """One fact that stands; NotFound."""
         row = await self._facts(user).get(id)
         if row.state == "forgotten":
-            raise NotFound("There is no such fact.")
+            raise NotFound("This fact does not exist.")
         return row
 
     async def history(self, user: User, id: str) -> Sequence[FactVersionRow]:
@@ -145,7 +145,7 @@ class MemoryService:
         facts = self._facts(user)
         old = next((one for one in await facts.history(id) if one.version == version), None)
         if old is None:
-            raise NotFound("This version is not kept.")
+            raise NotFound("This version no longer exists.")
         return await facts.change(
             id, BY, text=old.text, certainty=old.certainty, state=old.state, is_tainted=old.is_tainted, is_seen=True
         )
@@ -165,7 +165,7 @@ class MemoryService:
             facts = repository(FactsRepository)
             row = await facts.get(id)
             if row.state != "proposed":
-                raise Conflict("This was answered already.")
+                raise Conflict("This was already answered.")
             old = next((one for one in await facts.list("kept") if one.id == row.replaces), None)
             if old is None:
                 return await facts.change(id, BY, state="kept", is_seen=True)
@@ -254,9 +254,9 @@ class MemoryService:
 def _checked(text: str) -> str:
     words = " ".join(text.split())
     if not words:
-        raise UserError("Write what is to be remembered.", field="text")
+        raise UserError("Enter what to remember.", field="text")
     if len(words) > FACT_CHARS_MAX:
-        raise UserError(f"A fact has at most {FACT_CHARS_MAX} characters: keep one at a time.", field="text")
+        raise UserError(f"A fact can have at most {FACT_CHARS_MAX} characters. Add one fact at a time.", field="text")
     return words
 
 

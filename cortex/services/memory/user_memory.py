@@ -19,7 +19,7 @@ from cortex.storage.facts import FactRow, FactsRepository, FactValues
 
 ASSISTANT = "the assistant"
 UNDO = timedelta(days=1)
-FULL = f"{FACTS_MAX:,} facts are remembered, and no more fit. Forget some first."
+FULL = f"{FACTS_MAX:,} facts are stored, which is the limit. Forget some first."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class UserMemory:
         """Forget it; `restore` brings it back for a day. NotFound."""
         row = await self._facts.get(id)
         if row.state == "forgotten":
-            raise NotFound("There is no such fact.")
+            raise NotFound("This fact does not exist.")
         return _fact(await self._facts.change(id, ASSISTANT, state="forgotten"))
 
     async def restore(self, id: str) -> Fact:
@@ -83,7 +83,7 @@ async def restored(facts: FactsRepository, id: str, by: str) -> FactRow:
     if row.state != "forgotten":
         return row
     if row.forgotten_at is None or facts.clock() - row.forgotten_at > UNDO:
-        raise NotFound("This fact was forgotten more than a day ago; it is gone.")
+        raise NotFound("This fact was forgotten more than a day ago and cannot be restored.")
     before = next(iter(await facts.history(id)), None)
     state = before.state if before is not None and before.state != "forgotten" else "kept"
     try:

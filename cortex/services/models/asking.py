@@ -30,7 +30,7 @@ _SHARED = {  # what an endpoint says, its address and its model id are its owner
     "auth": "its key was refused",
     "connection": "it could not be reached",
     "timeout": "it did not answer in time",
-    "rate_limit": "it takes no more requests for now",
+    "rate_limit": "it accepts no more requests for now",
     "cut": "the answer was cut off",
     "empty": "the answer was empty",
     "refused": "the provider's content filter stopped the answer",
@@ -133,5 +133,5 @@ def _sentence(failures: Sequence[ProviderError], *, is_shared: bool) -> str:
     if last.retry_after_s is not None and last.retry_after_s > WAIT_CAP_S:
         mend = f"It asks to wait {last.retry_after_s:.0f} seconds."
     told = " ".join(dict.fromkeys(error.message for error in failures))
-    start = "No model of the chain answered. " if len(failures) > 1 else ""
+    start = "No model answered. " if len(failures) > 1 else ""
     return f"{start}{told}{' ' + mend if mend else ''} You can try again."

@@ -102,7 +102,7 @@ class FileModel(_Strict):
     @classmethod
     def _not_reserved(cls, name: str) -> str:
         if name.lower() == OFFLINE.name:
-            raise ValueError("this name belongs to the offline demo model")
+            raise ValueError("this name is reserved for the offline demo model")
         return name
 
     @field_validator("base_url")
@@ -114,7 +114,7 @@ class FileModel(_Strict):
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise ValueError("write an address like https://host/v1, without a name and password in it")
         if parts.query or parts.fragment:
-            raise ValueError("leave out everything from ? or # on")
+            raise ValueError("remove everything from ? or # on")
         return url.rstrip("/")
 
 
@@ -147,7 +147,7 @@ def read(text: str) -> RegistryFile:
     try:
         return RegistryFile.model_validate_json(text or "{}")
     except ValidationError as error:
-        raise UserError(f"{FILE} can't be read: {slips(error)}. Nothing was changed; mend the file.") from error
+        raise UserError(f"{FILE} can't be read: {slips(error)}. Nothing was changed. Correct the file.") from error
 
 
 def written(file: RegistryFile) -> str:
@@ -291,7 +291,7 @@ def kept_key(form: ModelForm, old: FileModel | None) -> str:
     if old is None or not old.secret or form.forget_key or form.api_key.get_secret_value().strip():
         return ""
     if origin_of(old) != origin_of(form):
-        raise UserError("The address changed, and a stored key is not sent to another place: enter the key again.")
+        raise UserError("The address changed, so the stored key is not sent there. Enter the key again.")
     return old.secret
 
 

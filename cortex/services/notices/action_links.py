@@ -76,9 +76,9 @@ class ActionLinks:
         """
         found = await self.preview(login, token)
         if found.is_used:
-            raise Conflict("This button was pressed already.")
+            raise Conflict("This button was already used.")
         if found.needs_password:
-            raise NotAllowed("This question is older than five minutes: confirm your password to say yes to it.")
+            raise NotAllowed("This request is older than five minutes. Confirm your password to allow it.")
         # Used up before it acts: of two presses one acts.
         await self.db.repository(ActionLinksRepository, login.user.id).use(token)
         user, notice = login.user, found.notice

@@ -107,7 +107,7 @@ class Addresses:
     async def remove(self, user: User, channel: str) -> None:
         """Forget it; what waits for it is dropped when its time comes. NotFound when there is none."""
         if not await self.db.repository(SecretsRepository, user.id).remove(_name(_addressed(channel))):
-            raise NotFound("There is no such address.")
+            raise NotFound("This address does not exist.")
 
     async def test(self, user: User, channel: str) -> str:
         """Send a test there now; the error for the person, "" when it was taken. UserError when no address is set."""

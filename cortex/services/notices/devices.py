@@ -101,7 +101,7 @@ class DevicesService:
                 await devices.remove(former.id, "the browser subscribed anew")
                 del known[former.id]
             if len(known) >= DEVICES_MOST and _id(target.address) not in known:
-                raise UserError(f"At most {DEVICES_MOST} devices; remove one that is not used any more.")
+                raise UserError(f"At most {DEVICES_MOST} devices. Remove one you no longer use.")
             row = await devices.add(
                 endpoint=target.address,
                 p256dh=target.key,

@@ -62,13 +62,13 @@ class PushKeys:
     async def rotate(self, by: User) -> None:
         """A new key in front; devices subscribe anew at their next visit. NotAllowed for all but admins."""
         if not by.is_admin:
-            raise NotAllowed("Only admins change the keys of push.")
+            raise NotAllowed("Only admins can change the push keys.")
         former, keys = await self._stored(), await self.keys()
         sealed = await asyncio.to_thread(self._sealed, keys)
         async with self._db.transaction() as repository:
             # Only in place of what was read: else of two rotations at once one key is lost, with devices under it.
             if not await repository(ServerSecretsRepository).replace(NAME, former, sealed):
-                raise Conflict("Somebody else changed the keys at this moment.")
+                raise Conflict("Somebody else just changed the keys.")
             await repository(AuditRepository).add(by.id, "push.rotated", "the keys of push")
 
     async def _stored(self) -> bytes:

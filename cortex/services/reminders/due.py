@@ -111,5 +111,5 @@ def _words(row: ReminderRow, now: datetime) -> str:
     if is_new:
         return f"Late: {since}" if now - due > LATE_AFTER else f"Reminder for {moment}."
     if row.repeat_s is not None and row.told_count + 1 == TOLD_MOST:
-        return f"Again, for the last time: {since} It stays under Reminders until you say so."
+        return f"Again, for the last time: {since} It stays under Reminders until you mark it done."
     return f"Again: {since}"

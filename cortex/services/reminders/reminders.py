@@ -71,7 +71,9 @@ class RemindersService:
             raise UserError(refused.message, field=field) from refused
         times = self._times(timing)
         if not times:
-            raise UserError(f"{words.strip()!r} is in the past or never comes; give a time to come.", field=field)
+            raise UserError(
+                f"{words.strip()!r} is in the past or never happens. Enter a time in the future.", field=field
+            )
         return timing, times
 
     async def listing(self, user: User, *, query: str = "", start: int = 0, most: int = 50) -> ReminderListing:
@@ -118,7 +120,7 @@ class RemindersService:
             timing, times = self.read_time(user, when)
             next_at = times[0]
         elif next_at is None:
-            raise UserError("It was told already; say when to tell it again.", field="when")
+            raise UserError("It was already sent. Enter when to send it again.", field="when")
         values = _values(_text(text, "text"), timing, _repeat(repeat_s), is_tainted=before.is_tainted)
         async with self.runtime.db.transaction(user.id) as repository:
             row = await repository(RemindersRepository).change(reminder_id, version, values, next_at)
@@ -147,7 +149,7 @@ class RemindersService:
         await self.get(user, reminder_id)
         timing, times = self.read_time(user, words if choice == "words" else SNOOZES[choice], "words")
         if timing.kind != "at":
-            raise UserError("Say one time at which to tell it again, such as 'in 2 hours'.", field="words")
+            raise UserError("Enter one time, such as 'in 2 hours'.", field="words")
         return await self._put_off(user.id, reminder_id, times[0])
 
     async def answered(self, user_id: str, notice: NoticeRow, choice: str) -> None:
@@ -258,7 +260,7 @@ def _values(text: str, timing: Timing, repeat_s: int | None, *, is_tainted: bool
 def _text(text: str, field: str) -> str:
     words = " ".join(text.split())
     if not words:
-        raise UserError("What shall you be reminded of?", field=field)
+        raise UserError("Enter what to remind you of.", field=field)
     if len(words) > TEXT_CHARACTERS_MAX:
         raise UserError(f"That is too long: at most {TEXT_CHARACTERS_MAX} characters.", field=field)
     return words

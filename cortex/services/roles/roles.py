@@ -199,7 +199,7 @@ class Roles:
             raise UserError("Roles can be changed in a running Cortex only.")
         wrong = sorted(set(values) - set(CHANGEABLE))
         if wrong:
-            raise UserError(f"{wrong[0]!r} of a role is changed in its file, not here.")
+            raise UserError(f"{wrong[0]!r} of a role can only be changed in its file.")
         if name not in await self.names(user):
             raise UserError(f"There is no role {name!r}.")
         before = await self._stored(user, name)

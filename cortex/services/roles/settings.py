@@ -112,7 +112,7 @@ class RoleDefaults:
         """Let one of the three be the default again."""
         await self.get(user, name)
         if field not in FIELDS:
-            raise UserError(f"{field!r} is nothing that can be taken back.")
+            raise UserError(f"{field!r} cannot be undone.")
         if field == "models":
             await self.models.set_chain(user, (), name)
         await self.roles.change(user, name, {field: None})

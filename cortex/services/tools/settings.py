@@ -127,14 +127,14 @@ class ToolSettingsService:
             raise NotFound("There is no such change to undo.")
         before, after = change
         if (await self.all()).get(name, ToolSettingRow(tool=name)).description != after:
-            raise Conflict("The description was changed again since: it stays as it is now.")
+            raise Conflict("The description was changed again since, so it stays as it is.")
         await self._set(user, name, description=None if before == tool.full.description else before)
 
     async def take_back(self, user: User, name: str, field: str) -> int:
         """Let one thing be as it ships again; the number of the change as in `describe`."""
         self._changeable(user, name)
         if field not in get_args(Field):
-            raise UserError(f"{field!r} is nothing that can be taken back.")
+            raise UserError(f"{field!r} cannot be undone.")
         return await self._set(user, name, **{field: None})
 
     async def save_words(self, user: User, category: str, words: Sequence[ToolWordRow]) -> int:
@@ -199,7 +199,7 @@ class ToolSettingsService:
         if tool is None:
             raise NotFound(f"There is no tool {name!r}.")
         if tool.category == META:
-            raise UserError(f"{name} finds and calls the other tools: it comes with them and has no setting.")
+            raise UserError(f"{name} finds and calls other tools. It has no settings.")
         return tool
 
     def _category(self, name: str) -> None:
@@ -223,4 +223,4 @@ def _audit_values(word: ToolWordRow) -> dict[str, Any]:  # Any: what the audit l
 
 def _admin(user: User) -> None:
     if not user.is_admin:
-        raise NotAllowed("Only an admin changes what tools everybody has.")
+        raise NotAllowed("Only an admin can change everybody's tools.")

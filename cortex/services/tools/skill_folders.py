@@ -20,7 +20,7 @@ from cortex.base.skill import DESCRIPTION_CHARS_MAX, TEXT_CHARS_MAX, TITLE_CHARS
 FILE = "SKILL.md"
 MOST = 200
 MEMBER_BYTES = 200_000
-NO_SKILL = "There is no SKILL.md in it: choose a SKILL.md, or a .zip of folders that hold one each."
+NO_SKILL = "It contains no SKILL.md. Choose a SKILL.md, or a .zip of folders with one each."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def _files(data: bytes) -> Iterator[tuple[str, str]]:
                     with archive.open(info) as member:
                         yield info.filename.rpartition("/")[0].rpartition("/")[2], _text(member.read(MEMBER_BYTES))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise UserError("The archive is broken, or locked by a password.", field="file") from error
+        raise UserError("The archive is damaged or password protected.", field="file") from error
 
 
 def _text(data: bytes) -> str:

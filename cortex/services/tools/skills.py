@@ -207,7 +207,7 @@ class SkillsService:
         kept: list[dict[str, Any]] = await marks.get(REMOVED, [])
         found = next((one for one in reversed(kept) if one["name"] == name), None)
         if found is None:
-            raise NotFound("This skill is gone; only the last few deleted ones can be brought back.")
+            raise NotFound("This skill cannot be restored. Only the last few deleted skills can.")
         if await self._files.home(user).version(path_of(name)) != ABSENT:
             raise Conflict(f"There is a skill named {name!r} again; rename it first.")
         if found["is_tainted"]:

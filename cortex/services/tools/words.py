@@ -19,7 +19,7 @@ from cortex.toolkit.schema import SUMMARY_CHARACTERS
 CHARACTERS_MAX = 300
 LINES_MAX = 400
 DESCRIPTION_MAX = 1_000
-BACK = "To have the shipped words, choose Back to default."
+BACK = "To use the shipped text, choose Restore default."
 _LINE = re.compile(r"^(?P<text>.*?)\s*(?:\[(?P<tools>[^\[\]]*)\])?\s*$")
 
 

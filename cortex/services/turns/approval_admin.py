@@ -65,7 +65,7 @@ class ApprovalAdmin:
         """Take a standing yes back, of whomever; audited. NotFound where none is in force."""
         grant = next((one for one in await self.grants(by) if one.id == grant_id), None)
         if grant is None:
-            raise NotFound("There is no such grant.")
+            raise NotFound("This permission does not exist.")
         async with self.runtime.db.transaction(grant.owner_id) as repository:
             await repository(GrantsRepository).revoke(grant_id)
             await repository(AuditRepository).add(by.id, "grant.revoked", grant.tool, {"of": grant.owner_id})
@@ -83,4 +83,4 @@ def _shown_grant(by: User, row: OwnedGrant) -> OwnedGrant:
 
 def _admin(by: User) -> None:
     if not by.is_admin:
-        raise NotAllowed("Only an admin sees what others are asked.")
+        raise NotAllowed("Only an admin can see other people's approvals.")

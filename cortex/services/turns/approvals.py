@@ -114,7 +114,7 @@ class ApprovalsService:
         values = NoticeValues(
             kind="approval",
             title=f"{request.verb}?",
-            text=f"{request.tool} waits for your word. {request.detail} {request.why}".strip(),
+            text=f"{request.tool} needs your approval. {request.detail} {request.why}".strip(),
             path=f"/c/{turn.conversation_id}",
             urgency="high",
             actions=("approve", "deny"),

@@ -25,7 +25,7 @@ from cortex.storage.undo import UndosRepository
 
 UNDO_HOURS = 24
 SPILL_FOLDER = "results"
-HALTED = "Everything was stopped by {who}: no tool runs until that is lifted."
+HALTED = "Everything was stopped by {who}: no tool runs until work is resumed."
 CALLS_A_TURN = {"ora": ora.CALLS_A_TURN}
 
 

@@ -133,7 +133,7 @@ class Planning:
             return ChosenModels(refusal=why)
         told = [gone_text(gone, "" if names[0] == OFFLINE.name else names[0])] if gone else []
         if first not in names:
-            told.append(f"Your share of {first} for today is used up: going on with {names[0]}.")
+            told.append(f"Your share of {first} for today is used up: switching to {names[0]}.")
         return ChosenModels(names=names, text=" ".join(told))
 
     async def _most(self, turn: Turn, planned: PlannedRound) -> int:

@@ -36,11 +36,11 @@ LOOK_S = 30.0
 HELD_LOOK_S = 1.0
 MESSAGES = ("chat", "result")  # what waits for its turn, rather than ends, while work is stopped
 AGAIN_S = 5.0  # after a look that found something left: the second sight
-LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
+LOST = "Cortex stopped during this answer and could not continue it. Everything shown here was done."
 OUTDATED = (
-    "Cortex was changed in the middle of this answer, and the new version cannot take it up. What is shown was done."
+    "Cortex was updated during this answer, and the new version cannot continue it. Everything shown here was done."
 )
-NO_JOB = "The job was deleted before this began."
+NO_JOB = "The job was deleted before this started."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ class HaltView:
     @property
     def meaning(self) -> str:
         """What that means for whoever reads it."""
-        return "All else goes on." if self.is_outward else "Nothing starts; messages wait."
+        return "Everything else continues." if self.is_outward else "Nothing starts; messages wait."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class StopAll:
         `by` None: whoever runs the daemon, as `who` says. NotAllowed where a member means anybody else.
         """
         if by is not None and not by.is_admin and (whom is None or whom.id != by.id):
-            raise NotAllowed("Only an admin stops the work of others.")
+            raise NotAllowed("Only an admin can stop other people's work.")
         scope = EVERYBODY if whom is None else whom.id
         async with self.runtime.db.transaction() as repository:
             if await repository(HaltsRepository).add(scope, by.id if by else "", by.name if by else who):
@@ -112,9 +112,9 @@ class StopAll:
         """
         halt = next((one for one in await self._in_force() if one.scope == scope), None)
         if halt is None or not (by is None or by.is_admin or scope == by.id):
-            raise NotFound("That is not stopped, or was lifted already.")
+            raise NotFound("That is not stopped, or was already resumed.")
         if not _may_lift(by, halt):
-            raise NotAllowed("An admin stopped this; an admin has to lift it.")
+            raise NotAllowed("An admin stopped this, so an admin has to resume it.")
         if scope == EVERYBODY:  # first: it would stop everything again
             await asyncio.to_thread(self._file.unlink, missing_ok=True)
         async with self.runtime.db.transaction() as repository:
@@ -128,7 +128,7 @@ class StopAll:
     async def switch_outward_off(self, by: User | None, *, who: str = COMMAND) -> None:
         """Let nobody have the tools that reach outside, from the next call on. Only admins; all else goes on."""
         if by is not None and not by.is_admin:
-            raise NotAllowed("Only an admin changes what tools everybody has.")
+            raise NotAllowed("Only an admin can change everybody's tools.")
         async with self.runtime.db.transaction() as repository:
             if await repository(HaltsRepository).add(OUTWARD, by.id if by else "", by.name if by else who):
                 await self._noted(repository(ToolSettingsRepository), OUTWARD)

@@ -22,7 +22,7 @@ from cortex.services.turns.turn_context import TurnContexts
 
 log = logging.getLogger(__name__)
 
-FAULT = "Something went wrong inside Cortex; the log has the details. Nothing you wrote is lost."
+FAULT = "Something went wrong in Cortex. Details are in the log. Nothing you wrote is lost."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

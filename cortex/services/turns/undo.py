@@ -33,7 +33,7 @@ class UndoService:
         permitted = await self.tools.permitted(user, turn.role, channel=turn.channel, mode="auto", job_id=turn.job_id)
         category = self.runtime.registry.category(offer.category)
         if call.name not in permitted or category is None or category.undo is None:
-            raise NotAllowed("You may not use this tool any more, so its work cannot be taken back from here.")
+            raise NotAllowed("You can no longer use this tool, so this cannot be undone here.")
         # Used up before it acts: of two presses one acts. A failure gives it back.
         await self.runtime.db.repository(UndosRepository, user.id).use(undo_id)
         ctx = self._ctx(user, turn, offer)

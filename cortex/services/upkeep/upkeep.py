@@ -59,10 +59,10 @@ class UpdateOrders:
     def order(self, by: User, prepare: Prepare, what: str) -> None:
         """Have it prepared, and the daemon restarted. NotAllowed for who is no admin, Conflict while another one is."""
         if not by.is_admin:
-            raise NotAllowed("Only an admin updates Cortex.")
+            raise NotAllowed("Only an admin can update Cortex.")
         self.restarts.must_be_possible()
         if self.progress or self._waiting.full():
-            raise Conflict(f"An update is under way already: {self.progress or 'it begins'}.")
+            raise Conflict(f"An update is already running: {self.progress or 'it begins'}.")
         self._waiting.put_nowait(_Order(by=by, prepare=prepare, what=what))
 
     async def work(self) -> None:

@@ -100,10 +100,10 @@ class RunsService:
         """The newest first, 40 a page. NotAllowed for anybody else's unless an admin asks."""
         is_own = wanted.person in ("", user.id)
         if not (is_own or user.is_admin):
-            raise NotAllowed("Only an admin sees the runs of others.")
+            raise NotAllowed("Only an admin can see other people's runs.")
         people = tuple(await self.accounts.users()) if user.is_admin else ()
         if not is_own and wanted.person != ALL and wanted.person not in {one.id for one in people}:
-            raise NotFound("There is no such person.")
+            raise NotFound("This person does not exist.")
         page = max(1, wanted.page)
         rows, roles = await self._rows(user, wanted, (page - 1) * PAGE)
         shown = rows[:PAGE]

@@ -125,7 +125,7 @@ class UsageService:
             raise NotAllowed("Only an admin can see what others use.")
         everybody = await self.accounts.all_accounts()
         if person not in ("", ALL) and all(one.id != person for one in everybody):
-            raise NotFound("There is no such account.")
+            raise NotFound("This account does not exist.")
         return tuple(one for one in everybody if user.is_admin or one.id == user.id)
 
     def _ledger(self, user: User, person: str) -> OwnUsage | AllUsageRepository:

@@ -138,11 +138,11 @@ class CallTrials:
 
     async def _checked(self, user: User, name: str, role: str, arguments: str) -> CheckedCall:
         if not user.is_admin:
-            raise NotAllowed("Only an admin calls tools by hand.")
+            raise NotAllowed("Only an admin can call tools manually.")
         if why := await self.why_not(name):
             raise UserError(why)
         if await self.turns.halt_of(user.id):
-            raise UserError("Everything is stopped: no tool runs until that is lifted.")
+            raise UserError("Everything is stopped: no tool runs until work is resumed.")
         permitted = await self.tools.permitted(user, role)
         if name not in permitted:
             raise UserError(f"The role {role} may not use {name}. Choose another role.", field="role")

@@ -125,7 +125,7 @@ class LearningService:
         """Make the words a phrase that speaks for the tool."""
         said = " ".join(phrase.split())
         if not text.words(said):
-            raise UserError("Say which words speak for the tool.", field="phrase")
+            raise UserError("Enter a phrase.", field="phrase")
         _admin(user)
         await self._add(user, tool, f"phrase {text.normal(said)}", "phrase", said, (tool,))
         return said
@@ -171,7 +171,7 @@ class LearningService:
             for wording in suggestion.wordings if suggestion.tool == tool else ():
                 if wording.text_hash == text_hash:
                     return wording
-        raise NotFound("This wording is not to be seen, or was answered meanwhile.")
+        raise NotFound("This message is not shared, or was already decided.")
 
     def _groups(
         self, cases: Sequence[LearningCaseRow], own: Mapping[str, str], answers: Sequence[WordingAnswerRow]
@@ -275,4 +275,4 @@ def _with(typed: WordsText, kind: Kind, more: str) -> WordsText:
 
 def _admin(user: User) -> None:
     if not user.is_admin:
-        raise NotAllowed("Only an admin sees what use teaches.")
+        raise NotAllowed("Only an admin can see this page.")

@@ -224,4 +224,4 @@ def _figure(snapshot: Snapshot, told: Sequence[Example]) -> Figure:
 
 def _admin(user: User) -> None:
     if not user.is_admin:
-        raise NotAllowed("Only an admin fits the model to this server.")
+        raise NotAllowed("Only an admin can refit the model.")

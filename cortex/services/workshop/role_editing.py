@@ -147,7 +147,7 @@ class RoleEditing:
             await self.roles.change(user, name, {"tools": None, "admin_tools": None}, is_audited=True)
             return
         elif field not in EDITED:
-            raise UserError(f"{field!r} is nothing that can be taken back.")
+            raise UserError(f"{field!r} cannot be undone.")
         await self.roles.change(user, name, {field: None}, is_audited=True)
 
     async def priced(self, words: Sequence[str]) -> PricedTools:
@@ -193,7 +193,7 @@ class RoleEditing:
 
     async def _mine(self, user: User, name: str) -> RoleSheet:
         if not user.is_admin:
-            raise NotAllowed("Only an admin changes a whole role.")
+            raise NotAllowed("Only an admin can change a whole role.")
         if name not in await self.roles.names(user):
             raise NotFound(f"There is no role {name!r}.")
         return await self.sheet(user, name)

@@ -63,9 +63,9 @@ class RoleLibrary:
         if len(words) > PROMPT_MAX:
             raise UserError(f"That is too long: at most {PROMPT_MAX:,} characters.", field="prompt")
         if not words and not source:
-            raise UserError("Write what it is to do, or let it begin as a role, whose words it takes.", field="prompt")
+            raise UserError("Enter a prompt, or choose a role to base it on.", field="prompt")
         if not granted(role, is_admin=user.is_admin).words <= await self.roles.reach(user):
-            raise NotAllowed(f"The role {source!r} has tools that you may not use.")
+            raise NotAllowed(f"The role {source!r} has tools you cannot use.")
         text = written(replace(role, name=wanted, prompt=words or role.prompt))
         async with self.db.transaction(user.id) as repository:
             await repository(PreferencesRepository).unset(_settings_of(wanted))  # of a file that was taken away by hand
@@ -139,7 +139,7 @@ class RoleLibrary:
         kept: list[dict[str, Any]] = await self.db.repository(PreferencesRepository, user.id).get(REMOVED, [])
         gone = next((one for one in kept if one["name"] == name), None)
         if gone is None:
-            raise NotFound("This role is gone; only the last few deleted ones can be brought back.")
+            raise NotFound("This role cannot be restored. Only the last few deleted roles can.")
         home = self.homes.home_of(user.id)
         there = await home.configured(_path(name))
         if there is not None and there.text != gone["text"]:
@@ -171,17 +171,19 @@ class RoleLibrary:
         name = "_".join(typed.strip().casefold().split())
         if not _NAME.fullmatch(name) or len(name) > NAME_MAX or name in RESERVED:
             raise UserError(
-                f"A name has 1 to {NAME_MAX} small letters a to z, digits and _, and begins with a letter.",
+                f"A name has 1 to {NAME_MAX} lower-case letters a to z, digits and _, and starts with a letter.",
                 field="name",
             )
         own = await self.roles.own(user)
         if self.roles.ships(name) or name in own:
             raise UserError(f"There is a role {name!r} already; choose another name.", field="name")
         if len(own) >= OWN_MOST:
-            raise UserError(f"You have {OWN_MOST} roles of your own; delete one first.", field="name")
+            raise UserError(
+                f"You have {OWN_MOST} roles of your own, which is the limit. Delete one first.", field="name"
+            )
         rows = await self.db.repository(IntegrationsRepository).list()
         if not user.is_admin and any(name in row.roles for row in rows):
-            raise UserError(f"The name {name!r} is kept for a role of an admin; choose another one.", field="name")
+            raise UserError(f"The name {name!r} is reserved for an admin role. Choose another one.", field="name")
         return name
 
     async def _source(self, user: User, source: str) -> Role:

@@ -110,7 +110,7 @@ class ToolTrials:
             raise UserError(f"There is no tool {unknown[0]!r}.", field="tools")
         async with self.runtime.db.transaction() as repository:
             if len(await repository(ToolCasesRepository).all()) >= CASES_MAX:
-                raise UserError(f"{CASES_MAX} messages are enough; remove one first.", field="text")
+                raise UserError(f"{CASES_MAX} messages is the limit. Remove one first.", field="text")
             case = await repository(ToolCasesRepository).add(text, question.role, question.rank, names, user.id)
             await repository(AuditRepository).add(user.id, "tool.case_added", case.id, {"tools": list(names)})
         return case
@@ -203,4 +203,4 @@ def _checked(question: Question) -> str:
 
 def _admin(user: User) -> None:
     if not user.is_admin:
-        raise NotAllowed("Only an admin keeps messages to check.")
+        raise NotAllowed("Only an admin can save checks.")

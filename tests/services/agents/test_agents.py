@@ -154,7 +154,7 @@ async def test_what_can_not_be_is_said(house: LivingHouse, scripted: ScriptedSer
     scripted.delay_s = 1.0
     for number in range(AT_ONCE):
         await by_hand(house, cid, f"many{number}")
-    with pytest.raises(ToolFailed, match="at work already"):
+    with pytest.raises(ToolFailed, match="already running"):
         await by_hand(house, cid, "one more")
     for number in range(AT_ONCE):
         await house.cortex.agents.cancel(house.admin.id, f"many{number}")

@@ -81,7 +81,7 @@ async def test_what_it_made_is_merged_by_an_admins_word_and_counted(shop: Shop) 
     again = await shop.coding.start(ada.id, "r1", TASK)  # a step that is done again
     assert again.made == run.made
     titles = [notice.row.title for notice in (await cortex.notices.page(ada.id)).notices]
-    assert titles == ["The coding agent in shop made a commit that waits for you"]
+    assert titles == ["The coding agent in shop made a commit for you to review"]
     with pytest.raises(NotAllowed):
         await shop.coding.merge(shop.house.member, "r1")
     with pytest.raises(NotFound):
@@ -101,7 +101,7 @@ async def test_a_run_is_stopped_dropped_and_refused_while_another_is_at_work(
     ada = shop.house.admin
     scripted.delay_s = 3_600
     await shop.coding.start(ada.id, "slow", TASK)
-    with pytest.raises(ToolFailed, match="works in this repository already"):
+    with pytest.raises(ToolFailed, match="already working in this repository"):
         await shop.coding.start(ada.id, "second", TASK)
     stopped = await shop.house.cortex.scope.provide(Agents, ada.id).cancel("slow")
     assert stopped.state == "cancelled"

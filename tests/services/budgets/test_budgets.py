@@ -217,7 +217,7 @@ async def test_at_the_limit_an_answer_may_go_on_without_tools(house: LivingHouse
     assert [(one.state, one.sent_tokens, one.sent) for one in found] == [("answered", 0, {})]
     assert await house.cortex.tasks.list(house.admin) == []
     receipt = await house.cortex.chat.receipt(house.admin, turn)
-    assert "going on without tools" in receipt["labels"]["budget"]  # type: ignore[index]
+    assert "answering without tools" in receipt["labels"]["budget"]  # type: ignore[index]
 
 
 async def test_four_fifths_are_told_once(house: LivingHouse) -> None:
@@ -373,14 +373,14 @@ async def test_budgets_are_in_the_audit_log(house: LivingHouse) -> None:
             Limit(kind="user", usd=1.0, time_zone="Europe/Berlin"),
             Spent(tokens=9, usd=1.25, unpriced=3),
             "I stopped: your limit for today is used up ($1.2500 of $1.0000). "
-            "3 calls of unknown price are not counted. It starts again at midnight (Europe/Berlin).",
+            "3 calls with unknown price are not counted. It resets at midnight (Europe/Berlin).",
             id="dollars, with calls of unknown price",
         ),
         pytest.param(
             Limit(kind="role", subject="coder", tokens=20_000, usd=5.0),
             Spent(tokens=20_100, usd=0.2),
             "I stopped: today's limit for the role 'coder' is used up (20,100 tokens of 20,000). "
-            "It starts again at midnight (UTC).",
+            "It resets at midnight (UTC).",
             id="tokens",
         ),
         pytest.param(

@@ -150,4 +150,4 @@ async def test_a_check_refuses_what_cannot_run_and_proves_nothing_of_the_server(
         with pytest.raises(ToolFailed, match=says):
             await databases.check(**given)
     await databases.check(sql="select * from members", database="Shop", role="orchestrator")
-    assert (await house.cortex.integrations.card("aether_db", "shop")).state == "Set up. Not used yet."
+    assert (await house.cortex.integrations.card("aether_db", "shop")).state == "Configured. Not used yet."

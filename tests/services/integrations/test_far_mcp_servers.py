@@ -82,7 +82,7 @@ async def test_headers_do_not_travel_to_another_address(house: LivingHouse, port
     async with far_server(port) as far:
         await set_up(house, far, headers="Authorization='Bearer not-a-real-key'")
         elsewhere = {"address": f"http://127.0.0.1:{port + 1}/mcp"}
-        with pytest.raises(UserError, match="enter it again"):
+        with pytest.raises(UserError, match="Enter it again"):
             await house.cortex.integrations.save(house.admin, "mcp", "far", elsewhere, is_new=False)
 
 
@@ -97,14 +97,14 @@ async def test_a_login_is_begun_finished_kept_and_renewed(house: LivingHouse, po
         assert urlsplit(address).path == "/authorize"
         assert parse_qs(urlsplit(address).query)["code_challenge_method"] == ["S256"]
         given = await back_from(address)
-        with pytest.raises(UserError, match="not begun here"):
+        with pytest.raises(UserError, match="not started here"):
             await cortex.mcp_logins.finish(house.member, given)
         address = await cortex.mcp_logins.begin(ada, "far")
         given = await back_from(address)
-        with pytest.raises(UserError, match="not begun here"):
+        with pytest.raises(UserError, match="not started here"):
             await cortex.mcp_logins.finish(ada, {**given, "state": "made up"})
         assert await cortex.mcp_logins.finish(ada, given) == "far"
-        with pytest.raises(UserError, match="not begun here"):
+        with pytest.raises(UserError, match="not started here"):
             await cortex.mcp_logins.finish(ada, given)
         async with asyncio.timeout(PATIENCE_S):
             while True:  # it was told to wait after the first failure

@@ -116,9 +116,9 @@ async def test_an_empty_secret_is_the_stored_one_but_for_another_place(
     await systems.save(house.admin, LAMPS, "", {**TYPED, "token": "", "level": "10"}, is_new=False)
     async with clients.using(LAMPS, user_id=house.member.id) as lamps:
         assert (lamps.form.level, await lamps.count()) == (10, 4)
-    with pytest.raises(UserError, match="enter it again"):
+    with pytest.raises(UserError, match="Enter it again"):
         await systems.save(house.admin, LAMPS, "", {**TYPED, "token": "", "address": "http://evil"}, is_new=False)
-    with pytest.raises(UserError, match="enter it again"):
+    with pytest.raises(UserError, match="Enter it again"):
         await systems.test(house.admin, LAMPS, "", {**TYPED, "token": "", "address": "http://evil"})
 
 
@@ -178,7 +178,7 @@ async def test_what_is_removed_needs_not_be_entered_again_for_another_place(
 ) -> None:
     await set_up(systems, house, pin="1234")
     moved = {**TYPED, "address": "http://other.lan"}
-    with pytest.raises(UserError, match="enter it again"):
+    with pytest.raises(UserError, match="Enter it again"):
         await systems.save(house.admin, LAMPS, "", moved, is_new=False)
     await systems.save(house.admin, LAMPS, "", {**moved, "remove_pin": "1"}, is_new=False)
     async with clients.using(LAMPS, user_id=house.member.id) as lamps:
@@ -204,7 +204,7 @@ async def test_how_calls_went_is_kept(
     systems: Integrations, house: LivingHouse, clients: IntegrationClients, server: LampServer
 ) -> None:
     await set_up(systems, house)
-    assert (await card(systems)).state == "Set up. Not used yet."
+    assert (await card(systems)).state == "Configured. Not used yet."
     async with clients.using(LAMPS, user_id=house.member.id) as lamps:
         await lamps.count()
     assert (await card(systems)).state == "Works."
@@ -344,7 +344,7 @@ async def test_a_call_that_was_refused_proves_nothing(
     with pytest.raises(ToolFailed):
         async with clients.using(LAMPS, user_id=house.member.id):
             raise ToolFailed("That is refused here, and nobody was asked.")
-    assert (await card(systems)).state == "Set up. Not used yet."
+    assert (await card(systems)).state == "Configured. Not used yet."
 
 
 async def test_tools_follow_what_is_set_up_and_for_whom(systems: Integrations, house: LivingHouse) -> None:

@@ -92,7 +92,7 @@ async def test_a_notice_comes_to_the_room_that_its_person_chose(
     await world.addresses.put(ADA, "talk", nextcloud.link(FAMILY))
     await world.addresses.put(BOB, "talk", nextcloud.link(FAMILY))
     assert await world.addresses.test(ADA, "talk") == ""
-    assert await world.addresses.test(BOB, "talk") == "Nextcloud Talk is not open to this account."
+    assert await world.addresses.test(BOB, "talk") == "Nextcloud Talk is not available to this account."
     await world.notification_preferences.change(ADA, content=["talk"])
     shout = replace(TEA, text="@all: the fern first.", urgency="high", actions=("ack",))
     async with world.sending():

@@ -130,7 +130,7 @@ async def test_a_second_try_of_a_delivery_begins_nothing_anew(house: LivingHouse
 async def test_who_does_not_know_the_secret_is_refused_alike_and_counted(house: LivingHouse) -> None:
     job, address, secret = await made(house)
     for where, request in ((address, asked()), (address, bearer("wrong")), ("nowhere", bearer(secret))):
-        with pytest.raises(NotAllowed, match="nothing at this address, or the secret"):
+        with pytest.raises(NotAllowed, match="address does not exist, or the secret"):
             await house.cortex.hooks.receive(where, request)
     for _ in range(REFUSED_A_MINUTE):
         with pytest.raises((NotAllowed, Throttled)):

@@ -226,7 +226,7 @@ async def test_a_crontab_is_read_line_by_line_and_saved_switched_off(house: Livi
     assert (backup.timing.words, backup.timing.time_zone) == ("every day at 03:00", "Europe/Berlin")
     assert backup.next_at == datetime(2026, 11, 21, 2, tzinfo=UTC)
     assert "no environment" in lines["MAILTO=ada@example.org"].why
-    assert "left out" in lines["@daily echo done%yes"].why
+    assert "skipped" in lines["@daily echo done%yes"].why
     assert lines["@daily echo done%yes"].prompt.endswith(": echo done")
     assert [text for text, line in lines.items() if line.timing is None] == [
         "MAILTO=ada@example.org",

@@ -510,7 +510,7 @@ async def test_a_parked_run_that_nobody_answers_ends_denied_with_a_text(shift: S
 async def test_a_parked_run_that_is_refused_ends_denied(shift: Shift) -> None:
     job, question = await parked(shift, tools=("cron_add",))
     await shift.house.cortex.approvals.answer(shift.admin, question, "deny")
-    assert (await shift.until(job, "denied")).why == "you said no to cron_add"
+    assert (await shift.until(job, "denied")).why == "you denied cron_add"
 
 
 async def test_parked_runs_leave_room_for_the_others(shift: Shift) -> None:
@@ -578,7 +578,7 @@ async def test_a_queued_slot_that_waited_too_long_is_missed(shift: Shift) -> Non
     shift.clock.forward(minutes=20)
     await shift.house.cortex.approvals.answer(shift.admin, question, "once")
     slot = await shift.until(job, "missed")
-    assert slot.why == "it waited too long to begin"
+    assert slot.why == "it waited too long to start"
 
 
 async def test_a_failed_run_is_tried_again_with_longer_and_longer_waits(shift: Shift) -> None:

@@ -106,7 +106,7 @@ async def test_a_refused_key_is_not_tried_twice() -> None:
     reply = await page.ask(link("a", ("", error("auth", again=False))), link("b", ("", error("auth", again=False))))
     assert reply.message is None
     assert reply.failure_kind == "auth"
-    assert reply.failure.startswith("No model of the chain answered. m: auth.")
+    assert reply.failure.startswith("No model answered. m: auth.")
     assert "Check its key on the Models page." in reply.failure
 
 

@@ -116,9 +116,9 @@ async def test_a_real_model_that_fails_is_never_replaced_by_the_offline_one(
 async def test_a_stored_key_is_not_sent_to_another_place(place: Place, admin: User, scripted: ScriptedServer) -> None:
     await place.models.save(admin, form(scripted))
     moved = form(scripted, base_url="http://127.0.0.1:9/v1", api_key="")
-    with pytest.raises(UserError, match="enter the key again"):
+    with pytest.raises(UserError, match="Enter the key again"):
         await place.models.save(admin, moved, "scripted")
-    with pytest.raises(UserError, match="enter the key again"):
+    with pytest.raises(UserError, match="Enter the key again"):
         await place.models.test(admin, moved, "scripted")
     await place.models.save(admin, {**moved, "forget_key": True}, "scripted")
     assert (await place.models.registry(admin)).with_key == frozenset()
@@ -146,7 +146,7 @@ async def test_a_change_keeps_the_key_and_the_chains(place: Place, admin: User, 
     ("change", "complaint"),
     [
         ({"name": ""}, "name"),
-        ({"name": "Offline"}, "belongs to the offline"),
+        ({"name": "Offline"}, "reserved for the offline"),
         ({"provider": "egress"}, "provider"),
         ({"base_url": "file:///etc/passwd"}, "write an address like"),
         ({"base_url": "http://me:secret@host/v1"}, "without a name and password"),

@@ -274,7 +274,7 @@ async def test_each_ones_day_ends_at_their_limit_and_the_next_model_goes_on(
     await share(house, scripted, name="Small")
     turn = await house.say(cid, "once more", user=house.member)
     assert [row.model for row in await rounds(house, turn)] == ["Small (from ada)"]
-    assert (await notices(house, cid))[-1].endswith("is used up: going on with Small (from ada).")
+    assert (await notices(house, cid))[-1].endswith("is used up: switching to Small (from ada).")
     own = await house.conversation()
     await house.say(own, "the admin's own day has no such limit")
     assert len(await house.events(own, "usage")) == 1

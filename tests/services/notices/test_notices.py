@@ -250,7 +250,7 @@ async def test_a_late_yes_needs_the_password_and_a_late_no_does_not(world: Notic
     login = await world.login()
     clock.forward(minutes=6)
     assert (await world.action_links.preview(login, approve.path.removeprefix(PATH))).needs_password
-    with pytest.raises(NotAllowed, match="confirm your password"):
+    with pytest.raises(NotAllowed, match="Confirm your password"):
         await world.action_links.press(login, approve.path.removeprefix(PATH))
     confirmed = replace(login, is_confirmed=True)
     assert not (await world.action_links.preview(confirmed, approve.path.removeprefix(PATH))).needs_password

@@ -117,8 +117,8 @@ async def test_a_sentence_is_parted_into_what_and_when(desk: Desk, said: str, te
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        ("", "What shall you be reminded of"),
-        ("remind me", "What shall you be reminded of"),
+        ("", "Enter what to remind you of"),
+        ("remind me", "Enter what to remind you of"),
         ("call mum", "no time to come"),
         ("tomorrow at 9", "nothing to be told"),
         ("call mum on 2020-01-01 at 9", "has passed"),
@@ -228,7 +228,7 @@ async def test_nobody_is_rung_for_ever(desk: Desk) -> None:
     for _ in range(TOLD_MOST):
         assert await desk.fire_due() == 1
         desk.clock.forward(minutes=5)
-    last = "Again, for the last time: it was due at 10:20. It stays under Reminders until you say so."
+    last = "Again, for the last time: it was due at 10:20. It stays under Reminders until you mark it done."
     assert await desk.told() == [("take the pill", last)]
     desk.clock.forward(days=3)
     assert await desk.fire_due() == 0

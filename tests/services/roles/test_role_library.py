@@ -126,7 +126,7 @@ async def test_a_name_that_opens_an_outside_system_is_an_admins_to_give(house: L
     row = IntegrationRow(kind="home_assistant", name="", settings={}, roles=("butler",))
     async with house.cortex.runtime.db.transaction() as repository:
         await repository(IntegrationsRepository).save(row, house.admin.id)
-    with pytest.raises(UserError, match="kept for a role of an admin"):
+    with pytest.raises(UserError, match="reserved for an admin role"):
         await library(house).make(house.member, "butler", "Serve.", "")
     assert await library(house).make(house.admin, "butler", "Serve.", "") == "butler"
 

@@ -101,7 +101,7 @@ async def test_a_test_names_what_the_lists_name_and_the_house_lacks(house: Livin
 async def test_a_test_names_the_people_who_have_no_account(house: LivingHouse, double: HomeDouble) -> None:
     typed = {"address": double.url, "token": TOKEN, "allowed_for": f"{house.member.name}: light; eve: -lock"}
     said = await house.cortex.integrations.test(house.admin, "home_assistant", "", typed)
-    assert said.endswith("areas. No account here has this name, so its list limits nobody: eve.")
+    assert said.endswith("areas. No account has this name: eve.")
     typed["allowed_for"] = f"{house.member.name.upper()}: light"
     assert (await house.cortex.integrations.test(house.admin, "home_assistant", "", typed)).endswith("areas.")
 
