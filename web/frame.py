@@ -35,7 +35,7 @@ async def frame_of(
         keys=chosen.keys,
         here=here,
         nav=tuple(entry for entry in nav if _is_shown(entry, user, ports)),
-        groups=side_groups(await services.conversations.list(user, "")),
+        groups=side_groups(await services.conversations.list(user)),
         conversation_id=conversation_id,
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
         unread=unread,

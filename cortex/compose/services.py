@@ -19,6 +19,9 @@ from cortex.services.memory.distill import Distiller
 from cortex.services.memory.facts import MemoryService
 from cortex.services.memory.quiet import QuietConversations
 from cortex.services.roles.settings import RoleDefaults
+from cortex.services.search.chats import ChatHits
+from cortex.services.search.notes import NoteHits
+from cortex.services.search.search import SearchService
 from cortex.services.tools.listing import ToolListing
 from cortex.services.tools.replays import Replays
 from cortex.services.tools.skills import SkillsService
@@ -115,6 +118,11 @@ class Services(TurnServices):
         return ComposerService(
             runtime=self.runtime, preferences=self.preferences, roles=self.roles, models=self.models, tools=self.tools
         )
+
+    @cached_property
+    def search(self) -> SearchService:
+        chats = ChatHits(self.runtime.db)
+        return SearchService({"titles": chats.titles, "messages": chats.messages, "notes": NoteHits(self.notes).find})
 
     @cached_property
     def usage(self) -> UsageService:

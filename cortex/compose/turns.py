@@ -27,6 +27,7 @@ from cortex.services.agents.coding import CodingRuns, UserCoding
 from cortex.services.agents.coding_model import CodingModel
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.chat.conversations import ConversationsService
+from cortex.services.chat.several import SeveralChats
 from cortex.services.clients import clients
 from cortex.services.content.board import TaskBoard
 from cortex.services.content.list_bell import UserListBell
@@ -286,6 +287,16 @@ class TurnServices(Foundation):
     def conversations(self) -> ConversationsService:
         deleted = (self.agents.cancel_all_of,)
         return ConversationsService(self.runtime.db, self.hub, self.runtime.clock, deleted=deleted)
+
+    @cached_property
+    def several_chats(self) -> SeveralChats:
+        return SeveralChats(
+            db=self.runtime.db,
+            hub=self.hub,
+            conversations=self.conversations,
+            clock=self.runtime.clock,
+            deleted=(self.agents.cancel_all_of,),
+        )
 
     @cached_property
     def job_tools(self) -> JobTools:

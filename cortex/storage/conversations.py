@@ -13,7 +13,7 @@ from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
-from cortex.storage.table import each_word
+from cortex.storage.words import terms, title_words
 
 Source = Literal["chat", "job", "try", "agent", "api"]
 NewEvent = tuple[EventKind, dict[str, Any], str | None]
@@ -43,6 +43,7 @@ class ConversationRow:
     is_pinned: bool
     created_at: datetime
     updated_at: datetime
+    archived_at: datetime | None
     deleted_at: datetime | None
     seq: int
     turn_count: int
@@ -79,6 +80,7 @@ class ConversationsRepository(Repository):
             {
                 "id": conversation_id,
                 "title": title[:_TITLE_LENGTH],
+                "title_words": title_words(title[:_TITLE_LENGTH]),
                 "is_title_auto": not title,
                 "is_title_tainted": is_title_tainted,
                 "role": role,
@@ -94,6 +96,7 @@ class ConversationsRepository(Repository):
                 "selection_state": {},
                 "created_at": at,
                 "updated_at": at,
+                "archived_at": None,
                 "deleted_at": None,
             },
         )
@@ -122,16 +125,30 @@ class ConversationsRepository(Repository):
 
     @reading
     async def list(
-        self, query: str = "", limit: int = 50, before: datetime | None = None, *, source: Source | None = None
+        self,
+        query: str = "",
+        limit: int = 50,
+        before: datetime | None = None,
+        *,
+        source: Source | None = None,
+        is_archived: bool | None = False,
     ) -> Sequence[ConversationRow]:
-        """The newest first; `query`: words of the title; `before`: only those last used before then, for paging.
+        """The newest first; `query`: how words of the title begin; `before`: only those last used before then.
 
         Without a `source` all but calls by hand ("try"), background agents and programs, where no person talks.
+        is_archived: only those that are; False: only those that are not; None: both.
         """
+        if query.strip() and not terms(query):
+            return []
         is_talk = ConversationTable.source.not_in(("try", "agent", "api"))
-        is_asked = ConversationTable.source == source if source else is_talk
-        is_wanted = each_word(query, ConversationTable.title)
-        statement = self._heads().where(ConversationTable.deleted_at.is_(None), is_asked, *is_wanted)
+        statement = self._heads().where(
+            ConversationTable.deleted_at.is_(None),
+            ConversationTable.source == source if source else is_talk,
+            *(ConversationTable.title_words.contains(f" {term}") for term in terms(query)),
+        )
+        if is_archived is not None:
+            archived = ConversationTable.archived_at
+            statement = statement.where(archived.is_not(None) if is_archived else archived.is_(None))
         if before is not None:
             statement = statement.where(ConversationTable.updated_at < before)
         order = (ConversationTable.updated_at.desc(), ConversationTable.id.desc())
@@ -155,8 +172,10 @@ class ConversationsRepository(Repository):
 
     @reading
     async def pinned(self) -> Sequence[ConversationRow]:
-        """The pinned ones, the newest first."""
-        statement = self._heads().where(ConversationTable.deleted_at.is_(None), ConversationTable.is_pinned)
+        """The pinned ones that are not archived, the newest first."""
+        statement = self._heads().where(
+            ConversationTable.deleted_at.is_(None), ConversationTable.archived_at.is_(None), ConversationTable.is_pinned
+        )
         return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
 
     @reading
@@ -184,7 +203,12 @@ class ConversationsRepository(Repository):
         if not by_user:
             change = change.where(ConversationTable.is_title_auto)
         touched = await self._touched(
-            change.values(title=title[:_TITLE_LENGTH], is_title_auto=not by_user, is_title_tainted=is_tainted),
+            change.values(
+                title=title[:_TITLE_LENGTH],
+                title_words=title_words(title[:_TITLE_LENGTH]),
+                is_title_auto=not by_user,
+                is_title_tainted=is_tainted,
+            ),
             ConversationTable.id,
         )
         if by_user and not touched:
@@ -240,6 +264,8 @@ class ConversationsRepository(Repository):
         values: dict[str, Any] = {"seq": ConversationTable.seq + len(events)}
         if any(kind in _MOVES_UP for kind, _, _ in events):
             values["updated_at"] = at
+        if any(kind == "message" for kind, _, _ in events):
+            values["archived_at"] = None  # whoever writes in it wants it back in the list
         change = self._change(ConversationTable).where(ConversationTable.id == conversation_id).values(values)
         last = (await self._touched(change, ConversationTable.seq))[:1]
         if not last:

@@ -104,6 +104,10 @@ class Home:
         """What stands in the folder, by name; nothing when there is no such folder. Hidden names are left out."""
         return await asyncio.to_thread(self._list, _checked(folder) if folder else ())
 
+    async def texts(self, folder: str, suffix: str) -> Sequence[tuple[HomeEntry, str]]:
+        """The folder's readable files with this ending and their texts, the latest changed first."""
+        return await asyncio.to_thread(self._texts, _checked(folder), suffix)
+
     async def remove(self, path: str, expected_version: str | None = None) -> HomeFile:
         """Delete a file; what it was. NotFound when there is none, Conflict when it has another version."""
         return await asyncio.to_thread(self._remove, _checked(path), expected_version)
@@ -178,6 +182,14 @@ class Home:
         except NotFound:
             return []
         return sorted(found, key=lambda entry: (entry.name.casefold(), entry.name))
+
+    def _texts(self, names: tuple[str, ...], suffix: str) -> Sequence[tuple[HomeEntry, str]]:
+        found: list[tuple[HomeEntry, str]] = []
+        for entry in self._list(names):
+            if entry.name.endswith(suffix) and not entry.is_folder:
+                with suppress(NotFound, UserError, OSError):  # removed in between, or no text
+                    found.append((entry, self._read((*names, entry.name)).text))
+        return sorted(found, key=lambda one: one[0].changed_at, reverse=True)
 
     def _remove(self, names: tuple[str, ...], expected_version: str | None) -> HomeFile:
         with self._locked(), self._parent(names, create=False) as parent:

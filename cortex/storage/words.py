@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from cortex.base.plain_text import plain_text
+
 _WORD = re.compile(r"[^\W_]+")
 _ONE_BY_ONE = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 _WORD_LENGTH = 64
@@ -13,6 +15,8 @@ _MOST_TERMS = 12
 
 def fold(text: str) -> str:
     """The text without case and accents, each CJK sign a word of its own."""
+    if text.isascii():
+        return text.casefold()
     spread = _ONE_BY_ONE.sub(r" \1 ", unicodedata.normalize("NFKD", text))
     return "".join(sign for sign in spread if not unicodedata.category(sign).startswith("M")).casefold()
 
@@ -28,6 +32,11 @@ def indexed(text: str) -> str:
     return " ".join(list(dict.fromkeys(words(text)))[:_MOST_WORDS])
 
 
+def title_words(title: str) -> str:
+    """What is stored to find a title by: its words, a blank before each, so that ` gar` finds a beginning."""
+    return "".join(f" {word}" for word in words(title))
+
+
 def terms(query: str) -> list[str]:
     """The words a search must find the beginnings of; nothing in them means anything to a database."""
     return list(dict.fromkeys(words(query)))[:_MOST_TERMS]
@@ -39,12 +48,25 @@ def pieces(query: str) -> list[str]:
 
 
 def snippet(text: str, wanted: list[str], width: int = 160) -> str:
-    """A piece of `text` on one line, about `width` signs long, round the first wanted word."""
-    flat = " ".join(text.split())
-    first = next((m.start() for m in re.finditer(r"\w+", flat) if _begins(m.group(), wanted)), 0)
-    start = max(0, first - width // 3)
+    """A piece of `text` on one line without Markdown, about `width` signs long, round the first wanted word."""
+    found = _first(text, wanted)
+    before, after = max(0, found - 2 * width), found + 3 * width  # signs that go need no more room than that
+    flat = plain_text(text[before:after])
+    first = _first(flat, wanted)
+    start = max(0, first - width // 5)
+    if start:
+        start = flat.find(" ", start, first) + 1 or start  # at a word's beginning
     end = min(len(flat), start + width)
-    return ("…" if start else "") + flat[start:end].strip() + ("…" if end < len(flat) else "")
+    is_cut = end < len(flat) or after < len(text)
+    return ("…" if start or before else "") + flat[start:end].strip() + ("…" if is_cut else "")
+
+
+def _first(text: str, wanted: list[str]) -> int:
+    """Where the first word stands that begins with one of these terms, 0 for none."""
+    if text.isascii():  # folding moves nothing there, and one pattern is ten times as fast as word by word
+        match = re.search(rf"(?<![^\W_])(?:{'|'.join(wanted)})", text.casefold()) if wanted else None
+        return match.start() if match else 0
+    return next((match.start() for match in re.finditer(r"\w+", text) if _begins(match.group(), wanted)), 0)
 
 
 def pieces_of(text: str, wanted: list[str]) -> list[tuple[str, bool]]:
@@ -60,3 +82,9 @@ def pieces_of(text: str, wanted: list[str]) -> list[tuple[str, bool]]:
 
 def _begins(word: str, wanted: list[str]) -> bool:
     return any(part.startswith(tuple(wanted)) for part in words(word)) if wanted else False
+
+
+def first_match(folded: str, wanted: list[str]) -> int | None:
+    """Where the first of these terms stands in a folded text, None unless each of them begins a word of it."""
+    found = [re.search(rf"(?<![^\W_]){term}", folded) for term in wanted]
+    return min((one.start() for one in found if one), default=None) if all(found) else None

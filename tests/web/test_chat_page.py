@@ -331,7 +331,7 @@ async def test_search_answers_as_page_and_as_the_sidebars_list(talks: Talks, pag
     part = (await page.get("/search?q=kettle", headers=HTMX)).text
     assert "<html" not in part
     assert f"/c/{talks.held.kitchen}/at/{talks.held.keys[-1]}" in part
-    assert "Nothing holds" in (await page.get("/search?q=<b>zzz", headers=HTMX)).text
+    assert "Nothing found" in (await page.get("/search?q=<b>zzz", headers=HTMX)).text
 
 
 # --- the stream -----------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ Rounds = Annotated[str, Form()]
 @router.get("/")
 async def home(services: Services, user: CurrentUser) -> Response:
     """The newest conversation, or a new one."""
-    groups = await services.conversations.list(user, "")
+    groups = await services.conversations.list(user)
     first = next((c.id for group in groups for c in group.conversations), "new")
     return RedirectResponse(f"/c/{first}", 303)
 

@@ -1,8 +1,7 @@
-"""The list of conversations: search, rename, pin, delete and take that back, export."""
+"""One conversation among others: rename, pin, archive, delete and undo that, export."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
@@ -11,22 +10,13 @@ from cortex.base.errors import UserError
 from cortex.services.chat.transcript_views import key_of
 from web import toast
 from web.deps import CurrentUser, Services
-from web.frame import frame_of, side_groups
-from web.render import ConfirmContext, Context, SideGroup, described, in_pieces, respond
+from web.frame import frame_of
+from web.render import ConfirmContext, Context, described, in_pieces, respond
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchContext(Context):
-    """What was found; the sidebar shows its `results` block in place of the list."""
-
-    q: str = described("what was searched for")
-    hits: Sequence[Any] = described("messages found: conversation_id, title, turn_id, snippet, at")
-    found: tuple[SideGroup, ...] = described("conversations by day whose title fits; all of them for an empty search")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,19 +26,6 @@ class RenameContext(Context):
     cid: str = described("the conversation's id")
     title: str = described("its title as typed, or as it is")
     error: str = described("why the last one was not taken", default="")
-
-
-@router.get("/search")
-async def search(request: Request, services: Services, user: CurrentUser, q: str = "") -> Response:
-    """Messages and titles that fit; an empty search gives the whole list back."""
-    words = q.strip()[:200]
-    context = SearchContext(
-        frame=await frame_of(request, services, user),
-        q=words,
-        hits=await services.conversations.search(user, words) if words else (),
-        found=side_groups(await services.conversations.list(user, words)),
-    )
-    return respond(request, "search.html", context, block="results")
 
 
 @router.get("/c/{cid}/rename")

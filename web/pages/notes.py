@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.services.content.notes import AgentNotes, Note
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -48,6 +48,8 @@ class NoteContext(Context):
     error_field: str = described("the field the error is about, or empty", default="text")
     delete: str = described("address of the confirm page that deletes it, or empty", default="")
     delete_words: str = described("the link to it, a verb", default="")
+    line: int = described("the line that a search found, which note.js selects; 0 for none", default=0)
+    line_text: str = described("that line", default="")
 
 
 @router.get("/notes")
@@ -68,10 +70,10 @@ async def create(request: Request, services: Services, user: CurrentUser, name: 
 
 
 @router.get("/notes/{name}")
-async def show_note(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
-    """One note to edit."""
+async def show_note(request: Request, services: Services, user: CurrentUser, name: str, line: Number = 0) -> Response:
+    """One note to edit, at the `line` that a search found."""
     kept = await services.notes.read(user, name)
-    return await _editor(request, services, user, kept.text, kept.version, name=name)
+    return await _editor(request, services, user, kept.text, kept.version, name=name, line=line)
 
 
 @router.post("/notes/{name}")
@@ -106,10 +108,10 @@ async def delete(request: Request, services: Services, user: CurrentUser, name: 
 
 
 @router.get("/scratchpad")
-async def show_scratchpad(request: Request, services: Services, user: CurrentUser) -> Response:
-    """The scratchpad to edit."""
+async def show_scratchpad(request: Request, services: Services, user: CurrentUser, line: Number = 0) -> Response:
+    """The scratchpad to edit, at the `line` that a search found."""
     kept = await services.notes.scratchpad(user)
-    return await _editor(request, services, user, kept.text, kept.version)
+    return await _editor(request, services, user, kept.text, kept.version, line=line)
 
 
 @router.post("/scratchpad")
@@ -192,9 +194,12 @@ async def _editor(
     name: str = "",
     theirs: str | None = None,
     error: str = "",
+    line: int = 0,
     status: int = 200,
 ) -> Response:
     """A note to edit, or the scratchpad where no name is given."""
+    lines = text.split("\n")
+    line = line if 0 < line <= len(lines) else 0
     here = f"/notes/{quote(name, safe='')}" if name else "/scratchpad"
     context = NoteContext(
         frame=await frame_of(request, services, user, here="/notes"),
@@ -207,5 +212,7 @@ async def _editor(
         error=error,
         delete=f"{here}/delete" if name else "",
         delete_words="Delete" if name else "",
+        line=line,
+        line_text=lines[line - 1].strip() if line else "",
     )
     return respond(request, "note.html", context, status=status)

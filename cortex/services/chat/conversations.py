@@ -22,7 +22,6 @@ from cortex.storage.conversations import ConversationRow, ConversationsRepositor
 from cortex.storage.db import Database, Opener
 from cortex.storage.distill_marks import DistillMarksRepository
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.search import SearchHit, SearchRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
@@ -40,6 +39,14 @@ class DayGroup:
     conversations: tuple[ConversationRow, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationPage:
+    """A stretch of the list. `older`: the next one holds what was last used before then; None for the last."""
+
+    groups: Sequence[DayGroup]
+    older: datetime | None
+
+
 class ConversationsService:
     """Every method takes the user first and sees nothing of anybody else's."""
 
@@ -50,14 +57,18 @@ class ConversationsService:
         self._clock = clock
         self._deleted = deleted
 
-    async def list(
-        self, user: User, query: str = "", *, limit: int = PAGE, before: datetime | None = None
-    ) -> Sequence[DayGroup]:
-        """The conversations by day of last use, pinned first; `query`: only those with these words in the title."""
+    async def list(self, user: User, *, is_archived: bool = False) -> Sequence[DayGroup]:
+        """The first page of them."""
+        return (await self.page(user, is_archived=is_archived)).groups
+
+    async def page(self, user: User, *, before: datetime | None = None, is_archived: bool = False) -> ConversationPage:
+        """The conversations by day of last use, pinned first: those in the list, or the archived ones."""
         conversations = self._db.repository(ConversationsRepository, user.id)
-        newest = await conversations.list(query, limit, before)
-        pinned = [] if query.strip() or before else await conversations.pinned()
-        return self._grouped(user, list({one.id: one for one in (*pinned, *newest)}.values()))
+        newest = await conversations.list("", PAGE + 1, before, is_archived=is_archived)
+        shown, older = newest[:PAGE], newest[PAGE - 1].updated_at if len(newest) > PAGE else None
+        pinned = [] if before or is_archived else await conversations.pinned()
+        groups = self._grouped(user, list({one.id: one for one in (*pinned, *shown)}.values()))
+        return ConversationPage(groups=groups, older=older)
 
     async def get(self, user: User, conversation_id: str) -> ConversationRow:
         """The conversation; NotFound when it is absent, deleted or another user's."""
@@ -123,10 +134,6 @@ class ConversationsService:
             await repository(ConversationsRepository).set_memory(conversation_id, is_used=is_used)
             if is_used and not before.uses_memory:  # what was said without memory stays so
                 await repository(DistillMarksRepository).move(conversation_id, before.turn_count, "")
-
-    async def search(self, user: User, query: str, limit: int = 30) -> Sequence[SearchHit]:
-        """The newest messages with these words; whatever is typed is words."""
-        return await self._db.repository(SearchRepository, user.id).messages_matching(query, limit)
 
     async def ids(self, user: User) -> Sequence[str]:
         """Of all of the user's, the oldest first."""

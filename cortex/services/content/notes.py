@@ -7,7 +7,7 @@ from datetime import datetime
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.user import User
 from cortex.storage.db import Database
-from cortex.storage.home import ABSENT, HomeFile, Homes
+from cortex.storage.home import ABSENT, HomeEntry, HomeFile, Homes
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
 
@@ -47,12 +47,12 @@ class NotesService:
     async def list(self, user: User) -> Sequence[Note]:
         """The notes, the latest changed first."""
         entries = await self._homes.home_of(user.id).list(NOTES)
-        found = [
-            Note(name=entry.name.removesuffix(SUFFIX), changed_at=entry.changed_at, size_bytes=entry.size_bytes)
-            for entry in entries
-            if entry.name.endswith(SUFFIX) and not entry.is_folder
-        ]
+        found = [_note(entry) for entry in entries if entry.name.endswith(SUFFIX) and not entry.is_folder]
         return sorted(found, key=lambda note: note.changed_at, reverse=True)
+
+    async def texts(self, user: User) -> Sequence[tuple[Note, str]]:
+        """The notes with their texts, the latest changed first."""
+        return [(_note(entry), text) for entry, text in await self._homes.home_of(user.id).texts(NOTES, SUFFIX)]
 
     async def read(self, user: User, name: str) -> HomeFile:
         """A note's text with its version; NotFound."""
@@ -117,6 +117,10 @@ class NotesService:
         path = _path(AGENT_NOTES, role)
         await self._homes.home_of(user.id).remove(path)
         await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path))
+
+
+def _note(entry: HomeEntry) -> Note:
+    return Note(name=entry.name.removesuffix(SUFFIX), changed_at=entry.changed_at, size_bytes=entry.size_bytes)
 
 
 def _path(folder: str, name: str) -> str:

@@ -10,13 +10,17 @@ from cortex.storage.table import PackedJson, Serial, Table, in_conversation, own
 
 
 class ConversationTable(Table):
-    """A conversation; `seq` and `turn_count` are the counters that number its events and turns without gaps."""
+    """A conversation; `seq` and `turn_count` are the counters that number its events and turns without gaps.
+
+    `title_words`: its title as it is searched, with a blank before each word.
+    """
 
     __tablename__ = "conversations"
     __table_args__ = (Index("ix_conversations_owner_id_updated_at", "owner_id", "updated_at"),)
     id: Mapped[str] = mapped_column(primary_key=True)
     owner_id: Mapped[str] = owner()
     title: Mapped[str]
+    title_words: Mapped[str]
     is_title_auto: Mapped[bool]
     is_title_tainted: Mapped[bool]
     role: Mapped[str]
@@ -32,6 +36,7 @@ class ConversationTable(Table):
     selection_state: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    archived_at: Mapped[datetime | None]
     deleted_at: Mapped[datetime | None]
 
 

@@ -233,7 +233,7 @@ async def test_four_fifths_are_told_once(house: LivingHouse) -> None:
 
 
 async def all_notices(house: LivingHouse) -> list[list[str]]:
-    groups = await house.cortex.conversations.list(house.admin, "")
+    groups = await house.cortex.conversations.list(house.admin)
     return [await notices(house, one.id) for group in groups for one in group.conversations]
 
 

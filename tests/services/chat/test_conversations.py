@@ -1,4 +1,6 @@
+import io
 import json
+import zipfile
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -8,6 +10,7 @@ from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant,
 from cortex.base.user import User
 from cortex.engine.hub import LocalHub
 from cortex.services.chat.conversations import ConversationsService
+from cortex.services.chat.several import SeveralChats
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
@@ -42,6 +45,11 @@ async def ben(db: Database) -> User:
 @pytest.fixture
 def service(db: Database, clock: StillClock) -> ConversationsService:
     return ConversationsService(db, LocalHub(), clock)
+
+
+@pytest.fixture
+def several(db: Database, service: ConversationsService, clock: StillClock) -> SeveralChats:
+    return SeveralChats(db=db, hub=LocalHub(), conversations=service, clock=clock)
 
 
 @pytest.fixture
@@ -95,7 +103,6 @@ async def test_conversations_stand_under_the_day_of_their_last_use_in_the_users_
     assert (await service.list(ann))[1].label == "Yesterday"
     clock.forward(days=40)
     assert (await service.list(ann))[-1].label == "July 2027"
-    assert [group.label for group in await service.list(ann, "MON")] == ["July 2027"]
 
 
 async def test_a_title_is_one_line_and_reaches_the_log(service: ConversationsService, ann: User, db: Database) -> None:
@@ -111,14 +118,12 @@ async def test_a_title_is_one_line_and_reaches_the_log(service: ConversationsSer
         await service.rename(ann, id, " \n ")
 
 
-async def test_a_deleted_conversation_comes_back(service: ConversationsService, ann: User, say: Say) -> None:
+async def test_a_deleted_conversation_comes_back(service: ConversationsService, ann: User) -> None:
     id = (await service.new(ann)).id
-    await say(id, "turn:1", user("garden"))
     await service.delete(ann, id)
     assert await service.list(ann) == []
-    assert await service.search(ann, "garden") == []
     await service.restore(ann, id)
-    assert [hit.conversation_id for hit in await service.search(ann, "garden")] == [id]
+    assert [one.id for group in await service.list(ann) for one in group.conversations] == [id]
 
 
 async def test_a_conversation_that_is_being_answered_is_not_deleted(
@@ -213,7 +218,6 @@ async def test_another_user_reaches_nothing(service: ConversationsService, ann: 
     id = (await service.new(ann)).id
     await say(id, "turn:1", user("garden"))
     assert await service.list(ben) == []
-    assert await service.search(ben, "garden") == []
     for attempt in (
         service.get(ben, id),
         service.rename(ben, id, "mine"),
@@ -229,3 +233,60 @@ async def test_another_user_reaches_nothing(service: ConversationsService, ann: 
     ):
         with pytest.raises(NotFound):
             await attempt
+
+
+async def listed(service: ConversationsService, user: User, *, is_archived: bool = False) -> set[str]:
+    return {one.id for group in await service.list(user, is_archived=is_archived) for one in group.conversations}
+
+
+async def test_archived_chats_leave_the_list_until_somebody_writes_there(
+    service: ConversationsService, several: SeveralChats, ann: User, say: Say, clock: StillClock
+) -> None:
+    a, b, c = [(await service.new(ann)).id for _ in range(3)]
+    await service.pin(ann, a, True)
+    await several.archive(ann, [a])
+    clock.forward(minutes=1)
+    done = await several.archive(ann, [a, b])
+    assert done.count == 1  # the other one was archived before
+    assert (await listed(service, ann), await listed(service, ann, is_archived=True)) == ({c}, {a, b})
+    assert await several.undo(ann, "archive", done.at) == 1
+    assert await listed(service, ann) == {b, c}
+    with pytest.raises(UserError, match="nothing left to undo"):
+        await several.undo(ann, "archive", done.at)
+    await say(a, "turn:1")
+    assert await listed(service, ann) == {a, b, c}
+
+
+async def test_one_press_deletes_several_and_one_brings_them_back(
+    service: ConversationsService, several: SeveralChats, ann: User, ben: User, say: Say, clock: StillClock
+) -> None:
+    before, a, b, busy = [(await service.new(ann)).id for _ in range(4)]
+    theirs = (await service.new(ben)).id
+    await say(busy, "turn:1", state="running")
+    await service.delete(ann, before)
+    clock.forward(minutes=1)
+    done = await several.delete(ann, [a, b, busy, theirs, before])
+    assert (done.count, done.left) == (2, 1)
+    assert await listed(service, ann) == {busy}
+    assert await listed(service, ben) == {theirs}
+    with pytest.raises(UserError):
+        await several.undo(ben, "delete", done.at)
+    assert await several.undo(ann, "delete", done.at) == 2
+    assert await listed(service, ann) == {a, b, busy}
+
+
+async def test_several_are_exported_each_under_a_name_of_its_own(
+    service: ConversationsService, several: SeveralChats, ann: User, ben: User, say: Say
+) -> None:
+    ids = [(await service.new(ann)).id for _ in range(3)]
+    for id, title in zip(ids, ("Plan: a/b", "Plan  a b", "../.."), strict=True):
+        await service.rename(ann, id, title)
+    await say(ids[0], "turn:1", user("garden"))
+    packed = zipfile.ZipFile(io.BytesIO(await several.export(ann, ids)))
+    assert sorted(packed.namelist()) == ["Chat.md", "Plan a b (2).md", "Plan a b.md"]
+    assert any("garden" in packed.read(name).decode() for name in packed.namelist())
+    with pytest.raises(NotFound):
+        await several.export(ben, ids)
+    with pytest.raises(UserError, match="at least one"):
+        await several.pin(ann, [])
+    assert await several.pin(ann, ids) == 3

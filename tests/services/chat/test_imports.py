@@ -122,9 +122,10 @@ async def test_chats_are_taken_over_once_and_taken_back(house: LivingHouse) -> N
     listed = await conversations.list(limit=50)
     assert sorted(one.title for one in listed) == [f"Oak {n}" for n in range(5)]
     assert {(one.created_at.year, one.updated_at.year) for one in listed} == {(2023, 2023)}
-    (hit,) = await house.cortex.conversations.search(ada, "oak 3")
-    assert hit.title == "Oak 3"
-    assert "At oak 3." in await house.cortex.conversations.export_markdown(ada, hit.conversation_id)
+    (titled, said) = await house.cortex.search.find(ada, "oak 3")
+    assert [hit.title for hit in titled.hits] == [[("Oak", True), (" ", False), ("3", True)]]
+    found = said.hits[0].path.split("/")[2]
+    assert "At oak 3." in await house.cortex.conversations.export_markdown(ada, found)
     assert await imports.take_back(ada) == 5
     assert await conversations.list(limit=50) == []
     assert await imports.state(ada) is None

@@ -51,7 +51,7 @@ def killed(home: Path, *what: str) -> None:
 
 
 async def the_conversation(house: LivingHouse) -> str:
-    groups = await house.cortex.conversations.list(house.admin, "")
+    groups = await house.cortex.conversations.list(house.admin)
     return groups[0].conversations[0].id
 
 

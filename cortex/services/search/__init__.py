@@ -1,0 +1,1 @@
+"""One search over what a person has: chats, notes and files."""

@@ -1,0 +1,104 @@
+"""One search over chats and notes: what it finds, what it never shows, and where its hits lead."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cortex.app import Cortex
+from cortex.base.messages import assistant
+from cortex.base.messages import user as asks
+from cortex.base.user import User
+from cortex.services.search.search import Hit
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from tests.databases import house_settings
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[Cortex]:
+    async with Cortex.at_rest(house_settings(tmp_path / "home")) as cortex:
+        yield cortex
+
+
+@pytest.fixture
+async def ann(house: Cortex) -> User:
+    return (await house.accounts.add_user("Ann", "member", None)).user
+
+
+async def talk(house: Cortex, user: User, key: str, asked: str, answered: str, title: str = "") -> str:
+    """A chat with one turn; its id."""
+    db = house.runtime.db
+    made = await db.repository(ConversationsRepository, user.id).create(
+        "orchestrator", "auto", title, is_title_tainted=False
+    )
+    await db.repository(TurnsRepository, user.id).create(
+        f"turn:{key}", made.id, asked, mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+    )
+    await db.repository(MessagesRepository, user.id).add(f"turn:{key}", 0, asks(asked), False)
+    await db.repository(MessagesRepository, user.id).add(f"turn:{key}", 1, assistant(answered), False)
+    return made.id
+
+
+async def found(house: Cortex, user: User, query: str) -> dict[str, list[Hit]]:
+    return {group.kind: list(group.hits) for group in await house.search.find(user, query)}
+
+
+def shown(hit: Hit) -> str:
+    """Its snippet, the marked words in brackets."""
+    return "".join(f"[{words}]" if is_hit else words for words, is_hit in hit.snippet)
+
+
+async def test_a_hit_is_plain_text_with_its_words_marked_and_leads_to_its_turn(house: Cortex, ann: User) -> None:
+    cid = await talk(
+        house,
+        ann,
+        "a",
+        "When do I prune?",
+        "## Pruning\n\n- [x] **Gärten**: see [the guide](http://x.example) for `rosa`\n- is 01jd8zk3m5q7r9t2v4w6x8yabc",
+        "Roses",
+    )
+    (hit,) = (await found(house, ann, "garten rosa"))["messages"]
+    assert shown(hit) == "Pruning [Gärten]: see the guide for [rosa] is …"
+    assert (hit.path, hit.title) == (f"/c/{cid}/at/a", (("Roses", False),))
+
+
+async def test_a_turn_is_shown_once_however_often_it_fits(house: Cortex, ann: User) -> None:
+    await talk(house, ann, "a", "plums?", "Plums are ripe in September.")
+    await talk(house, ann, "b", "more plums?", "No.")
+    hits = (await found(house, ann, "plum"))["messages"]
+    assert [hit.path.rpartition("/")[2] for hit in hits] == ["b", "a"]
+
+
+async def test_titles_and_notes_are_found_by_beginnings_without_accents(house: Cortex, ann: User) -> None:
+    cid = await talk(house, ann, "a", "hello", "hi", "Crème brûlée for Zoë")
+    name = await house.notes.create(ann, "Desserts")
+    text = "# Desserts\n\nfirst\n\n- **crème** caramel\n"
+    await house.notes.write(ann, name, text, (await house.notes.read(ann, name)).version)
+    groups = await found(house, ann, "CREM")
+    assert [hit.path for hit in groups["titles"]] == [f"/c/{cid}"]
+    assert groups["titles"][0].title[0] == ("Crème", True)
+    (note,) = groups["notes"]
+    assert (note.path, note.where, shown(note)) == ("/notes/Desserts?line=5", "line 5", "[crème] caramel")
+    assert [hit.path for hit in (await found(house, ann, "dessert"))["notes"]] == ["/notes/Desserts"]
+    assert await found(house, ann, "rème") == {}
+    assert await found(house, ann, "—") == {}
+
+
+async def test_what_is_out_of_view_is_never_found(house: Cortex, ann: User) -> None:
+    ben = (await house.accounts.add_user("Ben", "member", None)).user
+    deleted = await talk(house, ann, "a", "walnuts one", "yes", "Walnuts")
+    dropped = await talk(house, ann, "b", "walnuts two", "yes", "Hazel")
+    await house.conversations.delete(ann, deleted)
+    await house.runtime.db.repository(TurnsRepository, ann.id).drop_from(dropped, 1)
+    await house.notes.create(ben, "Walnuts")
+    assert await found(house, ann, "walnut") == {}
+    assert list(await found(house, ben, "walnut")) == ["notes"]
+
+
+async def test_an_archived_chat_is_found_with_a_mark(house: Cortex, ann: User) -> None:
+    cid = await talk(house, ann, "a", "medlars", "yes", "Medlars")
+    await house.several_chats.archive(ann, [cid])
+    groups = await found(house, ann, "medlar")
+    assert [hit.is_archived for hit in (*groups["titles"], *groups["messages"])] == [True, True]

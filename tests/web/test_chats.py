@@ -1,0 +1,97 @@
+"""The list of all chats, its boxes and buttons, the archived ones, and the page of a search."""
+
+import io
+import re
+import zipfile
+from urllib.parse import unquote
+
+import httpx
+import pytest
+
+from cortex.app import Cortex
+from tests.web.conftest import Browser
+
+
+@pytest.fixture
+async def chats(house: Cortex, ada: Browser) -> list[str]:
+    """Three chats of Ada's."""
+    made = []
+    for title in ("Plums", "Medlars", "Quinces"):
+        made.append((await house.conversations.new(ada.user)).id)
+        await house.conversations.rename(ada.user, made[-1], title)
+    return made
+
+
+def listed(page: httpx.Response) -> set[str]:
+    """The chats with a box, by title."""
+    return set(re.findall(r'<a href="/c/\w+"><span class="ct">(\w+)<', page.text))
+
+
+async def press(person: Browser, act: str, *ids: str, back: str = "") -> httpx.Response:
+    """The button of the list, with these boxes ticked; the page after it."""
+    answer = await person.http.post(f"/chats?back={back}", data={"act": act, "id": list(ids)}, follow_redirects=True)
+    assert answer.status_code == 200
+    return answer
+
+
+async def undone(person: Browser, page: httpx.Response) -> httpx.Response:
+    """The page after its Undo was pressed."""
+    place = re.search(r'action="(/chats/undo[^"]*)"', page.text)
+    assert place
+    return await person.http.post(place[1].replace("&amp;", "&"), follow_redirects=True)
+
+
+async def test_several_are_archived_and_deleted_and_each_is_undone_in_one_press(ada: Browser, chats: list[str]) -> None:
+    page = await press(ada, "archive", *chats[:2])
+    assert "2 chats archived." in page.text
+    assert listed(page) == {"Quinces"}
+    assert listed(await ada.get("/chats?archived=1")) == {"Plums", "Medlars"}
+    assert listed(await undone(ada, page)) == {"Plums", "Medlars", "Quinces"}
+    page = await press(ada, "delete", *chats[1:])
+    assert listed(page) == {"Plums"}
+    assert listed(await undone(ada, page)) == {"Plums", "Medlars", "Quinces"}
+    assert "Pinned" in (await press(ada, "pin", chats[0])).text
+    assert "Select at least one chat first." in (await press(ada, "delete")).text
+
+
+async def test_an_archived_chat_is_marked_in_search_and_comes_back_from_its_menu(
+    ada: Browser, chats: list[str]
+) -> None:
+    answer = await ada.post(f"/c/{chats[0]}/archive")
+    assert answer.headers["location"] == "/c/new"
+    found = await ada.get("/search?q=plum")
+    assert re.search(r"<mark>Plums</mark>.{0,20}archived", found.text)
+    assert f'action="/c/{chats[0]}/unarchive"' in (await ada.get(f"/c/{chats[0]}")).text
+    await ada.post(f"/c/{chats[0]}/unarchive")
+    assert listed(await ada.get("/chats?archived=1")) == set()
+
+
+async def test_the_chosen_chats_are_exported_in_one_archive(ada: Browser, bob: Browser, chats: list[str]) -> None:
+    answer = await ada.http.post("/chats", data={"act": "export", "id": chats[:2]})
+    assert sorted(zipfile.ZipFile(io.BytesIO(answer.content)).namelist()) == ["Medlars.md", "Plums.md"]
+    assert (await bob.http.post("/chats", data={"act": "export", "id": chats[:2]})).status_code == 404
+    await press(bob, "delete", *chats)
+    assert listed(await ada.get("/chats")) == {"Plums", "Medlars", "Quinces"}
+
+
+@pytest.mark.parametrize("at", ["", "x", "0001-01-01T00:00:00+14:00", "2026-11-24T00:00:00", "9" * 400])
+async def test_a_moment_that_is_none_is_refused_in_words(ada: Browser, at: str) -> None:
+    answer = await ada.http.post("/chats/undo", params={"what": "delete", "at": at})
+    assert answer.status_code == 422
+    assert (await ada.http.get("/chats", params={"before": at})).status_code == 200
+
+
+async def test_a_search_leads_to_the_line_of_a_note(house: Cortex, ada: Browser) -> None:
+    name = await house.notes.create(ada.user, "Fruit & nuts")
+    text = "# Fruit & nuts\n\n- **Medlars** in <November>\n"
+    await house.notes.write(ada.user, name, text, (await house.notes.read(ada.user, name)).version)
+    found = await ada.get("/search?q=medlar")
+    place = re.search(r'href="(/notes/[^"]*\?line=3)"', found.text)
+    assert place
+    assert unquote(place[1]) == "/notes/Fruit & nuts?line=3"
+    assert "<mark>Medlars</mark> in &lt;November&gt;" in found.text
+    page = await ada.get(place[1])
+    assert 'data-line="3"' in page.text
+    assert (await ada.get("/notes/Fruit%20%26%20nuts?line=99")).status_code == 200
+    nothing = await ada.get("/search?q=hazel")
+    assert "Nothing found for “hazel”" in nothing.text
