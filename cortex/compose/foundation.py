@@ -19,7 +19,7 @@ from cortex.integrations.mcp.system import McpHost
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
 from cortex.ports.mcp import FAMILY
-from cortex.providers import ProviderContext, connect
+from cortex.providers import ProviderContext, connect, list_models
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.deletions import Deletions
 from cortex.services.agents.results import AgentResults
@@ -46,6 +46,7 @@ from cortex.services.integrations.mcp import PAGE as MCP_PAGE
 from cortex.services.integrations.mcp_logins import SealedLogin
 from cortex.services.integrations.talk import TalkNotices
 from cortex.services.jobs.runs import SlotSignal
+from cortex.services.models.connecting import ModelConnecting
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.models.sharing import ModelSharing
@@ -137,6 +138,10 @@ class Foundation:
     def models(self) -> Models:
         hosts = self.settings.model_places
         return Models(self.runtime.db, self.homes, self.vault, _connector(self.settings), hosts=hosts)
+
+    @cached_property
+    def model_connecting(self) -> ModelConnecting:
+        return ModelConnecting(self.models, list_models)
 
     @cached_property
     def model_sharing(self) -> ModelSharing:

@@ -1,8 +1,10 @@
 """One file per kind of model endpoint, loaded when the first model of that kind is asked.
 
-`connect(entry, secret)` is the only door; app.py hands it to services. Nothing heavy is imported with this package.
+`connect(entry, secret)` and `list_models(server)` are the only doors; compose hands them to services. Nothing heavy is
+imported with this package.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +15,7 @@ from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Provider
+from cortex.ports.model_lists import AskList, ModelList, ModelServer
 from cortex.ports.schedule import Timings
 
 
@@ -47,3 +50,9 @@ def connect(entry: ModelEntry, secret: str | None = None, surroundings: Provider
         if build is not None:
             return build(entry, secret, surroundings or ProviderContext())
     raise UserError(f"There is no kind of model {entry.provider!r}; choose another kind on the Models page.")
+
+
+async def list_models(server: ModelServer) -> ModelList:
+    """The server's models; ProviderError, for the person, when it gives no list."""
+    ask: AskList = (await asyncio.to_thread(scan.load, f"{__name__}.lists")).ask
+    return await ask(server)

@@ -3,25 +3,11 @@
 Used by `wire.py`. The sentences are for the person; what the endpoint said is quoted short, secrets never.
 """
 
-import re
-
 from pydantic_ai import exceptions as ai
 
 from cortex.base.errors import CortexError, ProviderError
 from cortex.base.model import ModelEntry
-
-_QUOTED = 240
-_VALUE = r"[\w.*+/=~-]*[\w*=]"  # up to the stop that ends the sentence
-_LIKE_A_KEY = rf"(?=[\w.*+/=~-]{{6}})(?=[\w.+/=~-]*[\d*])(?=[\d.+/=~-]*[A-Za-z*]){_VALUE}"  # no word, no mere number
-_LABEL = r"(?:\b|_)(?:key|token|secret|password|authorization)"
-_SAID = r"(?: (?:you|has|been|is|was|provided|given|used|sent|supplied|value))*"
-_KEYS = re.compile(
-    rf"\b(?:sk|pk|rk)[-_](?=[\w.*-]{{3}}){_VALUE}"  # by its own look
-    rf"|(?<=\bbearer ){_LIKE_A_KEY}|(?<=\bbearer )(?=\S{{20}}){_VALUE}"
-    rf"|(?P<label>{_LABEL}{_SAID}[\"'`]?\s*[:=]?\s*[\"'`(]?(?:bearer )?)(?:{_LIKE_A_KEY}|(?=\S{{24}}){_VALUE})"
-    rf"|(?P<given>{_LABEL}(?:=[\"']?|[\"']\s*[:=]\s*[\"']))(?=\S{{6}}){_VALUE}",  # api_key=…, "token": "…"
-    re.IGNORECASE,
-)
+from cortex.providers.said import short
 
 
 def cut(entry: ModelEntry) -> ProviderError:
@@ -76,10 +62,10 @@ def mapped(entry: ModelEntry, error: BaseException) -> ProviderError:
         case ai.ModelAPIError():
             return _broken_off(entry, error)
         case ai.UnexpectedModelBehavior():
-            message = f"{entry.name}: the answer was not understood. {_short(str(error))}"
+            message = f"{entry.name}: the answer was not understood. {short(str(error))}"
             return ProviderError(message, kind="malformed", is_retryable=True)
         case _:
-            message = f"{entry.name}: the request failed ({type(error).__name__}). {_short(str(error))}"
+            message = f"{entry.name}: the request failed ({type(error).__name__}). {short(str(error))}"
             return ProviderError(message, kind="request")
 
 
@@ -114,9 +100,9 @@ def _broken_off(entry: ModelEntry, error: ai.ModelAPIError) -> ProviderError:
     if "finish_reason" in text:
         return cut(entry)
     if "decode" in text.lower() or "JSON" in text:
-        message = f"{entry.name}: what came back is no answer of this protocol; check the address. {_short(text)}"
+        message = f"{entry.name}: what came back is no answer of this protocol; check the address. {short(text)}"
         return ProviderError(message, kind="malformed", is_retryable=True)
-    return ProviderError(f"{entry.name}: {_short(text)}", kind="server", is_retryable=True)
+    return ProviderError(f"{entry.name}: {short(text)}", kind="server", is_retryable=True)
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -138,13 +124,4 @@ def _said(error: ai.ModelAPIError) -> str:
     body = error.body
     inner = body.get("error", body) if isinstance(body, dict) else body
     text = inner.get("message", "") if isinstance(inner, dict) else inner if isinstance(inner, str) else ""
-    return f"It said: {_short(str(text))}" if text else ""
-
-
-def _short(text: str) -> str:
-    plain = " ".join(_KEYS.sub(_blotted, text).split())
-    return plain if len(plain) <= _QUOTED else plain[:_QUOTED] + "…"
-
-
-def _blotted(found: re.Match[str]) -> str:
-    return f"{found['label'] or found['given'] or ''}…"
+    return f"It said: {short(str(text))}" if text else ""

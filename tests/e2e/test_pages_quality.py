@@ -136,7 +136,7 @@ def test_a_page_that_refuses_is_sound(
     ):
         go(window, path, status)
         found[name] = looked_at(window)
-    for path in ("/models/new?preset=0", "/account"):
+    for path in ("/models/new", "/account"):
         go(member, path)
         member.page.evaluate("() => document.querySelectorAll('main [name=time_zone]').forEach(e => e.value = 'Mars')")
         unhandled(member)

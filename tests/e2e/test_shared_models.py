@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import DESK, PHONE, Window
+from tests.e2e.browser import DESK, PHONE, Window, axe
 from tests.e2e.caller import PASSWORD
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -13,17 +13,35 @@ from tests.scripted_server import ScriptedServer, Use, rule
 pytestmark = pytest.mark.browser
 
 GIVEN = "Big (from Ada)"
-PAGES = ("/c/new", "/models", "/models/new?preset=0", "/usage", "/account", "/health", "/runs", "/notifications")
+PAGES = (
+    "/c/new",
+    "/models",
+    "/models/connect",
+    "/models/new",
+    "/usage",
+    "/account",
+    "/health",
+    "/runs",
+    "/notifications",
+)
 
 
 def add_model(window: Window, server: ScriptedServer) -> None:
-    """By the form, shared with everybody."""
+    """By its server's own list, then shared with everybody by its form."""
     page = window.page
-    page.goto("/models/new?preset=7")
+    page.goto("/models")
+    page.locator(".card", has_text="Other").click()
+    page.fill("main [name=base_url]", server.base_url)
+    page.fill("main [name=api_key]", server.api_key)
+    page.get_by_role("button", name="Connect", exact=True).click()
+    expect(page.locator("#choose h2")).to_be_focused()
+    expect(page.locator("[name=pick]")).to_be_checked()
+    assert axe(page) == []
+    page.get_by_role("button", name="Use these").click()
+    expect(page.locator(".toast")).to_contain_text("scripted answers from now on")
+    page.goto("/models/edit?name=scripted")
     page.fill("[name=name]", "Big")
-    page.fill("[name=base_url]", server.base_url)
     page.fill("[name=model]", "hidden-id")
-    page.fill("[name=api_key]", server.api_key)
     expect(page.locator("[name=share]")).to_have_value("")
     page.select_option("[name=share]", "everybody")
     page.locator("button.primary", has_text="Save").click()

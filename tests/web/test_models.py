@@ -14,13 +14,14 @@ LOCAL = {
 }
 
 
-async def test_the_empty_page_offers_every_kind_of_endpoint(house: Cortex, ada: Browser) -> None:
+async def test_the_empty_page_says_what_to_do_and_offers_every_provider(house: Cortex, ada: Browser) -> None:
     page = await ada.get("/models")
     assert "No model yet." in page.text
-    for index, preset in enumerate(house.models.presets):
-        assert preset.label in page.text
-        assert preset.base_url in (await ada.get(f"/models/new?preset={index}")).text
-    assert (await ada.get("/models/new?preset=99")).status_code == 404
+    assert "Three good ways to start" in page.text
+    for preset in house.models.presets:
+        assert f'value="{preset.id}"' in page.text
+        assert preset.base_url in (await ada.get(f"/models/new?preset={preset.id}")).text
+    assert (await ada.get("/models/new?preset=nobody")).status_code == 404
 
 
 async def test_a_saved_model_is_in_the_registry_and_its_key_on_no_page(house: Cortex, ada: Browser) -> None:
@@ -54,6 +55,9 @@ async def test_the_connection_test_says_what_is_wrong_in_a_fragment(ada: Browser
     saved = await ada.http.post("/models/test-saved", data={"name": "local"}, timeout=PATIENCE_S)
     assert "could not be reached" in saved.text
     assert (await ada.post("/models/test-saved", name="nobody")).status_code == 404
+    page = (await ada.get("/models/edit?name=local")).text
+    assert "Last test" in page
+    assert "could not be reached" in page
 
 
 async def test_chains_keep_their_order(house: Cortex, ada: Browser) -> None:

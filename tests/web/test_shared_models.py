@@ -29,11 +29,11 @@ async def post(who: Browser, **fields: Any) -> httpx.Response:
 
 
 async def test_a_new_model_is_the_admins_alone_until_they_say_otherwise(ada: Browser, bob: Browser) -> None:
-    page = (await ada.get("/models/new?preset=0")).text
+    page = (await ada.get("/models/new")).text
     assert '<option value="" selected>Only me</option>' in page
     assert 'name="share_usd" type="text" value="1.00"' in page
     assert "It is your key and your money" in page
-    assert 'name="share"' not in (await bob.get("/models/new?preset=0")).text
+    assert 'name="share"' not in (await bob.get("/models/new")).text
     await post(ada, **MODEL)
     assert GIVEN not in (await bob.get("/models")).text
 
@@ -48,7 +48,7 @@ async def test_a_member_sees_whose_it_is_before_sending_and_nothing_else_of_it(a
         assert shown in models
     assert "Ada&#39;s key pays" in chat
     assert "Offline demo model" not in chat
-    for path in ("/models", "/c/new", "/account", "/usage", "/health", "/models/new?preset=0"):
+    for path in ("/models", "/c/new", "/account", "/usage", "/health", "/models/new"):
         page = (await bob.get(path)).text
         assert all(hidden not in page for hidden in (KEY, "192.0.2.7", "hidden-id")), path
     assert (await bob.get(f"/models/edit?name={GIVEN}")).status_code == 404

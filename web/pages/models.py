@@ -12,12 +12,13 @@ from pydantic import BaseModel, Field
 
 from cortex.base.errors import ConfigError, Conflict, CortexError, UserError
 from cortex.base.model import OFFLINE, ModelEntry
-from cortex.services.models.files import ModelRegistry, Preset, Slips
+from cortex.services.models.files import FileTest, ModelRegistry, Slips, host_of
 from cortex.services.models.last_good import BROKEN
 from cortex.services.models.models import RegistryFault
+from cortex.services.models.presets import Preset
 from cortex.services.models.probe import TestReport
 from cortex.services.models.sharing import BorrowedModel, PersonShare, ShareForm
-from web.deps import CurrentUser, Number, Services
+from web.deps import CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond, wants_fragment
@@ -100,7 +101,9 @@ class ModelsContext(Context):
 
     registry: ModelRegistry = described("entries, default chain, role -> chain, which have a key")
     names: Sequence[tuple[str, str]] = described("models to choose from: value, words; first is none")
-    presets: Sequence[Preset] = described("kinds of endpoint to add")
+    presets: Sequence[Preset] = described("providers and servers to connect")
+    hosts: Mapping[str, str] = described("own model -> its server", default_factory=dict)
+    waiting_at: str = described("the server whose key is stored without a model", default="")
     chain_length: int = described("how many places a chain has on this page", default=CHAIN_LENGTH)
     is_welcome: bool = described("whether the account was made a moment ago", default=False)
     report: TestReport | None = described("what a test found", default=None)
@@ -116,7 +119,8 @@ class ModelContext(Context):
 
     typed: ModelFormInput = described("the fields; never the key")
     has_key: bool = described("whether a key is stored", default=False)
-    hint: str = described("what kind of endpoint this is, when it is new", default="")
+    tested: FileTest | None = described("what the last test of the stored model found", default=None)
+    others: Sequence[str] = described("models that use the same stored key", default=())
     report: TestReport | None = described("what a test found", default=None)
     error: str = described("why saving was refused, when no field is to blame", default="")
     errors: Mapping[str, str] = described("field -> why saving was refused", default_factory=dict)
@@ -132,13 +136,13 @@ async def show(request: Request, services: Services, user: CurrentUser, welcome:
 
 
 @router.get("/models/new")
-async def new(request: Request, services: Services, user: CurrentUser, preset: Number = 0) -> Response:
-    """An empty form, filled for one kind of endpoint."""
-    if not 0 <= preset < len(services.models.presets):
+async def new(request: Request, services: Services, user: CurrentUser, preset: str = "other") -> Response:
+    """An empty form, filled for one provider."""
+    kind = next((one for one in services.models.presets if one.id == preset), None)
+    if kind is None:
         raise not_found()
-    kind = services.models.presets[preset]
     typed = ModelFormInput(provider=kind.provider, base_url=kind.base_url, streams="1", tools="1", parallel_calls="1")
-    return await _form(request, services, user, typed, hint=kind.label)
+    return await _form(request, services, user, typed)
 
 
 @router.get("/models/edit")
@@ -252,6 +256,8 @@ async def _list(
         registry=registry,
         names=[("", "none"), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
         presets=services.models.presets,
+        hosts={entry.name: host_of(entry.provider, entry.base_url) for entry in registry.own},
+        waiting_at=host_of(registry.waiting.provider, registry.waiting.base_url) if registry.waiting else "",
         is_welcome=is_welcome,
         report=report,
         error=error,
@@ -267,7 +273,6 @@ async def _form(
     user: CurrentUser,
     typed: ModelFormInput,
     *,
-    hint: str = "",
     report: TestReport | None = None,
     refused: CortexError | None = None,
     status: int = 200,
@@ -282,7 +287,8 @@ async def _form(
         frame=await frame_of(request, services, user, here="/models"),
         typed=typed.model_copy(update={"api_key": ""}),
         has_key=typed.previous in registry.with_key,
-        hint=hint,
+        tested=registry.tested.get(typed.previous),
+        others=registry.key_mates(typed.previous),
         report=report,
         error=refused.message if refused and (is_part or not errors) else "",
         errors=errors,

@@ -1,4 +1,4 @@
-"""The shape of `model_registry.json` and of the Models page's form, checked by pydantic; presets and cache defaults.
+"""The shape of `model_registry.json` and of the Models page's form, checked by pydantic; cache defaults.
 
 Pure: reading and writing the file, secrets and connections are the business of `services/models/models.py`.
 """
@@ -7,10 +7,11 @@ import ipaddress
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
@@ -23,6 +24,7 @@ from cortex.storage.shared_models import GivenModel
 
 FILE = "model_registry.json"
 Kind = Literal["openai", "anthropic"]
+OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}$")]
 ChainName = Annotated[str, Field(min_length=1, max_length=160)]  # also of a model that somebody else shares
 _WORDS = {  # where more can be said than of any form
@@ -32,32 +34,27 @@ _WORDS = {  # where more can be said than of any form
 Dollars = Annotated[float, Field(ge=0, le=10_000)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preset:
-    """A kind of endpoint as the form offers it."""
-
-    label: str
-    provider: Kind
-    base_url: str
-
-
-PRESETS = (
-    Preset(label="OpenAI", provider="openai", base_url=""),
-    Preset(label="Anthropic", provider="anthropic", base_url=""),
-    Preset(label="OpenRouter", provider="openai", base_url="https://openrouter.ai/api/v1"),
-    Preset(label="Ollama", provider="openai", base_url="http://127.0.0.1:11434/v1"),
-    Preset(label="llama.cpp", provider="openai", base_url="http://127.0.0.1:8080/v1"),
-    Preset(label="vLLM", provider="openai", base_url="http://127.0.0.1:8000/v1"),
-    Preset(label="LM Studio", provider="openai", base_url="http://127.0.0.1:1234/v1"),
-    Preset(label="Another OpenAI-compatible server", provider="openai", base_url="https://"),
-)
+def _web_address(url: str) -> str:
+    if not url:
+        return ""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+        raise ValueError("write an address like https://host/v1, without a name and password in it")
+    if parts.query or parts.fragment:
+        raise ValueError("remove everything from ? or # on")
+    return url.rstrip("/")
 
 
-class _Strict(BaseModel):
+WebAddress = Annotated[str, Field(max_length=400), AfterValidator(_web_address)]
+
+
+class StrictModel(BaseModel):
+    """Outside data: no field that is not known, nothing quoted in an error."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, hide_input_in_errors=True)
 
 
-class FilePrice(_Strict):
+class FilePrice(StrictModel):
     """US dollars for a million tokens."""
 
     input_usd: Dollars | None = None
@@ -66,7 +63,7 @@ class FilePrice(_Strict):
     written_usd: Dollars | None = None
 
 
-class FileCache(_Strict):
+class FileCache(StrictModel):
     """What differs from the defaults of `base/model.py` `Profile`."""
 
     caches: bool | None = None
@@ -78,13 +75,34 @@ class FileCache(_Strict):
     strength: Literal["strong", "weak"] | None = None
 
 
-class FileModel(_Strict):
+class FileTest(StrictModel):
+    """What the last test of a model found."""
+
+    at: datetime
+    is_ok: bool
+    lines: Annotated[tuple[str, ...], Field(max_length=8)] = ()
+
+
+class ServerAddress(StrictModel):
+    """Which server."""
+
+    provider: Kind = "openai"
+    base_url: WebAddress = ""
+
+
+class FileConnection(ServerAddress):
+    """A server whose key is stored while no model of it is chosen yet."""
+
+    secret: Annotated[str, Field(max_length=120)]
+
+
+class FileModel(StrictModel):
     """One model of the file; the form adds the key to it."""
 
     name: Name
     provider: Kind
     model: Annotated[str, Field(min_length=1, max_length=200)]
-    base_url: Annotated[str, Field(max_length=400)] = ""
+    base_url: WebAddress = ""
     secret: Annotated[str, Field(max_length=120)] = ""
     context_tokens: Annotated[int, Field(ge=1_000, le=20_000_000)] = 128_000
     max_output_tokens: Annotated[int, Field(ge=16, le=1_000_000)] = 4_096
@@ -97,6 +115,7 @@ class FileModel(_Strict):
     price: FilePrice = FilePrice()
     cache: FileCache = FileCache()
     extra: Annotated[dict[str, Any], Field(max_length=20)] = Field(default_factory=dict)
+    tested: FileTest | None = None
 
     @field_validator("name")
     @classmethod
@@ -104,18 +123,6 @@ class FileModel(_Strict):
         if name.lower() == OFFLINE.name:
             raise ValueError("this name is reserved for the offline demo model")
         return name
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_web_address(cls, url: str) -> str:
-        if not url:
-            return ""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
-            raise ValueError("write an address like https://host/v1, without a name and password in it")
-        if parts.query or parts.fragment:
-            raise ValueError("remove everything from ? or # on")
-        return url.rstrip("/")
 
 
 class ModelForm(FileModel):
@@ -125,12 +132,16 @@ class ModelForm(FileModel):
     forget_key: bool = False
 
 
-class RegistryFile(_Strict):
-    """The whole file. `default`: the chain tried when a role names none; empty = every model in order."""
+class RegistryFile(StrictModel):
+    """The whole file. `default`: the chain tried when a role names none; empty = every model in order.
+
+    `waiting`: a server that was connected by a key, of which no model is chosen yet.
+    """
 
     models: tuple[FileModel, ...] = ()
     default: tuple[ChainName, ...] = ()
     roles: dict[str, tuple[ChainName, ...]] = Field(default_factory=dict)
+    waiting: FileConnection | None = None
 
     @field_validator("models")
     @classmethod
@@ -140,6 +151,24 @@ class RegistryFile(_Strict):
         if twice:
             raise ValueError(f"the name {twice!r} stands twice")
         return models
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The names of the stored keys that the file refers to."""
+        return frozenset(one.secret for one in self._held if one.secret)
+
+    def key_for(self, place: "ServerAddress | FileModel") -> str:
+        """The name of the key that is stored for the server of `place`; "" when there is none."""
+        return next((one.secret for one in self._held if one.secret and origin_of(one) == origin_of(place)), "")
+
+    @property
+    def _held(self) -> "Sequence[FileConnection | FileModel]":
+        return [*([self.waiting] if self.waiting else []), *self.models]
+
+    def with_key(self, old: str, new: str) -> "RegistryFile":
+        """The file with another key in the place of `old`, for every model that used that one."""
+        models = [one.model_copy(update={"secret": new}) if one.secret == old else one for one in self.models]
+        return self.model_copy(update={"models": tuple(models)})
 
 
 def read(text: str) -> RegistryFile:
@@ -228,7 +257,12 @@ def is_inside(host: str) -> bool:
         return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa", ".localhost"))
 
 
-def origin_of(model: FileModel) -> tuple[str, str, int]:
+def host_of(provider: str, base_url: str) -> str:
+    """The server as a person reads it: its host, with the port where there is one."""
+    return urlsplit(base_url).netloc or OWN_HOSTS.get(provider, provider)
+
+
+def origin_of(model: ServerAddress | FileModel) -> tuple[str, str, int]:
     """Where the model's key travels to: kind, host, port. A stored key is never sent to another place."""
     parts = urlsplit(model.base_url)
     default = 443 if parts.scheme in ("https", "") else 80
@@ -240,6 +274,7 @@ class ModelRegistry:
     """A user's models as they stand, their own first. `default`: the chain of roles that name none.
 
     `with_key`: own ones that have a stored key. `given`: what others share with the user, whose entries name an owner.
+    `tested`: what the last test of each own model found. `waiting`: a server whose models are still to be chosen.
     """
 
     entries: tuple[ModelEntry, ...] = ()
@@ -247,6 +282,19 @@ class ModelRegistry:
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     with_key: frozenset[str] = frozenset()
     given: tuple[GivenModel, ...] = ()
+    tested: Mapping[str, FileTest] = field(default_factory=dict)
+    waiting: FileConnection | None = None
+
+    def key_mates(self, name: str) -> tuple[str, ...]:
+        """The own models that use the same stored key as this one."""
+        secret = next((entry.secret for entry in self.own if entry.name == name), "")
+        return tuple(one.name for one in self.own if secret and one.secret == secret and one.name != name)
+
+    @property
+    def servers(self) -> tuple[tuple[str, str, str], ...]:
+        """The servers of the own models: kind, address, and the host as a person reads it."""
+        found = {(entry.provider, entry.base_url): None for entry in self.own}
+        return tuple((provider, url, host_of(provider, url)) for provider, url in found)
 
     @property
     def own(self) -> tuple[ModelEntry, ...]:
@@ -283,16 +331,41 @@ def registry_of(file: RegistryFile) -> ModelRegistry:
         default=file.default,
         roles=file.roles,
         with_key=frozenset(model.name for model in file.models if model.secret),
+        tested={model.name: model.tested for model in file.models if model.tested is not None},
+        waiting=file.waiting,
     )
 
 
-def kept_key(form: ModelForm, old: FileModel | None) -> str:
-    """The name of the stored key that goes on being used. UserError when the address it was given for has changed."""
-    if old is None or not old.secret or form.forget_key or form.api_key.get_secret_value().strip():
+def kept_key(form: ModelForm, old: FileModel | None, file: RegistryFile) -> str:
+    """The name of the stored key that goes on being used: the model's, for a new one that of its provider.
+
+    UserError when the address it was given for has changed.
+    """
+    if form.forget_key or form.api_key.get_secret_value().strip():
+        return ""
+    if old is None:
+        return file.key_for(form)
+    if not old.secret:
         return ""
     if origin_of(old) != origin_of(form):
         raise UserError("The address changed, so the stored key is not sent there. Enter the key again.")
     return old.secret
+
+
+def stored_as(form: ModelForm, old: FileModel | None, secret: str) -> FileModel:
+    """The model as the file holds it: the form's values, and of the old one what the form does not show."""
+    values = form.model_dump(exclude={"api_key", "forget_key", "secret", "tested"})
+    if old is not None:
+        values |= {"cache": form.cache if "cache" in form.model_fields_set else old.cache}
+        values |= {"extra": form.extra if "extra" in form.model_fields_set else old.extra}
+        values["price"] = {"written_usd": old.price.written_usd, **form.price.model_dump(exclude_unset=True)}
+        values["tested"] = old.tested if is_same_place(form, old) else None
+    return FileModel(**values, secret=secret)
+
+
+def is_same_place(one: FileModel, other: FileModel) -> bool:
+    """Whether both are the same model of the same server."""
+    return (origin_of(one), one.base_url, one.model) == (origin_of(other), other.base_url, other.model)
 
 
 def placed(file: RegistryFile, model: FileModel | None, previous: str) -> RegistryFile:
@@ -311,4 +384,5 @@ def placed(file: RegistryFile, model: FileModel | None, previous: str) -> Regist
         models=tuple(models),
         default=renamed(file.default),
         roles={role: names for role, names in roles.items() if names},
+        waiting=file.waiting,
     )

@@ -6,6 +6,7 @@ offline model stands in only where nothing is configured.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +14,6 @@ from urllib.parse import urlsplit
 from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, Conflict, NotFound, ProviderError, UserError
-from cortex.base.ids import new_id
 from cortex.base.log import SecretFilter
 from cortex.base.messages import Usage
 from cortex.base.model import OFFLINE, ModelEntry, Price
@@ -24,29 +24,30 @@ from cortex.services.models import prices
 from cortex.services.models.asking import Link
 from cortex.services.models.files import (
     FILE,
-    PRESETS,
     FileModel,
+    FileTest,
     ModelRegistry,
-    Preset,
     RegistryFile,
     checked,
     entry_of,
+    is_same_place,
     kept_key,
+    origin_of,
     placed,
-    read,
     registry_of,
-    written,
+    stored_as,
 )
-from cortex.services.models.last_good import LastGood
+from cortex.services.models.presets import PRESETS, Preset
 from cortex.services.models.probe import TestReport, probe
 from cortex.services.models.shared import with_given
+from cortex.services.models.store import RegistryStore
 from cortex.storage.db import Database
-from cortex.storage.home import ABSENT, HomeFile, Homes
-from cortex.storage.secrets import MODEL_KEYS, AllSecretsRepository, SecretsRepository
+from cortex.storage.home import Homes
 from cortex.storage.shared_models import AllSharesRepository
 
 Connect = Callable[[ModelEntry, str | None, AddressPolicy], Provider]
 MOST_MODELS = 50
+LINE = 300  # characters of a test's finding that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,28 +81,25 @@ class Models:
         self, db: Database, homes: Homes, vault: Vault, connect: Connect, *, hosts: Sequence[tuple[str, int]] = ()
     ) -> None:
         self._db = db
-        self._homes = homes
-        self._vault = vault
+        self.store = RegistryStore(db, homes, vault)
         self._connect = connect
-        self._last_good = LastGood(homes)
         self._hosts = frozenset(hosts)
-        self._revision = 0
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
         self._opening = asyncio.Lock()
 
     @property
     def revision(self) -> int:
         """Grows with each change of anybody's models that is made through here, in this process: some are shared."""
-        return self._revision
+        return self.store.revision
 
     async def registry(self, user: User) -> ModelRegistry:
         """All of it, with what others share; UserError when the user's file has a slip (it is left as it is)."""
-        return await self.shared_with(user, registry_of((await self._file(user.id))[0]))
+        return await self.shared_with(user, registry_of((await self.store.read(user.id))[0]))
 
     async def shared_with(self, user: User, own: ModelRegistry | None = None) -> ModelRegistry:
         """What others share with this user, behind their `own` models."""
         given = await self._db.repository(AllSharesRepository).given(user.id)
-        files = {owner_id: await self._file_of_another(owner_id) for owner_id in {one.owner_id for one in given}}
+        files = {owner_id: await self.store.of_another(owner_id) for owner_id in {one.owner_id for one in given}}
         return with_given(own or ModelRegistry(), given, files)
 
     async def shown(self, user: User) -> ModelRegistry:
@@ -114,9 +112,9 @@ class Models:
     async def fault(self, user: User) -> RegistryFault | None:
         """What is wrong with the file, None when it can be read."""
         try:
-            await self._file(user.id)
+            await self.store.read(user.id)
         except UserError as error:
-            return RegistryFault(text=error.message, has_last_good=await self._last_good.is_there(user.id))
+            return RegistryFault(text=error.message, has_last_good=await self.store.last_good.is_there(user.id))
         return None
 
     async def restore(self, user: User) -> None:
@@ -126,12 +124,12 @@ class Models:
         """
         if await self.fault(user) is None:
             raise Conflict(f"{FILE} can be read; nothing was changed.")
-        await self._last_good.restore(user.id)
-        self._revision += 1
+        await self.store.last_good.restore(user.id)
+        self.store.revision += 1
 
     def sharing_changed(self) -> None:
         """Let running turns read anew what they may use."""
-        self._revision += 1
+        self.store.revision += 1
 
     async def is_given_still(self, user: User, registry: ModelRegistry) -> bool:
         """Whether the user has been given just what this registry says; asked of the database."""
@@ -165,7 +163,10 @@ class Models:
 
     async def provider(self, user: User, entry: ModelEntry) -> Provider:
         """The connection of an entry, kept open until it changes. ConfigError when its key can't be opened."""
-        secret, policy = await self._secret(entry.owner_id or user.id, entry.secret), self._policy(user, entry)
+        secret, policy = (
+            await self.store.key(entry.owner_id or user.id, entry.secret),
+            self.policy(user, entry.base_url, entry.owner_id),
+        )
         place = (user.id, entry.name)
         async with self._opening:
             known = self._open.get(place)
@@ -184,7 +185,7 @@ class Models:
         values: the fields of `ModelForm`, typed or as text; an empty `api_key` keeps the stored key.
         """
         form = checked(values)
-        file, version = await self._file(user.id)
+        file, version = await self.store.read(user.id)
         old = next((model for model in file.models if model.name == previous), None)
         if previous and old is None:
             raise NotFound(f"There is no model {previous!r}.")
@@ -192,36 +193,30 @@ class Models:
             raise UserError(f"There is a model {form.name!r} already.")
         if old is None and len(file.models) >= MOST_MODELS:
             raise UserError(f"At most {MOST_MODELS} models.")
-        model = FileModel(**form.model_dump(exclude={"api_key", "forget_key", "secret"}), secret=kept_key(form, old))
-        added = form.api_key.get_secret_value().strip()
-        if added:
-            model = model.model_copy(update={"secret": f"{MODEL_KEYS}{new_id()}"})
-            await self._secrets(user.id).put(model.secret, self._vault.seal(added))
-        try:
-            await self._write(user.id, placed(file, model, previous), version)
-        except (Conflict, UserError):
-            if added:
-                await self._secrets(user.id).remove(model.secret)
-            raise
-        if old is not None and old.secret and old.secret != model.secret:
-            await self._secrets(user.id).remove(old.secret)
+        kept, added = kept_key(form, old, file), form.api_key.get_secret_value().strip()
+        secret = await self.store.seal(user.id, added) if added else kept
+        model = stored_as(form, old, secret)
+        changed = placed(file, model, previous)
+        if (
+            added and old is not None and old.secret and origin_of(old) == origin_of(model)
+        ):  # one key for all of its models
+            changed = changed.with_key(old.secret, secret)
+        await self.store.write(user.id, file, changed, version)
         await self._let_go(user.id, previous or model.name)
         return entry_of(model)
 
     async def remove(self, user: User, name: str) -> None:
         """Forget a model, its key and its place in the chains; NotFound when there is none."""
-        file, version = await self._file(user.id)
+        file, version = await self.store.read(user.id)
         old = next((model for model in file.models if model.name == name), None)
         if old is None:
             raise NotFound(f"There is no model {name!r}.")
-        await self._write(user.id, placed(file, None, name), version)
-        if old.secret:
-            await self._secrets(user.id).remove(old.secret)
+        await self.store.write(user.id, file, placed(file, None, name), version)
         await self._let_go(user.id, name)
 
     async def set_chain(self, user: User, names: Sequence[str], role: str = "") -> None:
         """The default chain, or that of a role; no names = back to the default. UserError for an unknown name."""
-        file, version = await self._file(user.id)
+        file, version = await self.store.read(user.id)
         registry = await self.registry(user)
         unknown = [name for name in names if registry.get(name) is None]
         if unknown:
@@ -232,33 +227,52 @@ class Models:
             changed = file.model_copy(update={"roles": {key: chain for key, chain in roles.items() if chain}})
         else:
             changed = file.model_copy(update={"default": kept})
-        await self._write(user.id, changed, version)
+        await self.store.write(user.id, file, changed, version)
 
     async def test(self, user: User, values: Mapping[str, Any], previous: str = "") -> TestReport:
         """Try a model as the form describes it, saved or not, with the typed key or the stored one of `previous`."""
         form = checked(values)
-        file, _ = await self._file(user.id)
+        file, version = await self.store.read(user.id)
         old = next((model for model in file.models if model.name == previous), None)
-        entry = entry_of(FileModel(**form.model_dump(exclude={"api_key", "forget_key", "secret"}), secret=""))
-        secret = form.api_key.get_secret_value().strip() or await self._secret(user.id, kept_key(form, old))
-        policy = self._policy(user, entry)
-        return await probe(entry, lambda tried: self._connect(tried, secret, policy))
+        entry = entry_of(stored_as(form, None, ""))
+        secret = form.api_key.get_secret_value().strip() or await self.store.key(user.id, kept_key(form, old, file))
+        policy = self.policy(user, entry.base_url)
+        report = await probe(entry, lambda tried: self._connect(tried, secret, policy))
+        if old is not None and is_same_place(form, old):
+            await self._note(user, file, version, old, report, {})
+        return report
 
     async def test_saved(self, user: User, name: str) -> TestReport:
         """Try a saved model, and keep what was found out about streaming and tools."""
         entry = await self.entry(user, name)
         if entry.owner_id:  # its address and what it answers to a test are its owner's matter
             raise NotFound(f"{name} is {entry.owner}'s to test.")
-        secret, policy = await self._secret(user.id, entry.secret), self._policy(user, entry)
+        secret, policy = await self.store.key(user.id, entry.secret), self.policy(user, entry.base_url)
         report = await probe(entry, lambda tried: self._connect(tried, secret, policy))
         found = {"streams": report.streams, "tools": report.tools}
-        file, version = await self._file(user.id)
+        file, version = await self.store.read(user.id)
         old = next((model for model in file.models if model.name == name), None)
-        if report.is_ok and old is not None:
-            model = old.model_copy(update={key: value for key, value in found.items() if value is not None})
-            await self._write(user.id, placed(file, model, name), version)
+        if old is not None:
+            changed = {key: value for key, value in found.items() if value is not None} if report.is_ok else {}
+            await self._note(user, file, version, old, report, changed)
             await self._let_go(user.id, name)
         return report
+
+    async def _note(
+        self,
+        user: User,
+        file: RegistryFile,
+        version: str,
+        old: FileModel,
+        report: TestReport,
+        found: Mapping[str, bool],
+    ) -> None:
+        """Keep with a model what its test found."""
+        lines = tuple(line[:LINE] for line in report.lines or (report.message,))
+        tested = FileTest(at=self._db.clock(), is_ok=report.is_ok, lines=lines)
+        model = old.model_copy(update={**found, "tested": tested})
+        with suppress(Conflict):  # the file was changed while the model was asked: that change counts
+            await self.store.write(user.id, file, placed(file, model, old.name), version)
 
     async def price(self, user: User, name: str) -> Price:
         """Dollars for a million tokens: as typed, else from the public price data, else unknown."""
@@ -271,7 +285,7 @@ class Models:
 
     async def blotter(self, user_id: str) -> SecretFilter:
         """Takes every key out of texts that the user's models have, and those that may have been shared with them."""
-        found = await self._db.repository(AllSecretsRepository).of_models(user_id)
+        found = await self.store.sealed(user_id)
         keys = [self._opened(sealed, is_own=owner_id == user_id) for owner_id, sealed in found]
         return SecretFilter(*(key for key in keys if key))
 
@@ -281,49 +295,24 @@ class Models:
         for _, _, _, provider in opened:
             await provider.close()
 
-    async def _file(self, user_id: str) -> tuple[RegistryFile, str]:
-        found = await self._homes.home_of(user_id).configured(FILE)
-        if found is None:
-            return RegistryFile(), ABSENT
-        file = read(found.text)
-        await self._last_good.keep(user_id, found)
-        return file, found.version
-
-    async def _file_of_another(self, owner_id: str) -> RegistryFile:
-        """What an owner shares from; nothing while their file has a slip, which they and the doctor are told."""
-        try:
-            return (await self._file(owner_id))[0]
-        except UserError:
-            return RegistryFile()
-
-    async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
-        text = written(file)
-        version = await self._homes.home_of(user_id).write(FILE, text, expected_version=version)
-        await self._last_good.keep(user_id, HomeFile(text=text, version=version))
-        self._revision += 1
-
-    def _secrets(self, user_id: str) -> SecretsRepository:
-        return self._db.repository(SecretsRepository, user_id)
-
-    async def _secret(self, user_id: str, name: str) -> str | None:
-        sealed = await self._secrets(user_id).get(name) if name else None
-        return None if sealed is None else self._vault.unseal(sealed)
-
     def _opened(self, sealed: bytes, *, is_own: bool) -> str:
         """A key to look for in texts. Another's that cannot be opened was never sent."""
         try:
-            return self._vault.unseal(sealed)
+            return self.store.unseal(sealed)
         except ConfigError:
             if is_own:
                 raise
             return ""
 
-    def _policy(self, user: User, entry: ModelEntry) -> AddressPolicy:
-        """Inside the network: only the very host and port that an admin named, in their registry or the settings."""
-        parts = urlsplit(entry.base_url)
+    def policy(self, user: User, base_url: str, owner_id: str = "") -> AddressPolicy:
+        """Inside the network: only the very host and port that an admin named, in their registry or the settings.
+
+        owner_id: whose model it is, where that is somebody else.
+        """
+        parts = urlsplit(base_url)
         place = ((parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80))
-        is_of_admin = user.is_admin or bool(entry.owner_id)  # who shares is an admin, or it was not in the registry
-        return named(place) if entry.base_url and (is_of_admin or place in self._hosts) else PUBLIC
+        is_of_admin = user.is_admin or bool(owner_id)  # who shares is an admin, or it was not in the registry
+        return named(place) if base_url and (is_of_admin or place in self._hosts) else PUBLIC
 
     async def _reachable(self, user: User, entry: ModelEntry) -> Provider:
         try:

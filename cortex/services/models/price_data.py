@@ -5,6 +5,7 @@ Works offline and may be behind the providers' own lists; a price typed into the
 
 from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
+from genai_prices.data_snapshot import get_snapshot
 
 from cortex.base.messages import Usage
 from cortex.base.model import Price
@@ -29,6 +30,16 @@ def cost_usd(provider: str, model: str, base_url: str, usage: Usage) -> float | 
     except (LookupError, ValueError):
         return None
     return float(found.total_price)
+
+
+def context_tokens(provider: str, model: str, base_url: str) -> int | None:
+    """How much the model takes in, None where the data does not say."""
+    provider_id = None if base_url else _PROVIDERS.get(provider, provider)
+    try:
+        _, found = get_snapshot().find_provider_model(model, None, provider_id, base_url or None)
+    except (LookupError, ValueError):
+        return None
+    return found.context_window
 
 
 def price(provider: str, model: str, base_url: str) -> Price:

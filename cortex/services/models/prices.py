@@ -4,10 +4,13 @@ The data is loaded when it is first asked for (`price_data.py`, about 30 MB).
 """
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cortex.base import scan
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry, Price
+from cortex.ports.model_lists import ListedModel
 
 _DATA = "cortex.services.models.price_data"
 _MILLION = 1_000_000
@@ -20,6 +23,23 @@ async def price(entry: ModelEntry) -> Price:
     data = await asyncio.to_thread(scan.load, _DATA)
     found: Price = await asyncio.to_thread(data.price, entry.provider, entry.model, entry.base_url)
     return found
+
+
+async def filled(
+    models: Sequence[ListedModel], provider: str, base_url: str
+) -> tuple[tuple[ListedModel, ...], Mapping[str, Price]]:
+    """The models with the context that their list did not say and the public data does; the price of each, by id."""
+    data = await asyncio.to_thread(scan.load, _DATA)
+
+    def all_of_them() -> tuple[tuple[ListedModel, ...], Mapping[str, Price]]:
+        known = {
+            model.id: model.price if model.price.input_usd is not None else data.price(provider, model.id, base_url)
+            for model in models
+        }
+        sizes = [model.context_tokens or data.context_tokens(provider, model.id, base_url) for model in models]
+        return tuple(replace(one, context_tokens=size) for one, size in zip(models, sizes, strict=True)), known
+
+    return await asyncio.to_thread(all_of_them)
 
 
 async def cost_usd(entry: ModelEntry, usage: Usage) -> float | None:

@@ -14,6 +14,7 @@ from cortex.base.user import User
 from cortex.services.models.files import FILE, RegistryFile
 from cortex.services.models.models import Models
 from cortex.services.models.sharing import PersonShare, ShareForm
+from cortex.services.models.store import RegistryStore
 from cortex.storage.audit import AuditRepository
 from cortex.storage.round_rows import RoundRow
 from cortex.storage.rounds import RoundsRepository
@@ -97,14 +98,21 @@ async def test_a_removal_that_is_cut_off_leaves_no_share_behind(house: LivingHou
     assert "Big" not in await names(house, house.admin)
 
 
+class OvertakenStore(RegistryStore):
+    """The files of people, one of which somebody changes while a model is taken out of it, or whose disk is full."""
+
+    def __init__(self, store: RegistryStore, failure: Exception) -> None:
+        self.__dict__ = {**vars(store), "failure": failure}
+
+    async def write(self, user_id: str, before: RegistryFile, after: RegistryFile, version: str) -> None:
+        raise self.__dict__["failure"]
+
+
 class Overtaken(Models):
-    """The registry of an admin whose file somebody changes while a model is taken out of it, or whose disk is full."""
+    """The registry over such files."""
 
     def __init__(self, models: Models, failure: Exception) -> None:
-        self.__dict__ = {**vars(models), "failure": failure}
-
-    async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
-        raise self.__dict__["failure"]
+        self.__dict__ = {**vars(models), "store": OvertakenStore(models.store, failure)}
 
 
 @pytest.mark.parametrize("failure", [Conflict("It was changed."), OSError("no space left")], ids=["changed", "full"])

@@ -1,0 +1,221 @@
+"""Asks a server which models it has, by its own list and, of a local one, by what its own pages add.
+
+No redirect is followed: a key goes to the address that the person gave and nowhere else. `list_formats.py` reads.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import httpx
+
+from cortex.base import outside_text
+from cortex.base.clock import ticks_s
+from cortex.base.errors import CortexError, NotAllowed, ProviderError, ToolFailed
+from cortex.base.hidden import show_hidden
+from cortex.base.http import FetchedPage, fetch, open_client
+from cortex.base.json_text import parsed
+from cortex.ports.model_lists import ListedModel, ModelList, ModelServer
+from cortex.providers.list_formats import Row, id_of, models_of, rows_of, with_llama_cpp, with_ollama
+from cortex.providers.said import message_of
+
+OPENAI_URL, ANTHROPIC_URL = "https://api.openai.com/v1", "https://api.anthropic.com"
+MOST_BYTES = 12_000_000  # OpenRouter's list is about 1 MB
+MOST_PAGES = 20
+MOST_SHOWN = 200  # models that Ollama is asked about one by one
+AT_ONCE = 8
+EXTRA_S = 5.0
+HOSTED = ("openai.com", "openrouter.ai", "mistral.ai", "groq.com", "deepseek.com", "googleapis.com", "anthropic.com")
+_TAILS = ("/chat/completions", "/completions", "/responses", "/messages", "/models")
+
+
+async def ask(server: ModelServer) -> ModelList:
+    """Its models. ProviderError says what went wrong and what to do; no key is in it."""
+    deadline_s = ticks_s() + server.limit_s
+    headers = {"Accept": "application/json"}
+    if server.provider == "anthropic":
+        headers |= {"anthropic-version": "2023-06-01"} | ({"x-api-key": server.key} if server.key else {})
+    elif server.key:
+        headers["Authorization"] = f"Bearer {server.key}"
+    async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False) as client:
+        asking = _Asking(client=client, server=server, headers=headers, deadline_s=deadline_s)
+        found = await (asking.anthropic() if server.provider == "anthropic" else asking.openai())
+    if not found.models:
+        raise ProviderError(_nothing(found), kind="empty")
+    return found
+
+
+class _Asking:
+    """The requests of one list."""
+
+    def __init__(
+        self, *, client: httpx.AsyncClient, server: ModelServer, headers: Mapping[str, str], deadline_s: float
+    ) -> None:
+        self._client, self._server, self._headers, self._deadline_s = client, server, headers, deadline_s
+
+    async def openai(self) -> ModelList:
+        """OpenAI's list, at the address or, where it has no path, at /v1 there."""
+        base = _plain(self._server.base_url or OPENAI_URL)
+        places = [base] if urlsplit(base).path else [f"{base}/v1", base]
+        for place in places:
+            page = await self._get(f"{place}/models")
+            if page.status != 404 or place == places[-1]:
+                break
+        rows = self._rows(page)
+        parts = urlsplit(place)
+        models, left_out = await asyncio.to_thread(models_of, rows, parts.hostname or "")
+        known = "" if place == OPENAI_URL and not self._server.base_url else place
+        found = ModelList(models=models, base_url=known, left_out=left_out)
+        is_hosted = (parts.hostname or "").endswith(HOSTED)
+        return (
+            found if is_hosted or self._server.is_brief else await self._with_extras(found, place.removesuffix("/v1"))
+        )
+
+    async def anthropic(self) -> ModelList:
+        """Anthropic's list, page by page."""
+        root = _plain(self._server.base_url or ANTHROPIC_URL).removesuffix("/v1")
+        rows: list[Row] = []
+        after = ""
+        for _ in range(MOST_PAGES):
+            page = await self._get(f"{root}/v1/models?limit=1000{f'&after_id={quote(after)}' if after else ''}")
+            rows += self._rows(page)
+            body = parsed(page.body)
+            last = body.get("last_id") if isinstance(body, dict) and body.get("has_more") is True else None
+            if not isinstance(last, str) or not last or last == after:
+                break
+            after = last
+        models, left_out = models_of(rows, urlsplit(root).hostname or "")
+        return ModelList(models=models, base_url=self._server.base_url and root, left_out=left_out)
+
+    async def _with_extras(self, found: ModelList, root: str) -> ModelList:
+        """What Ollama, LM Studio or llama.cpp adds on its own pages. Each fails without harm: the list is there."""
+        tags, studio, props = await asyncio.gather(
+            self._extra(f"{root}/api/tags"), self._extra(f"{root}/api/v0/models"), self._extra(f"{root}/props")
+        )
+        if (rows := rows_of(tags)) and {id_of(row) for row in rows} & {model.id for model in found.models}:
+            return await self._ollama(found, root)
+        if (rows := rows_of(studio)) and any("max_context_length" in row for row in rows):
+            models, left_out = models_of(rows, "")
+            bare = [model for model in found.models if model.id not in {id_of(row) for row in rows}]
+            return replace(found, models=(*models, *bare), left_out=left_out, engine="lmstudio")
+        if isinstance(props, dict) and "default_generation_settings" in props and len(found.models) == 1:
+            return replace(found, models=(with_llama_cpp(found.models[0], props),), engine="llamacpp")
+        return found
+
+    async def _ollama(self, found: ModelList, root: str) -> ModelList:
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def shown(model: ListedModel) -> ListedModel | None:
+            async with gate:
+                answer = await self._extra(f"{root}/api/show", {"model": model.id})
+            return with_ollama(model, answer) if isinstance(answer, dict) else model
+
+        asked = await asyncio.gather(*(shown(model) for model in found.models[:MOST_SHOWN]))
+        models = (*(model for model in asked if model is not None), *found.models[MOST_SHOWN:])
+        left_out = found.left_out + len(found.models) - len(models)
+        return replace(found, models=models, left_out=left_out, engine="ollama")
+
+    async def _extra(self, url: str, body: Mapping[str, str] | None = None) -> Any:  # Any: what a server says
+        """What this page says, parsed; None where it does not."""
+        left_s = min(EXTRA_S, self._deadline_s - ticks_s())
+        content = json.dumps(body).encode() if body is not None else None
+        method, headers = (
+            ("POST", {**self._headers, "Content-Type": "application/json"}) if content else ("GET", self._headers)
+        )
+        try:
+            page = await fetch(
+                self._client, url, method=method, headers=headers, content=content, max_bytes=MOST_BYTES,
+                total_s=max(0.05, left_s),
+            )  # fmt: skip
+            return await asyncio.to_thread(parsed, page.body) if page.status == 200 else None
+        except (CortexError, ValueError):
+            return None
+
+    async def _get(self, url: str) -> FetchedPage:
+        """The page of this address; ProviderError when there is none."""
+        host = urlsplit(url).netloc
+        left_s = max(0.05, self._deadline_s - ticks_s())
+        try:
+            return await fetch(self._client, url, headers=self._headers, max_bytes=MOST_BYTES, total_s=left_s)
+        except NotAllowed as error:
+            raise ProviderError(error.message, kind="refused") from error
+        except ToolFailed as error:
+            if isinstance(error.__cause__, (TimeoutError, httpx.TimeoutException)):
+                message = f"{host} did not answer within {self._server.limit_s:g} seconds. {_check(host)}"
+                raise ProviderError(message, kind="timeout") from error
+            why = show_hidden(outside_text.cut(str(error.__cause__), 160)) if error.__cause__ else ""
+            message = f"{host} could not be reached{f' ({why})' if why else ''}. {_check(host)}"
+            raise ProviderError(message, kind="connection") from error
+
+    def _rows(self, page: FetchedPage) -> list[Row]:
+        """The rows of a list that came whole; ProviderError for everything else that may come."""
+        host = urlsplit(page.url).netloc
+        body: Any = None
+        if not page.is_cut:
+            try:
+                body = parsed(page.body)
+            except ValueError:
+                body = None
+        if page.status != 200:
+            raise _refused(host, page, message_of(body), has_key=bool(self._server.key))
+        rows = rows_of(body)
+        if rows is None:
+            kind = page.headers.get("content-type", "").partition(";")[0][:60]
+            told = f"What {host} sent is not a list of models{f' but {show_hidden(kind)}' if kind else ''}."
+            raise ProviderError(
+                f"{told} Check the address: it is that of the API, most often ending in /v1.", kind="malformed"
+            )
+        return [*rows]
+
+
+def _refused(host: str, page: FetchedPage, said: str, *, has_key: bool) -> ProviderError:
+    """An answer that is no list: what it means, what the server said, what to do."""
+    quote_ = f" It said: “{said}”" if said else ""
+    match page.status:
+        case 401 | 403 if has_key:
+            return ProviderError(
+                f"{host} refused the key ({page.status}).{quote_} Copy the whole key again, or make a new one there.",
+                kind="auth",
+            )
+        case 401 | 403:
+            return ProviderError(f"{host} wants a key ({page.status}).{quote_}", kind="auth")
+        case 404:
+            told = f"{host} has no list of models at this address (404).{quote_}"
+            return ProviderError(f"{told} Check the address: most end in /v1.", kind="request")
+        case 429:
+            return ProviderError(
+                f"{host} takes no more requests for now (429).{quote_} Try again later.", kind="rate_limit"
+            )
+        case status if 300 <= status < 400:
+            to = urlsplit(page.headers.get("location", ""))
+            place = show_hidden(urlunsplit((to.scheme, to.hostname or "", to.path, "", ""))[:200])
+            told = f"{host} sends on to {place or 'another address'} ({status}), and a key is not sent after it."
+            return ProviderError(f"{told} Enter the final address of the API.", kind="request")
+        case status if status >= 500:
+            return ProviderError(f"{host} has a problem ({status}).{quote_} Try again later.", kind="server")
+    return ProviderError(f"{host} refused the request ({page.status}).{quote_}", kind="request")
+
+
+def _nothing(found: ModelList) -> str:
+    load = {
+        "ollama": " Download one first, such as: ollama pull qwen3",
+        "lmstudio": " Download one in LM Studio first.",
+    }.get(found.engine, " Load or download one there first.")
+    return f"The server answered, but lists no model that can chat.{load}"
+
+
+def _check(host: str) -> str:
+    told = "Check that the server runs and that the address is right."
+    is_here = host.startswith(("127.", "localhost", "[::1]"))
+    return f"{told} If Cortex runs in a container, {host.partition(':')[0]} is that container." if is_here else told
+
+
+def _plain(base_url: str) -> str:
+    """The address without what people copy with it."""
+    base = base_url.rstrip("/")
+    for tail in _TAILS:
+        base = base.removesuffix(tail)
+    return base.rstrip("/")

@@ -1,0 +1,268 @@
+"""Connects a server: asks it for its list of models, and keeps those that are chosen, all in one commit.
+
+The key that was typed is sealed as soon as the server has answered, and goes to no page. Who may reach what is decided
+as for any other call of a model: `services/models/models.py: policy`.
+"""
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from cortex.base.clock import ticks_s
+from cortex.base.errors import ProviderError, UserError
+from cortex.base.model import OFFLINE, ModelEntry, Price
+from cortex.base.user import User
+from cortex.ports.model_lists import AskList, ListedModel, ModelServer
+from cortex.services.models import prices
+from cortex.services.models.files import (
+    FileConnection,
+    FileModel,
+    FilePrice,
+    RegistryFile,
+    ServerAddress,
+    Slips,
+    entry_of,
+    host_of,
+    origin_of,
+)
+from cortex.services.models.models import MOST_MODELS, Models
+from cortex.services.models.presets import OTHER, Preset
+
+KEPT_S, KEPT_MOST = 900.0, 50  # how long a list is kept to choose from, and of how many people
+SHOWN_MOST = 60
+HERE_S = 0.3
+THINKING_TOKENS = 16_000  # an answer's length where thinking counts with it
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9 ._:/-]+")
+_NAME_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A server's models as a person chooses from them.
+
+    `added`: ids that are in the person's registry already. `left_out`, `engine`: as in ModelList. `prices`: by id, the
+    list's own or the published ones.
+    """
+
+    provider: str
+    base_url: str
+    models: tuple[ListedModel, ...]
+    added: frozenset[str] = frozenset()
+    left_out: int = 0
+    engine: str = ""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """The server as a person reads it."""
+        return host_of(self.provider, self.base_url)
+
+    def shown(self, words: str = "", ticked: Sequence[str] = ()) -> tuple[ListedModel, ...]:
+        """At most 60 of them that hold every word, ticked ones first: those are never lost by a filter."""
+        wanted = words.lower().split()
+        kept = [model for model in self.models if model.id in ticked]
+        hits = [model for model in self.models if model.id not in ticked and _holds(model, wanted)]
+        return (*kept, *hits[: max(0, SHOWN_MOST - len(kept))])
+
+    def matches(self, words: str) -> int:
+        """How many hold every word."""
+        wanted = words.lower().split()
+        return sum(_holds(model, wanted) for model in self.models)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalServer:
+    """A server on this machine that answers, and how many models it has."""
+
+    preset: Preset
+    models: int
+
+
+class ModelConnecting:
+    """The Models page's door to other servers' lists."""
+
+    def __init__(self, models: Models, ask: AskList) -> None:
+        self._models = models
+        self._ask = ask
+        self._kept: OrderedDict[str, tuple[float, str, Listing]] = OrderedDict()  # user id -> until when, key, list
+
+    async def connect(self, user: User, preset_id: str, base_url: str = "", key: str = "") -> Listing:
+        """The list of a preset's server, or of the one at `base_url`; the key is stored once the server has taken it.
+
+        An empty key is the one that is stored for the address, if there is one. UserError or ProviderError, for the
+        person, when there is no list.
+        """
+        place = self._place(preset_id, base_url)
+        file, version = await self._models.store.read(user.id)
+        if not key.strip():
+            return await self._fresh(user, file, place)
+        listing = await self._asked(user, file, place, key.strip())
+        secret = await self._models.store.seal(user.id, key.strip())
+        waiting = FileConnection(provider=place.provider, base_url=listing.base_url, secret=secret)
+        await self._models.store.write(user.id, file, file.model_copy(update={"waiting": waiting}), version)
+        self._keep(user, secret, listing)
+        return listing
+
+    async def more(self, user: User, provider: str, base_url: str) -> Listing:
+        """The list of a server as it is now, by the key that is stored for it."""
+        file, _ = await self._models.store.read(user.id)
+        return await self._fresh(user, file, _address(provider, base_url))
+
+    async def listing(self, user: User, provider: str, base_url: str) -> Listing:
+        """The list that was shown last, asked for anew where it is not kept any more."""
+        place = _address(provider, base_url)
+        file, _ = await self._models.store.read(user.id)
+        until_s, key_name, kept = self._kept.get(user.id, (0.0, "", None))
+        is_same = kept is not None and (kept.provider, kept.base_url) == (place.provider, place.base_url)
+        if kept is None or not is_same or until_s < ticks_s() or key_name != file.key_for(place):
+            return await self._fresh(user, file, place)
+        return replace(kept, added=_added(file, place))
+
+    async def use(self, user: User, provider: str, base_url: str, ids: Sequence[str]) -> Sequence[ModelEntry]:
+        """Add these models of the list, in one commit; the first becomes the default where nothing else answers.
+
+        Those that are there already are left as they are. UserError when none is left to add.
+        """
+        listing = await self.listing(user, provider, base_url)
+        file, version = await self._models.store.read(user.id)
+        place = _address(listing.provider, listing.base_url)
+        have = _added(file, place)
+        chosen = [model for model in listing.models if model.id in ids and model.id not in have]
+        if not chosen:
+            raise UserError("Choose at least one model that is not added yet.", field="pick")
+        if len(file.models) + len(chosen) > MOST_MODELS:
+            raise UserError(f"At most {MOST_MODELS} models; {len(file.models)} are there.", field="pick")
+        secret = file.key_for(place)
+        taken = {model.name for model in file.models}
+        fresh = []
+        for model in chosen:
+            name = _name(model.id, taken)
+            taken.add(name)
+            fresh.append(_stored(model, name, listing, secret))
+        changed: dict[str, Any] = {"models": (*file.models, *fresh)}
+        if not file.models and set(file.default) <= {OFFLINE.name}:
+            changed["default"] = (fresh[0].name,)
+        if file.waiting is not None and origin_of(file.waiting) == origin_of(place):
+            changed["waiting"] = None
+        await self._models.store.write(user.id, file, file.model_copy(update=changed), version)
+        return [entry_of(model) for model in fresh]
+
+    async def forget(self, user: User) -> None:
+        """Forget the key of a server of which no model was chosen."""
+        file, version = await self._models.store.read(user.id)
+        if file.waiting is not None:
+            await self._models.store.write(user.id, file, file.model_copy(update={"waiting": None}), version)
+
+    async def here(self, user: User) -> Sequence[LocalServer]:
+        """The servers on this machine that answer at once and are not connected yet; for admins only.
+
+        Each is given 300 ms, all at the same time.
+        """
+        if not user.is_admin:
+            return ()
+        own = {entry.base_url for entry in (await self._models.shown(user)).own}
+        wanted = [preset for preset in self._models.presets if preset.is_local and preset.base_url not in own]
+        found = await asyncio.gather(*(self._answers(user, preset) for preset in wanted))
+        return [one for one in found if one is not None]
+
+    async def _answers(self, user: User, preset: Preset) -> LocalServer | None:
+        policy = self._models.policy(user, preset.base_url)
+        server = ModelServer(
+            provider=preset.provider, base_url=preset.base_url, policy=policy, limit_s=HERE_S, is_brief=True
+        )
+        try:
+            return LocalServer(preset=preset, models=len((await self._ask(server)).models))
+        except ProviderError:
+            return None
+
+    def _place(self, preset_id: str, base_url: str) -> ServerAddress:
+        """Where a preset's server is; UserError when that is not said."""
+        preset = next((one for one in self._models.presets if one.id == preset_id), None)
+        if preset is None:
+            raise UserError("Choose a provider.", field="preset")
+        if preset.id == OTHER and not base_url.strip():
+            raise UserError("Enter the address of the server's API, such as https://host/v1.", field="base_url")
+        is_free = preset.is_local or preset.id == OTHER
+        return _address(preset.provider, (base_url.strip() if is_free else "") or preset.base_url)
+
+    async def _fresh(self, user: User, file: RegistryFile, place: ServerAddress) -> Listing:
+        """The list as it is now, by the stored key."""
+        secret = file.key_for(place)
+        listing = await self._asked(user, file, place, await self._models.store.key(user.id, secret) or "")
+        self._keep(user, secret, listing)
+        return listing
+
+    async def _asked(self, user: User, file: RegistryFile, place: ServerAddress, key: str) -> Listing:
+        policy = self._models.policy(user, place.base_url)
+        try:
+            found = await self._ask(
+                ModelServer(provider=place.provider, base_url=place.base_url, key=key, policy=policy)
+            )
+        except ProviderError as error:
+            if error.kind == "refused" and not user.is_admin:
+                raise UserError(f"{error.message} Only an admin can connect a server there.") from error
+            raise
+        models, known = await prices.filled(found.models, place.provider, found.base_url)
+        return Listing(
+            provider=place.provider,
+            base_url=found.base_url,
+            models=models,
+            added=_added(file, _address(place.provider, found.base_url)),
+            left_out=found.left_out,
+            engine=found.engine,
+            prices=known,
+        )
+
+    def _keep(self, user: User, secret: str, listing: Listing) -> None:
+        self._kept[user.id] = (ticks_s() + KEPT_S, secret, listing)
+        self._kept.move_to_end(user.id)
+        while len(self._kept) > KEPT_MOST:
+            self._kept.popitem(last=False)
+
+
+def _address(provider: str, base_url: str) -> ServerAddress:
+    """The address, checked; Slips where it is none."""
+    try:
+        return ServerAddress.model_validate({"provider": provider, "base_url": base_url})
+    except ValidationError as error:
+        raise Slips(error) from error
+
+
+def _added(file: RegistryFile, place: ServerAddress) -> frozenset[str]:
+    return frozenset(model.model for model in file.models if origin_of(model) == origin_of(place))
+
+
+def _stored(model: ListedModel, name: str, listing: Listing, secret: str) -> FileModel:
+    """The model as the file holds it, with what its list said. A published price is looked up anew each time."""
+    longest = THINKING_TOKENS if model.thinks else FileModel.model_fields["max_output_tokens"].default
+    context = min(max(model.context_tokens or 128_000, 1_000), 20_000_000)
+    return FileModel(
+        name=name,
+        provider=listing.provider,
+        model=model.id,
+        base_url=listing.base_url,
+        secret=secret,
+        context_tokens=context,
+        max_output_tokens=max(16, min(longest, model.max_output_tokens or longest, context // 2)),
+        tools=model.tools is not False,
+        parallel_calls=model.tools is not False,
+        sees=model.sees,
+        price=FilePrice(**asdict(model.price)),
+    )
+
+
+def _name(id: str, taken: set[str]) -> str:
+    """What the model is called here: its id, as far as a name may hold it, with a number where that is taken."""
+    plain = _NOT_IN_NAMES.sub("-", id).strip(" ._:/-")[:_NAME_LENGTH] or "model"
+    names = (plain, *(f"{plain[: _NAME_LENGTH - 4]} {number}" for number in range(2, MOST_MODELS + 3)))
+    return next(name for name in names if name not in taken and name.lower() != OFFLINE.name)
+
+
+def _holds(model: ListedModel, wanted: Sequence[str]) -> bool:
+    text = f"{model.id} {model.label}".lower()
+    return all(word in text for word in wanted)

@@ -1,0 +1,281 @@
+"""Servers that list their models, each in the form that its maker documents: a scripted one on 127.0.0.1.
+
+The forms are those of the makers' references, read in November 2026: OpenAI, OpenRouter, Anthropic (in pages), Mistral,
+Groq, Google, vLLM, Ollama (tags and show), LM Studio (v0), llama.cpp (models and props).
+"""
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from tests.patience import PATIENCE_S
+
+Page = tuple[int, Any] | tuple[int, Any, dict[str, str]]
+
+
+def openai_row(name: str, created: int = 1_700_000_000, owner: str = "system", **more: Any) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": created, "owned_by": owner, **more}
+
+
+def whole(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {"object": "list", "data": list(rows)}
+
+
+OPENAI = whole(
+    openai_row("gpt-4o-mini", 1_721_172_741),
+    openai_row("gpt-5-mini", 1_754_425_928),
+    openai_row("text-embedding-3-small", 1_705_948_997),
+    openai_row("whisper-1", 1_677_532_384, "openai-internal"),
+    openai_row("gpt-image-1", 1_745_517_030),
+)
+
+
+def openrouter_row(name: str, created: int, **more: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "canonical_slug": name,
+        "name": name.partition("/")[2].title(),
+        "created": created,
+        "description": "A model.",
+        "context_length": 200_000,
+        "architecture": {
+            "modality": "text+image->text",
+            "input_modalities": ["image", "text"],
+            "output_modalities": ["text"],
+            "tokenizer": "Claude",
+            "instruct_type": None,
+        },
+        "pricing": {
+            "prompt": "0.000003",
+            "completion": "0.000015",
+            "request": "0",
+            "image": "0.0048",
+            "input_cache_read": "0.0000003",
+            "input_cache_write": "0.00000375",
+        },
+        "top_provider": {"context_length": 200_000, "max_completion_tokens": 64_000, "is_moderated": False},
+        "per_request_limits": None,
+        "supported_parameters": ["include_reasoning", "max_tokens", "reasoning", "temperature", "tool_choice", "tools"],
+        **more,
+    }
+
+
+OPENROUTER = {
+    "data": [
+        openrouter_row("anthropic/claude-sonnet-4.5", 1_759_161_676),
+        openrouter_row(
+            "google/gemma-3n-e4b-it:free",
+            1_747_776_824,
+            context_length=8_192,
+            architecture={"input_modalities": ["text"], "output_modalities": ["text"]},
+            pricing={"prompt": "0", "completion": "0"},
+            supported_parameters=["max_tokens", "temperature"],
+            top_provider={"context_length": 8_192, "max_completion_tokens": 2_048, "is_moderated": False},
+        ),
+        openrouter_row("openrouter/auto", 1_699_401_600, pricing={"prompt": "-1", "completion": "-1"}),
+        openrouter_row(
+            "black-forest/flux",
+            1_700_000_000,
+            architecture={"input_modalities": ["text"], "output_modalities": ["image"]},
+        ),
+    ]
+}
+MISTRAL = whole(
+    openai_row(
+        "mistral-small-latest",
+        owner="mistralai",
+        capabilities={"completion_chat": True, "function_calling": True, "vision": True, "reasoning": False},
+        max_context_length=131_072,
+        aliases=["mistral-small-2506"],
+        deprecation=None,
+        type="base",
+    ),
+    openai_row(
+        "mistral-embed",
+        owner="mistralai",
+        capabilities={"completion_chat": False, "function_calling": False, "vision": False},
+        max_context_length=8_192,
+        type="base",
+    ),
+)
+GROQ = whole(
+    openai_row("openai/gpt-oss-20b", owner="OpenAI", active=True, context_window=131_072, max_completion_tokens=65_536),
+    openai_row("whisper-large-v3", owner="OpenAI", active=True, context_window=448, max_completion_tokens=448),
+    openai_row("gone-8b", owner="Meta", active=False, context_window=8_192, max_completion_tokens=8_192),
+)
+GEMINI = whole(
+    {"id": "models/gemini-2.5-flash", "object": "model", "owned_by": "google", "display_name": "Gemini 2.5 Flash"},
+    {"id": "models/gemini-embedding-001", "object": "model", "owned_by": "google"},
+)
+VLLM = whole(
+    openai_row("Qwen/Qwen3-8B", owner="vllm", root="Qwen/Qwen3-8B", parent=None, max_model_len=40_960, permission=[])
+)
+
+
+def anthropic_row(name: str, **more: Any) -> dict[str, Any]:
+    yes, no = {"supported": True}, {"supported": False}
+    return {
+        "type": "model",
+        "id": name,
+        "display_name": name.replace("-", " ").title(),
+        "created_at": "2026-02-04T00:00:00Z",
+        "lifecycle": "active",
+        "max_input_tokens": 200_000,
+        "max_tokens": 64_000,
+        "capabilities": {"batch": yes, "image_input": yes, "pdf_input": yes, "thinking": yes, "code_execution": no},
+        **more,
+    }
+
+
+def anthropic_pages(*names: str) -> dict[str, Page]:
+    """A page for each model, one behind the other."""
+    pages: dict[str, Page] = {}
+    for at, name in enumerate(names):
+        after = f"&after_id={names[at - 1]}" if at else ""
+        body = {"data": [anthropic_row(name)], "first_id": name, "last_id": name, "has_more": at + 1 < len(names)}
+        pages[f"GET /v1/models?limit=1000{after}"] = (200, body)
+    return pages
+
+
+def ollama(**models: dict[str, Any]) -> dict[str, Page]:
+    """The pages of Ollama; each model's /api/show is what is given for it (`_` in its name stands for `:`)."""
+    named = {name.replace("_", ":"): shown for name, shown in models.items()}
+    tags = [{"name": name, "model": name, "size": 1, "details": {"family": "qwen3"}} for name in named]
+    return {
+        "GET /v1/models": (200, whole(*(openai_row(name, owner="library") for name in named))),
+        "GET /api/tags": (200, {"models": tags}),
+        **{f"POST /api/show {name}": (200, shown) for name, shown in named.items()},
+    }
+
+
+QWEN = {
+    "capabilities": ["completion", "tools", "thinking"],
+    "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960},
+    "parameters": 'stop                           "<|im_end|>"\ntemperature                    0.6',
+}
+LLAVA = {
+    "capabilities": ["completion", "vision"],
+    "model_info": {"general.architecture": "llama", "llama.context_length": 32_768},
+    "parameters": "num_ctx                        8192",
+}
+NOMIC = {"capabilities": ["embedding"], "model_info": {"nomic-bert.context_length": 2_048}}
+
+
+def studio_row(name: str, kind: str, **more: Any) -> dict[str, Any]:
+    row = {"id": name, "object": "model", "type": kind, "publisher": "lmstudio-community", "arch": "qwen2_vl"}
+    return {**row, "state": "not-loaded", "max_context_length": 32_768, **more}
+
+
+LM_STUDIO: dict[str, Page] = {
+    "GET /v1/models": (
+        200,
+        whole(
+            *(
+                {"id": name, "object": "model", "owned_by": "organization_owner"}
+                for name in ("qwen2-vl", "llama", "nomic")
+            )
+        ),
+    ),
+    "GET /api/v0/models": (
+        200,
+        whole(
+            studio_row("qwen2-vl", "vlm", state="loaded", loaded_context_length=4_096, capabilities=["tool_use"]),
+            studio_row("llama", "llm", max_context_length=131_072),
+            studio_row("nomic", "embeddings", max_context_length=2_048),
+        ),
+    ),
+}
+LLAMA_CPP: dict[str, Page] = {
+    "GET /v1/models": (
+        200,
+        whole(openai_row("gemma-3-4b", owner="llamacpp", meta={"n_ctx_train": 131_072, "n_params": 4_000_000_000})),
+    ),
+    "GET /props": (
+        200,
+        {
+            "default_generation_settings": {"id": 0, "n_ctx": 8_192, "params": {}},
+            "total_slots": 1,
+            "modalities": {"vision": True, "audio": False},
+            "chat_template_caps": {"supports_tools": True},
+        },
+    ),
+}
+
+
+@dataclass
+class ModelLists:
+    """The server; a context manager. `pages`: "METHOD path" -> status, body, headers; a body of bytes goes as it is.
+
+    POST /api/show is looked up with the model's name behind it. `key`: what has to come, "" = nothing has to.
+    `hangs`: it takes requests and answers none.
+    """
+
+    pages: Mapping[str, Page] = field(default_factory=dict)
+    key: str = ""
+    hangs: bool = False
+    asked: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    _closing: threading.Event = field(default_factory=threading.Event)
+    _server: ThreadingHTTPServer | None = None
+
+    @property
+    def origin(self) -> str:
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.origin}/v1"
+
+    def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        assert self._server is not None
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, method: str, path: str, key: str, body: bytes) -> Page:
+        """Status, body and headers."""
+        self.asked.append(f"{method} {path}")
+        self.keys.append(key)
+        if self.hangs:
+            self._closing.wait(PATIENCE_S)
+        if self.key and key != self.key:
+            words = f"Incorrect API key provided: {key[:6]}***. You can find your API key at the provider's page."
+            return 401, {"error": {"message": words, "type": "invalid_request_error", "code": "invalid_api_key"}}
+        name = f" {json.loads(body)['model']}" if body else ""
+        return self.pages.get(f"{method} {path}{name}", (404, {"error": {"message": "no such page"}}))
+
+
+def _handler(double: ModelLists) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._serve(b"")
+
+        def do_POST(self) -> None:
+            self._serve(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
+
+        def _serve(self, sent: bytes) -> None:
+            given = self.headers.get("x-api-key") or self.headers.get("Authorization", "").removeprefix("Bearer ")
+            status, body, *more = double.answer(self.command, self.path, given, sent)
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            headers = {"Content-Type": "application/json", **(more[0] if more else {})}
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    return Handler

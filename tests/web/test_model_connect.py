@@ -1,0 +1,186 @@
+"""Connecting a provider in the browser: a key, its own list, ticks; without script too; and what can go wrong."""
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from cortex.app import Cortex
+from cortex.services.models.presets import PRESETS
+from cortex.storage.secrets import SecretsRepository
+from tests import model_lists
+from tests.model_lists import LLAVA, QWEN, ModelLists, Page, openrouter_row
+from tests.web.conftest import Browser
+
+KEY = "sk-or-the-whole-key-4711"
+MANY: dict[str, Page] = {
+    "GET /v1/models": (
+        200,
+        {
+            "data": [
+                *model_lists.OPENROUTER["data"],
+                *(openrouter_row(f"maker/small-{at}", at + 1) for at in range(200)),
+            ]
+        },
+    )
+}
+SONNET = "anthropic/claude-sonnet-4.5"
+
+
+@pytest.fixture
+def router(house: Cortex) -> Iterator[ModelLists]:
+    """OpenRouter as the preset finds it."""
+    with ModelLists(pages=MANY, key=KEY) as double:
+        at(house, "openrouter", double)
+        yield double
+
+
+def at(house: Cortex, preset: str, double: ModelLists) -> None:
+    """Have a preset lead to the double, and the local ones to nobody else."""
+    nobody = "http://127.0.0.1:9/v1"
+    house.models.presets = [
+        replace(one, base_url=double.base_url if one.id == preset else nobody if one.is_local else one.base_url)
+        for one in house.models.presets or PRESETS
+    ]
+
+
+async def connect(who: Browser, preset: str = "openrouter", key: str = KEY, **more: Any) -> httpx.Response:
+    return await who.post("/models/connect", preset=preset, api_key=key, **more)
+
+
+async def use(who: Browser, double: ModelLists, *picks: str) -> httpx.Response:
+    sent = {"provider": "openai", "base_url": double.base_url, "pick": list(picks)}
+    return await who.http.post("/models/connect/use", data=sent)
+
+
+async def secrets(house: Cortex, who: Browser) -> list[str]:
+    return list(await house.runtime.db.repository(SecretsRepository, who.user.id).names())
+
+
+async def test_a_key_and_two_presses_bring_models_with_what_their_list_says(
+    house: Cortex, ada: Browser, router: ModelLists, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    page = await connect(ada)
+    assert page.status_code == 200
+    shown = " ".join(page.text.split())
+    assert f'name="pick" value="{SONNET}"' in shown
+    assert "$3 / $15" in shown
+    assert "tools, sees pictures, thinks" in shown
+    assert "free" in shown
+    assert "203 models at" in shown
+    assert "60 of 203 are shown" in shown
+    answer = await use(ada, router, SONNET, "google/gemma-3n-e4b-it:free")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/models")
+    registry = await house.models.registry(ada.user)
+    first, second = registry.entries
+    assert (first.name, first.model, first.base_url) == (SONNET, SONNET, router.base_url)
+    assert (first.context_tokens, first.max_output_tokens, first.tools, first.sees) == (200_000, 16_000, True, True)
+    assert (first.price.input_usd, first.price.cached_usd) == (3.0, 0.3)
+    assert (second.context_tokens, second.max_output_tokens, second.tools, second.sees) == (8_192, 2_048, False, False)
+    assert registry.default == (SONNET,)
+    assert registry.with_key == {first.name, second.name}
+    assert registry.waiting is None
+    pages = [page, *[await ada.get(path) for path in ("/models", "/models/connect", f"/models/edit?name={SONNET}")]]
+    assert all(KEY not in one.text for one in pages)
+    assert KEY not in (house.settings.home / ada.user.id / "model_registry.json").read_text()
+    assert KEY not in caplog.text
+    assert len(await secrets(house, ada)) == 1
+
+
+async def test_a_filter_keeps_what_is_ticked(ada: Browser, router: ModelLists) -> None:
+    await connect(ada)
+    sent = {"provider": "openai", "base_url": router.base_url, "pick": [SONNET], "q": "small 17"}
+    part = await ada.http.post("/models/connect/list", data=sent, headers={"HX-Request": "true"})
+    names = re.findall(r'name="pick" value="([^"]+)"( checked)?', part.text)
+    assert names[0] == (SONNET, " checked")
+    assert {name for name, _ in names[1:]} == {f"maker/small-{one}" for one in (17, 117, *range(170, 180))}
+    assert "<h2" not in part.text
+    whole = await ada.http.post("/models/connect/list", data={**sent, "q": "nothing like it", "pick": []})
+    assert "No model matches." in whole.text
+    assert router.asked.count("GET /v1/models") == 1, "the list is kept between the presses"
+
+
+async def test_a_second_model_needs_no_second_key_and_the_key_goes_with_the_last(
+    house: Cortex, ada: Browser, router: ModelLists
+) -> None:
+    await connect(ada)
+    await use(ada, router, SONNET)
+    page = await ada.post("/models/connect/more", provider="openai", base_url=router.base_url)
+    assert f'value="{SONNET}" checked disabled' in page.text
+    assert "More from" in (await ada.get("/models")).text
+    await use(ada, router, SONNET, "maker/small-3")
+    by_hand = {"name": "third", "provider": "openai", "model": "maker/small-4", "base_url": router.base_url}
+    await ada.post("/models", **by_hand)
+    registry = await house.models.registry(ada.user)
+    assert registry.with_key == {SONNET, "maker/small-3", "third"}
+    assert registry.key_mates("third") == (SONNET, "maker/small-3")
+    assert len(await secrets(house, ada)) == 1
+    await ada.post(f"/models/remove?name={SONNET}")
+    assert len(await secrets(house, ada)) == 1
+    await ada.post("/models", **by_hand, previous="third", api_key="sk-or-the-next-key-4712")
+    (kept,) = await secrets(house, ada)
+    assert {entry.secret for entry in (await house.models.registry(ada.user)).own} == {kept}
+    for name in ("maker/small-3", "third"):
+        await ada.post(f"/models/remove?name={name}")
+    assert await secrets(house, ada) == []
+
+
+async def test_a_refused_key_is_told_in_the_providers_words_and_kept_nowhere(
+    house: Cortex, ada: Browser, router: ModelLists
+) -> None:
+    answer = await connect(ada, key="sk-or-wrong-key-000111")
+    assert answer.status_code == 422
+    assert "refused the key (401)" in answer.text
+    assert "Incorrect API key provided" in answer.text
+    assert "sk-or-wrong-key-000111" not in answer.text
+    assert 'value="openrouter" required checked' in answer.text
+    assert await secrets(house, ada) == []
+    assert "Choose a provider." in (await ada.post("/models/connect", preset="nobody")).text
+    assert "Enter the address" in (await connect(ada, preset="other", key="")).text
+    odd = await connect(ada, preset="other", key="", base_url="file:///etc/passwd")
+    assert (odd.status_code, "Write an address like" in odd.text) == (422, True)
+    assert "Choose at least one model" in (await connect_and_use(ada, router)).text
+
+
+async def connect_and_use(who: Browser, double: ModelLists, *picks: str) -> httpx.Response:
+    await connect(who)
+    return await use(who, double, *picks)
+
+
+async def test_a_key_without_a_chosen_model_is_shown_and_can_be_forgotten(
+    house: Cortex, ada: Browser, router: ModelLists
+) -> None:
+    await connect(ada)
+    await connect(ada)
+    assert len(await secrets(house, ada)) == 1
+    assert "is stored, but no model is chosen." in (await ada.get("/models")).text
+    await ada.post("/models/connect/forget")
+    assert await secrets(house, ada) == []
+    assert "no model is chosen" not in (await ada.get("/models")).text
+    again = await use(ada, router, SONNET)
+    assert (again.status_code, "wants a key" in again.text or "refused the key" in again.text) == (422, True)
+
+
+async def test_a_server_on_this_machine_is_offered_to_admins_alone(house: Cortex, ada: Browser, bob: Browser) -> None:
+    with ModelLists(pages=model_lists.ollama(qwen3_8b=QWEN, llava_7b=LLAVA)) as double:
+        at(house, "ollama", double)
+        part = await ada.fragment("/models/connect/here")
+        assert "Ollama</b> answers on this machine: 2 models." in part.text
+        assert "<h1" not in part.text
+        assert "Connect Ollama" in (await ada.get("/models/connect/here")).text
+        asked = len(double.asked)
+        assert "Ollama</b> answers" not in (await bob.fragment("/models/connect/here")).text
+        refused = await connect(bob, preset="ollama", key="")
+        assert (refused.status_code, "Only an admin can connect a server there." in refused.text) == (422, True)
+        assert len(double.asked) == asked
+        page = await connect(ada, preset="ollama", key="")
+        assert "OLLAMA_CONTEXT_LENGTH" in page.text
+        await use(ada, double, "qwen3:8b")
+        (entry,) = (await house.models.registry(ada.user)).own
+        assert (entry.name, entry.context_tokens, entry.sees, entry.secret) == ("qwen3:8b", 40_960, False, "")
+        assert "answers on this machine" not in (await ada.fragment("/models/connect/here")).text

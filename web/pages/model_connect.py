@@ -1,0 +1,190 @@
+"""Connecting a provider: choose it, paste a key, see its own list of models, tick those to use."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import Conflict, CortexError, ProviderError, UserError
+from cortex.ports.model_lists import ListedModel
+from cortex.services.models.connecting import Listing, LocalServer
+from cortex.services.models.files import Slips
+from cortex.services.models.presets import Preset
+from web.deps import CurrentUser, Services
+from web.frame import frame_of
+from web.render import Context, described, respond
+from web.routes import LazyRoute
+from web.toast import redirect
+
+router = APIRouter(route_class=LazyRoute)
+
+Text = Annotated[str, Form()]
+Texts = Annotated[list[str] | None, Form()]
+REFUSALS = (UserError, ProviderError, Conflict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConnectContext(Context):
+    """The form, or the list of the server that answered."""
+
+    presets: Sequence[Preset] = described("providers and servers to connect")
+    preset: str = described("the one that is chosen", default="")
+    base_url: str = described("the address that was typed", default="")
+    error: str = described("why there is no list, when no field is to blame", default="")
+    errors: Mapping[str, str] = described("field -> why it was refused", default_factory=dict)
+    listing: Listing | None = described("the server's models", default=None)
+    shown: Sequence[ListedModel] = described("those of them on the page", default=())
+    matches: int = described("how many hold the words of the filter", default=0)
+    ticked: Sequence[str] = described("ids that are chosen", default=())
+    q: str = described("the words of the filter", default="")
+    here: Sequence[LocalServer] | None = described("servers on this machine that answer; None: not asked", default=None)
+
+
+@router.get("/models/connect")
+async def show(request: Request, services: Services, user: CurrentUser, preset: str = "") -> Response:
+    """The form."""
+    return await _page(request, services, user, preset=preset)
+
+
+@router.post("/models/connect")
+async def connect(
+    request: Request, services: Services, user: CurrentUser, preset: Text = "", base_url: Text = "", api_key: Text = ""
+) -> Response:
+    """Ask the server for its models."""
+    try:
+        listing = await services.model_connecting.connect(user, preset, base_url, api_key)
+    except REFUSALS as refused:
+        return await _page(request, services, user, preset=preset, base_url=base_url, refused=refused)
+    return await _page(request, services, user, listing=listing, ticked=_first_ticks(listing))
+
+
+@router.post("/models/connect/more")
+async def more(
+    request: Request, services: Services, user: CurrentUser, provider: Text = "", base_url: Text = ""
+) -> Response:
+    """The list of a server that is connected already."""
+    try:
+        listing = await services.model_connecting.more(user, provider, base_url)
+    except REFUSALS as refused:
+        return await _page(request, services, user, refused=refused)
+    return await _page(request, services, user, listing=listing)
+
+
+@router.post("/models/connect/list")
+async def filtered(
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    provider: Text = "",
+    base_url: Text = "",
+    q: Text = "",
+    pick: Texts = None,
+) -> Response:
+    """Those of the list that hold the words, and what is ticked."""
+    try:
+        listing = await services.model_connecting.listing(user, provider, base_url)
+    except REFUSALS as refused:
+        return await _page(request, services, user, refused=refused)
+    return await _page(request, services, user, listing=listing, ticked=pick or (), q=q[:200], block="picks")
+
+
+@router.post("/models/connect/use")
+async def use(
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    provider: Text = "",
+    base_url: Text = "",
+    pick: Texts = None,
+) -> Response:
+    """Add what is ticked."""
+    try:
+        added = await services.model_connecting.use(user, provider, base_url, pick or ())
+    except REFUSALS as refused:
+        return await _refused_choice(request, services, user, provider, base_url, pick or (), refused)
+    names = ", ".join(entry.name for entry in added[:3]) + (f" and {len(added) - 3} more" if len(added) > 3 else "")
+    first = (await services.models.registry(user)).default[:1]
+    answers = f" {first[0]} answers from now on." if first == (added[0].name,) else ""
+    return redirect(request, "/models", f"Added: {names}.{answers}")
+
+
+@router.post("/models/connect/forget")
+async def forget(request: Request, services: Services, user: CurrentUser) -> Response:
+    """Forget the key of a server of which no model was chosen."""
+    await services.model_connecting.forget(user)
+    return redirect(request, "/models", "The key is forgotten.")
+
+
+@router.get("/models/connect/here")
+async def look_here(request: Request, services: Services, user: CurrentUser) -> Response:
+    """The servers on this machine that answer; nothing for a member."""
+    here = await services.model_connecting.here(user)
+    return await _page(request, services, user, here=here, block="here")
+
+
+async def _refused_choice(
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    provider: str,
+    base_url: str,
+    ticked: Sequence[str],
+    refused: CortexError,
+) -> Response:
+    """The list again with what was ticked, or the form where the server gives no list any more."""
+    try:
+        listing = await services.model_connecting.listing(user, provider, base_url)
+    except REFUSALS:
+        return await _page(request, services, user, refused=refused)
+    return await _page(request, services, user, listing=listing, ticked=ticked, refused=refused)
+
+
+async def _page(
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    *,
+    preset: str = "",
+    base_url: str = "",
+    refused: CortexError | None = None,
+    listing: Listing | None = None,
+    ticked: Sequence[str] = (),
+    q: str = "",
+    here: Sequence[LocalServer] | None = None,
+    block: str = "connect",
+) -> Response:
+    errors = _errors(refused)
+    context = ModelConnectContext(
+        frame=await frame_of(request, services, user, here="/models"),
+        presets=services.models.presets,
+        preset=preset,
+        base_url=base_url,
+        error=refused.message if refused is not None and not errors else "",
+        errors=errors,
+        listing=listing,
+        shown=listing.shown(q, ticked) if listing else (),
+        matches=listing.matches(q) if listing else 0,
+        ticked=ticked,
+        q=q,
+        here=here,
+    )
+    status = 200 if refused is None else 409 if isinstance(refused, Conflict) else 422
+    return respond(request, "model_connect.html", context, block=block, status=status)
+
+
+def _errors(refused: CortexError | None) -> Mapping[str, str]:
+    """The fields that are to blame, each with a sentence."""
+    if isinstance(refused, Slips):
+        return dict(refused.fields)
+    if isinstance(refused, ProviderError):
+        field = {"auth": "api_key", "connection": "base_url", "request": "base_url"}.get(refused.kind, "")
+        return {field: refused.message} if field == "api_key" else {}
+    field = refused.field if isinstance(refused, UserError) else ""
+    return {field: refused.message} if refused is not None and field else {}
+
+
+def _first_ticks(listing: Listing) -> Sequence[str]:
+    """What is ticked at the start: the only one there is."""
+    return [listing.models[0].id] if len(listing.models) == 1 and not listing.added else ()
