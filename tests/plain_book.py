@@ -6,7 +6,7 @@ from typing import Any
 
 from cortex.base.turn import Turn
 from cortex.base.user import User
-from cortex.ports.loop import ApprovalRequest, CallEnding, CallFacts, CallRecord
+from cortex.ports.loop import ApprovalRequest, CallEnding, CallFacts, CallRecord, ChangedCall
 
 ADMIN = User(id="u1", name="ada", rank="admin")
 MEMBER = User(id="u2", name="bob", rank="member")
@@ -69,6 +69,7 @@ class PlainDesk:
     pleas: dict[str, ApprovalRequest] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    changes: dict[str, ChangedCall] = field(default_factory=dict)
 
     async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
         return call.id in self.pleas
@@ -80,6 +81,9 @@ class PlainDesk:
         self.pleas[call.id] = plea
         self.hashes[call.id] = call.hash
         return call.id
+
+    async def changed(self, turn: Turn, call_id: str) -> ChangedCall:
+        return self.changes[call_id]
 
     async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
         is_good = self.hashes.get(approval_id) == arguments_hash and approval_id not in self.used

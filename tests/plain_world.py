@@ -117,4 +117,4 @@ class TableHands:
         text = self.answers.get(call.name, "ok")
         is_error = call.name in self.failing
         result = ToolResult(call_id=call.id, name=call.name, text=text, is_error=is_error)
-        return Performed(result=result, found=self.found.get(call.name, ()))
+        return Performed(result=result, found=self.found.get(call.name, ()), words=result.text)

@@ -16,11 +16,12 @@ from cortex.base.form_words import what_is_wrong
 from cortex.base.hidden import show_hidden
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
+from cortex.toolkit import words
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Risk, Tool
+from cortex.toolkit.words import TITLE_CHARACTERS, cut, facts, listed
 
 BRIDGE = "tool_call"
-BRIEF_CHARS = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,20 +110,25 @@ def host_of(url: str) -> str:
 
 
 def visible(checked: CheckedCall) -> str:
-    """The whole of what would run: the bare text of a single-argument call, else the JSON, with nothing hidden."""
+    """The whole of what would run: a command as it is, else each argument with its name, with nothing hidden."""
     values = dict(checked.said)
-    if "command" in values:
-        lines = [str(values.pop("command"))]
-        lines += [f"{key}: {value}" for key, value in values.items()]
-        return show_hidden("\n".join(lines))
-    return show_hidden(json.dumps(values, indent=2, ensure_ascii=False))
+    command = str(values.pop("command", ""))
+    return show_hidden("\n".join(text for text in (command, facts(values)) if text))
 
 
-def brief(checked: CheckedCall) -> str:
-    """One line for the card: the values of the arguments, in order."""
-    words = [str(value) for value in checked.said.values()]
-    line = " · ".join(" ".join(word.split()) for word in words)
-    return line if len(line) <= BRIEF_CHARS else line[: BRIEF_CHARS - 1] + "…"
+def title(checked: CheckedCall) -> str:
+    """The call in a line, in the tool's own words, with nothing hidden."""
+    tool = checked.tool
+    if tool.words is None:
+        summary = tool.summary.rstrip(".")
+        return show_hidden(cut(f"{summary}: {listed(checked.said)}" if checked.said else summary, TITLE_CHARACTERS))
+    return show_hidden(words.title(tool.words, checked.arguments.model_dump(), checked.said))
+
+
+def title_of(registry: Registry, name: str, arguments: str) -> str:
+    """The same of a call as it is kept; its tool's name where it is none that can be read."""
+    checked = check(registry, frozenset({name}), ToolCall(id="", name=name, arguments=arguments))
+    return show_hidden(name) if isinstance(checked, str) else title(checked)
 
 
 def behind_bridge(call: ToolCall) -> tuple[str, dict[str, Any]]:

@@ -13,7 +13,19 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from cortex.agent.arguments import CheckedCall, brief, check, destination, digest, unknown_tool, visible
+from cortex.agent.arguments import CheckedCall, check, title
+from cortex.agent.records import question, record_of, request_of, unchecked_record
+from cortex.agent.refusals import (
+    INTERRUPTED,
+    NOT_VALID,
+    Refusal,
+    as_changed,
+    for_person,
+    halted,
+    refusal,
+    still_no,
+    unreadable,
+)
 from cortex.base.errors import CortexError, DatabaseUnavailable, ToolFailed, ToolRetry
 from cortex.base.hidden import show_hidden
 from cortex.base.ids import derived_id
@@ -33,7 +45,8 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.toolkit.context import Ctx, UndoNote
 from cortex.toolkit.registry import Registry
-from cortex.toolkit.spec import Output, Tool
+from cortex.toolkit.spec import CallPreview, Output, Tool
+from cortex.toolkit.words import one_line
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +54,6 @@ RESULT_CHARS_MAX = 8_000
 PREVIEW_CHARS = 3_000
 CALL_TIMEOUT_S = 150.0
 CHECK_TIMEOUT_S = 10.0
-DISCOVERIES_MAX = 2
-SAME_CALLS_MAX = 3
-USED_UP = "The approval was not valid for this call any more: not run."
-HERE = "this server"
-OWN = ("me", "myself")  # the user's own address
-UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask before trying again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +75,18 @@ class Executor:
         """The gate's word, with the call's row and card written; never raises for a bad call."""
         call_id = derived_id(turn.id, str(round_number), call.id)
         facts = await self.call_log.facts(turn, call_id)
-        checked = facts.halt or check(self.registry, facts.permitted, call)
-        if isinstance(checked, str):
-            return await self._refuse(turn, round_number, call, call_id, checked)
-        record = _record(call_id, call, checked)
-        await self.call_log.record(turn, round_number, record)
+        checked = self._checked(facts, call)
+        if isinstance(checked, Refusal):
+            record = unchecked_record(call_id, call)
+            await self.call_log.record(turn, round_number, record)
+            return await self._close(turn, call, record, None, _refused(checked))
         why_not = refusal(facts, checked)
+        record = record_of(call_id, call, checked, title(checked))
+        if not why_not:
+            record = await self._described(turn, record, facts, checked)
+        await self.call_log.record(turn, round_number, record)
         if why_not:
-            ending = CallEnding(text=why_not, state="refused")
-            return await self._close(turn, call, record, checked.tool, ending)
+            return await self._close(turn, call, record, checked.tool, _refused(why_not))
         decision = Decision(
             call_id=call_id,
             verdict="run",
@@ -85,7 +95,7 @@ class Executor:
             is_free=checked.tool.free,
             arguments_hash=record.hash,
         )
-        request = question(facts, checked)
+        request = question(facts, checked, record)
         if request is not None and checked.tool.aim is not None:
             # Before the person is asked, and kept: a name may mean another place by the time of the answer.
             aiming = replace(checked.tool, function=checked.tool.aim)
@@ -93,7 +103,8 @@ class Executor:
                 turn, aiming, self._ctx(turn, record, checked.tool, facts), checked.arguments
             )
             if state != "ok":
-                ending = CallEnding(text=aimed.text, state="err", is_tainted=aimed.is_tainted)
+                words = for_person(aimed.text, self.registry.tools.keys())
+                ending = CallEnding(text=aimed.text, words=words, state="err", is_tainted=aimed.is_tainted)
                 return await self._close(turn, call, record, checked.tool, ending)
             request = replace(request, destination=show_hidden(aimed.text))
         if request is None or (not facts.is_tainted and await self.approvals.granted(turn, record, request)):
@@ -109,6 +120,22 @@ class Executor:
             approval_id=approval_id,
             arguments_hash=record.hash,
         )
+
+    async def review(self, turn: Turn, call_id: str, call: ToolCall) -> tuple[CallRecord, ApprovalRequest] | Refusal:
+        """A call that a person would put in place of one that asked, as the gate sees it now; nothing is kept."""
+        facts = await self.call_log.facts(turn, call_id)
+        checked = self._checked(facts, call)
+        if isinstance(checked, Refusal):
+            return checked
+        why_not = refusal(facts, checked)
+        record = record_of(call_id, call, checked, title(checked))
+        if why_not:
+            return why_not
+        cannot_run = await self._cannot_run(turn, record, facts, checked)
+        if cannot_run is not None:
+            return Refusal(text=cannot_run.text, words=cannot_run.words)
+        record = await self._described(turn, record, facts, checked)
+        return record, request_of(facts, checked, record)
 
     async def _cannot_run(
         self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
@@ -131,7 +158,36 @@ class Executor:
         said, state = await self._run(turn, checking, ctx, checked.arguments, timeout_s=self.check_timeout_s)
         if state == "ok":
             return None
-        return CallEnding(text=said.text, state="refused", is_tainted=said.is_tainted, has_looked=True)
+        words = for_person(said.text, self.registry.tools.keys())
+        return CallEnding(text=said.text, words=words, state="refused", is_tainted=said.is_tainted, has_looked=True)
+
+    def _checked(self, facts: CallFacts, call: ToolCall) -> CheckedCall | Refusal:
+        """The call as the gate reads it, by the rights as they are now."""
+        if facts.halt:
+            return halted(facts.halt)
+        checked = check(self.registry, facts.permitted, call)
+        return unreadable(checked) if isinstance(checked, str) else checked
+
+    async def _described(self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall) -> CallRecord:
+        """The record with what the call would do, looked up for the person; as it is where its tool cannot say.
+
+        No model reads it, nor whether it failed, so the turn has read nothing by it.
+        """
+        look = checked.tool.preview
+        if look is None:
+            return record
+        found: list[CallPreview] = []
+
+        async def previews(ctx: Ctx, **arguments: Any) -> str:
+            found.append(await look(ctx, **arguments))
+            return ""
+
+        ctx = self._ctx(turn, record, checked.tool, facts)
+        looking = replace(checked.tool, function=previews)
+        _, state = await run_tool(looking, ctx, checked.arguments, timeout_s=self.check_timeout_s)
+        if state != "ok":
+            return record
+        return replace(record, title=show_hidden(one_line(found[0].title)), shown=show_hidden(found[0].detail))
 
     async def _run(
         self, turn: Turn, tool: Tool, ctx: Ctx, arguments: BaseModel, *, timeout_s: float = CALL_TIMEOUT_S
@@ -149,36 +205,64 @@ class Executor:
         """Check again, note the intent, do it, store the result; at most one effect however often it is re-run."""
         if decision.result is not None:
             return Performed(result=decision.result)
+        if answer == "changed":
+            return await self._perform_changed(turn, call, decision)
+        return await self._perform(turn, call, decision, answer)
+
+    async def _perform_changed(self, turn: Turn, call: ToolCall, decision: Decision) -> Performed:
+        """Run what the person put in the call's place: another call, through the whole gate, on its own approval.
+
+        The model is told what ran under the id of its own call, so that its history stays as it was.
+        """
+        changed = await self.approvals.changed(turn, decision.call_id)
+        theirs = ToolCall(id=call.id, name=changed.tool, arguments=changed.arguments)
+        bound = replace(
+            decision,
+            call_id=changed.id,
+            approval_id=changed.approval_id,
+            arguments_hash=changed.hash,
+            tool=changed.tool,
+        )
+        done = await self._perform(turn, theirs, bound, "allowed", is_changed=True)
+        text = as_changed(changed.arguments, done.result.text)
+        return replace(done, result=replace(done.result, name=call.name, text=text))
+
+    async def _perform(
+        self, turn: Turn, call: ToolCall, decision: Decision, answer: Answer | None, *, is_changed: bool = False
+    ) -> Performed:
         # Hours may have passed since the decision: what is permitted and what was read counts as it is now.
         facts = await self.call_log.facts(turn, decision.call_id)
-        checked = facts.halt or check(self.registry, facts.permitted, call)
-        if isinstance(checked, str):
-            return await self._refused(turn, call, _unchecked(decision.call_id, call), checked)
-        record = _record(decision.call_id, call, checked)
-        why_not = still_no(facts, checked, record, decision, answer)
+        checked = self._checked(facts, call)
+        if isinstance(checked, Refusal):
+            return await self._refused(turn, call, unchecked_record(decision.call_id, call), checked)
+        record = record_of(decision.call_id, call, checked)
+        why_not = (refusal(facts, checked) if is_changed else None) or still_no(
+            facts, checked, record, decision, answer
+        )
         if why_not:
             return await self._refused(turn, call, record, why_not)
         # Ahead of the approval: a re-run then says "it may have happened", where a used-up yes would say "not allowed".
         intent = await self.call_log.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
-            return await self._end(turn, call, record, CallEnding(text=UNKNOWN, state="unknown"))
+            return await self._end(turn, call, record, _interrupted())
         if decision.verdict == "ask":
             is_good = await self.approvals.consume(turn, decision.approval_id, record.hash)
             if not is_good and intent == "first":  # else an earlier try may have used it up
-                return await self._end(turn, call, record, CallEnding(text=USED_UP, state="refused"))
+                return await self._end(turn, call, record, _refused(NOT_VALID))
         return await self._effect(turn, call, checked, record, facts, is_again=intent == "again")
 
-    async def _refused(self, turn: Turn, call: ToolCall, record: CallRecord, why: str) -> Performed:
+    async def _refused(self, turn: Turn, call: ToolCall, record: CallRecord, why: Refusal) -> Performed:
         """End a call that may not run now. Where an earlier try was killed on the way, it may have happened before."""
         is_begun = await self.call_log.is_begun(turn, record.id)
-        ending = CallEnding(text=UNKNOWN, state="unknown") if is_begun else CallEnding(text=why, state="refused")
+        ending = _interrupted() if is_begun else _refused(why)
         return await self._end(turn, call, record, ending)
 
     async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: CallEnding) -> Performed:
         """Store an ending that needed no effect; one that stands already is what counts."""
         stored = await self.call_log.end(turn, record, ending)
         is_error = stored.state != "ok"
-        return Performed(result=_result(call, stored.text, is_error=is_error, is_tainted=stored.is_tainted))
+        result = _result(call, stored.text, is_error=is_error, is_tainted=stored.is_tainted)
+        return Performed(result=result, words=stored.words)
 
     async def _effect(
         self,
@@ -199,7 +283,7 @@ class Executor:
         stored = await self.call_log.end(turn, record, ending)
         log.debug("call %s: %s ended %s after %d ms", record.id, tool.name, stored.state, stored.ms)
         result = _result(call, stored.text, is_error=stored.state != "ok", is_tainted=stored.is_tainted)
-        return Performed(result=result, found=(tool.name, *output.found))
+        return Performed(result=result, found=(tool.name, *output.found), words=stored.words)
 
     def _ctx(self, turn: Turn, record: CallRecord, tool: Tool, facts: CallFacts, *, is_again: bool = False) -> Ctx:
         """What the tool's function is given beside its arguments."""
@@ -229,18 +313,13 @@ class Executor:
         note = ctx.undo_notes[-1] if ctx.undo_notes and state == "ok" else None
         return CallEnding(
             text=text,
+            words=output.words if state == "ok" else for_person(output.text, self.registry.tools.keys()),
             state="ok" if state == "ok" else "err",
             is_tainted=output.is_tainted or tool.reads_untrusted,
             spill=spill,
             ms=round(took_s * 1000),
             undo=_offer(tool, note) if note else None,
         )
-
-    async def _refuse(self, turn: Turn, round_number: int, call: ToolCall, call_id: str, why: str) -> Decision:
-        """A call that names no tool or has wrong arguments: its card says so, nothing runs."""
-        record = _unchecked(call_id, call)
-        await self.call_log.record(turn, round_number, record)
-        return await self._close(turn, call, record, None, CallEnding(text=why, state="refused"))
 
     async def _close(
         self, turn: Turn, call: ToolCall, record: CallRecord, tool: Tool | None, ending: CallEnding
@@ -260,66 +339,6 @@ def _offer(tool: Tool, note: UndoNote) -> UndoOffer:
     """What the card's button will take back."""
     return UndoOffer(
         category=tool.category, target=note.target, before=note.before, expected=note.expected, label=note.label
-    )
-
-
-def refusal(facts: CallFacts, checked: CheckedCall) -> str:
-    """Why this call is refused outright, or "": admin only, discovery cap, loop breaker, calls used up, taint."""
-    tool = checked.tool
-    if tool.admin and not facts.user.is_admin:
-        return unknown_tool(checked.asked_name)
-    if tool.free and tool.name == "tools_discover" and facts.discoveries >= DISCOVERIES_MAX:
-        return f"{DISCOVERIES_MAX} searches for tools are enough for one message; work with what was found."
-    if facts.same_calls.get(f"{tool.name} {checked.canonical}", 0) >= SAME_CALLS_MAX - 1 and not tool.free:
-        return "This exact call was made before in this turn; its result stands above. Do something else or answer."
-    if facts.calls_left == 0 and not tool.free:
-        return "This way of choosing tools allows no further call in this message. Answer with what is known."
-    return taint_refusal(facts, checked)
-
-
-def still_no(
-    facts: CallFacts, checked: CheckedCall, record: CallRecord, decision: Decision, answer: Answer | None
-) -> str:
-    """Why the call may not run after all, or "": other bytes, no yes, or the taint rule as things stand now."""
-    if record.hash != decision.arguments_hash:
-        return "The arguments changed after the decision: not run."
-    if decision.verdict == "ask" and answer == "denied":
-        return "The user said no to this call. Do not try it again; go on without it."
-    if decision.verdict == "ask" and answer != "allowed":
-        return "Nobody answered in time: not run. Say so and offer to ask again."
-    return taint_refusal(facts, checked)
-
-
-def taint_refusal(facts: CallFacts, checked: CheckedCall) -> str:
-    """The rule that no person can wave through: private data may not leave on a stranger's word."""
-    if not (checked.sends_out and facts.is_tainted and facts.has_read_private):
-        return ""
-    host = destination(checked)
-    places = {place.strip() for place in host.split(",")} - {"", *OWN}
-    if host and places <= facts.typed_hosts:
-        return ""
-    return (
-        f"Refused: this turn has read {facts.taint_source or 'text from outside'} and private data, and the user "
-        f"did not name {host or 'this destination'}. Tell the user; they can ask for it in their own words, with the "
-        "full address, or its name in quotes."
-    )
-
-
-def question(facts: CallFacts, checked: CheckedCall) -> ApprovalRequest | None:
-    """What to ask the person before this call, or None when nothing need be asked."""
-    tool = checked.tool
-    is_told_to = tool.confirm or tool.name in facts.asks_first
-    asks = is_told_to or checked.risk == "high" or (checked.risk == "medium" and facts.is_tainted)
-    if not asks:
-        return None
-    why = f"because this turn read {facts.taint_source}" if facts.is_tainted else ""
-    return ApprovalRequest(
-        tool=tool.name,
-        verb=tool.summary.rstrip("."),
-        destination=destination(checked) or HERE,
-        detail=visible(checked),
-        why=why,
-        risk=checked.risk,
     )
 
 
@@ -347,30 +366,12 @@ async def run_tool(
     return (given if isinstance(given, Output) else Output(text=given)), "ok"
 
 
-def _record(call_id: str, call: ToolCall, checked: CheckedCall) -> CallRecord:
-    """The row of a checked call."""
-    return CallRecord(
-        id=call_id,
-        wire_id=call.id,
-        tool=checked.tool.name,
-        arguments=checked.canonical,
-        hash=digest(checked.tool.name, checked.canonical),
-        risk=checked.risk,
-        brief=brief(checked),
-    )
+def _refused(why: Refusal) -> CallEnding:
+    return CallEnding(text=why.text, words=why.words, state="refused")
 
 
-def _unchecked(call_id: str, call: ToolCall) -> CallRecord:
-    """The row of a call that names no tool, or has wrong arguments."""
-    return CallRecord(
-        id=call_id,
-        wire_id=call.id,
-        tool=call.name[:80],
-        arguments=call.arguments[:RESULT_CHARS_MAX],
-        hash="",
-        risk="low",
-        brief="",
-    )
+def _interrupted() -> CallEnding:
+    return CallEnding(text=INTERRUPTED.text, words=INTERRUPTED.words, state="unknown")
 
 
 def _result(call: ToolCall, text: str, *, is_error: bool = False, is_tainted: bool = False) -> ToolResult:

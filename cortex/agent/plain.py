@@ -2,7 +2,7 @@
 
 import re
 
-from cortex.agent.execute import UNKNOWN
+from cortex.agent.refusals import UNKNOWN
 from cortex.base.messages import ToolResult, assistant, results, user
 from cortex.base.turn import Answer, Outcome, PlainCommand, Turn
 from cortex.ports.loop import History, ToolRunner

@@ -237,15 +237,10 @@ def _broken(run: _Run, calls: tuple[ToolCall, ...], performed: list[Performed]) 
     """Words when the same call, or the same failure, came for the third time, else "" (the loop breaker)."""
     for call, item in zip(calls, performed, strict=True):
         if run.count(f"{call.name} {call.arguments}") >= SAME_MAX:
-            return f"I stopped: `{call.name}` was called {SAME_MAX} times with the same arguments. {_last(item)}"
+            return f"I stopped: I did the same thing {SAME_MAX} times. {item.words}".rstrip()
         if item.result.is_error and run.count(f"{call.name} said {item.result.text}") >= SAME_MAX:
-            return f"I stopped: `{call.name}` failed {SAME_MAX} times in the same way. {_last(item)}"
+            return f"I stopped: the same thing failed {SAME_MAX} times. {item.words}".rstrip()
     return ""
-
-
-def _last(item: Performed) -> str:
-    """What the call said in the end, short."""
-    return f"Its last words: {item.result.text[:400]}"
 
 
 def _result(call: ToolCall, text: str) -> ToolResult:

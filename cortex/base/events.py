@@ -7,11 +7,11 @@ turn.start   {turn, role, model, max_rounds, max_rounds_from}
 selection    {turn, round, total}                       total: tools that there are; the receipt stands with the plan
 part.start   {turn, round, part, kind, attempt}         kind text | thinking; deltas of it go through the hub
 part.end     {turn, round, part, kind, text, attempt, is_partial?}   "" drops the part; is_partial: cut, no history
-tool.call    {turn, round, call, name, arguments, brief, risk}
-tool.result  {turn, call, name, state, text, ms, undo, spill, is_tainted}   state ok | err | unknown |
-             refused: it was not run
-approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at, can_be_granted}
-             state asked | allowed | denied | expired
+tool.call    {turn, round, call, name, arguments, title, shown, risk, instead_of?}   instead_of: the call it replaces
+tool.result  {turn, call, name, state, text, words, ms, undo, spill, is_tainted}   text: for the model, words: for the
+             person; state ok | err | unknown | refused: it was not run
+approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at, can_be_granted,
+             can_be_changed}   state asked | allowed | changed | denied | expired
 usage        {turn, round, model, input, output, cached, written, cost_usd, request_tokens}
 notice       {turn, level, text, page}                  level info | warn: retries, limits met; page: to change it
 error        {turn, text, kind, can_retry}

@@ -22,6 +22,11 @@ def new_id(clock: Clock = now) -> str:
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (_LENGTH - 1), -1, -5))
 
 
+def changed_id(call_id: str) -> str:
+    """The id of the call that a person put in place of this one, by changing its arguments."""
+    return derived_id(call_id, "changed")
+
+
 def derived_id(*parts: str | int) -> str:
     """The id of 32 hex digits that these parts always give (uuid5), so that writing twice is writing once."""
     return uuid.uuid5(_NAMESPACE, "\x1f".join(str(part) for part in parts)).hex

@@ -129,7 +129,7 @@ class Decision:
     result: ToolResult | None = None
 
 
-Answer = Literal["allowed", "denied", "expired"]
+Answer = Literal["allowed", "changed", "denied", "expired"]  # changed: allowed, with arguments of the person's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +142,14 @@ class PlainCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Performed:
-    """A call's result with what the loop needs to go on. `found`: tools that a discovery or a rescue revealed."""
+    """A call's result with what the loop needs to go on. `found`: tools that a discovery or a rescue revealed.
+
+    words: how it ended, for the person; "" where there are none.
+    """
 
     result: ToolResult
     found: tuple[str, ...] = ()
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,13 @@ def moment(at: datetime, time_zone: str) -> str:
     return local(at, time_zone).strftime("%Y-%m-%d %H:%M")
 
 
+def short_moment(at: datetime, time_zone: str, now: datetime) -> str:
+    """Day and minute as people say them: `Mon 23 Nov 07:30`, with the year where it is another than now's."""
+    there = local(at, time_zone)
+    year = "" if there.year == local(now, time_zone).year else f" {there.year}"
+    return f"{there:%a} {there.day} {there:%b}{year} {there:%H:%M}"
+
+
 def day(due: date, today: date) -> str:
     """A date with the word people use for it: `2026-11-22 (tomorrow)`, `2026-11-20 (overdue by 1 day)`."""
     away = (due - today).days

@@ -53,6 +53,7 @@ from cortex.services.tools.encoders import Encoders
 from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
 from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.call_changes import CallChanges
 from cortex.services.turns.calls import CallLog
 from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.lone_calls import LoneCalls
@@ -256,6 +257,12 @@ class TurnServices(Foundation):
         """What the engine runs for a turn."""
         body = self.turn_runs.run_turn
         return body if self.traces_sent is None else self.traces_sent.turn(body)
+
+    @cached_property
+    def call_changes(self) -> CallChanges:
+        return CallChanges(
+            runtime=self.runtime, contexts=self.turn_contexts, executor=self.executor, approvals=self.approvals
+        )
 
     @cached_property
     def undo(self) -> UndoService:

@@ -134,7 +134,8 @@ class ToolRunner(Protocol):
 class CallFacts:
     """What the gate must know about a turn, read fresh at each decision.
 
-    `permitted` depends on user, role and policy alone. `typed_hosts`: hosts and addresses typed. `same_calls`: earlier
+    `permitted` depends on user, role and policy alone. `taint_title`: the call that brought text from outside, in words
+    for the person. `typed_hosts`: hosts and addresses typed. `same_calls`: earlier
     calls by name and arguments. `calls_left`: None = no limit. `asks_first`: an admin has these ask before each call.
     `halt`: why nothing runs at all, "" where work is not stopped.
     """
@@ -152,11 +153,15 @@ class CallFacts:
     calls_left: int | None = None
     asks_first: frozenset[str] = frozenset()
     halt: str = ""
+    taint_title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
-    """One call as the book keeps it; `arguments` is canonical JSON, `hash` its SHA-256."""
+    """One call as the log keeps it; `arguments` is canonical JSON, `hash` its SHA-256.
+
+    For the person: `title` says what it does, `shown` the whole of it, such as a diff.
+    """
 
     id: str
     wire_id: str
@@ -164,7 +169,8 @@ class CallRecord:
     arguments: str
     hash: str
     risk: str
-    brief: str
+    title: str = ""
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +188,12 @@ class UndoOffer:
 class CallEnding:
     """How a call ended: what the model reads, what the card shows, what can be undone.
 
-    `has_looked`: refused by the tool's own check, which may have read what the tool reads.
+    `words`: for the person, short; "" where the state says it. `has_looked`: refused by the tool's own check, which may
+    have read what the tool reads.
     """
 
     text: str
+    words: str = ""
     state: Literal["ok", "err", "unknown", "refused"]
     is_tainted: bool = False
     spill: str = ""
@@ -204,6 +212,17 @@ class ApprovalRequest:
     detail: str
     why: str
     risk: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedCall:
+    """The call that a person put in place of one that asked, with its own approval. `hash`: what that is bound to."""
+
+    id: str
+    approval_id: str
+    tool: str
+    arguments: str
+    hash: str
 
 
 class CallLogPort(Protocol):
@@ -255,6 +274,10 @@ class Approvals(Protocol):
 
     async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
         """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
+        ...
+
+    async def changed(self, turn: Turn, call_id: str) -> ChangedCall:
+        """What the person put in place of this call; NotFound where they did not."""
         ...
 
 

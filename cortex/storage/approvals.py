@@ -12,7 +12,7 @@ from cortex.base.ids import new_id
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ApprovalTable, ConversationTable, GrantTable, TurnTable
 
-ApprovalState = Literal["asked", "allowed", "denied", "expired", "used"]
+ApprovalState = Literal["asked", "allowed", "denied", "expired", "used", "changed"]
 
 # From the person's answer to the effect a signal has to travel: an answer in time does not come too late for it.
 _GRACE = timedelta(seconds=60)
@@ -111,8 +111,11 @@ class ApprovalsRepository(Repository):
         )
         return (await self.session.execute(statement)).scalar_one()
 
-    async def answer(self, id: str, answer: Literal["allowed", "denied"], actor: str) -> ApprovalRow:
-        """Keep the answer, once; Conflict when there is one already or the time is up."""
+    async def answer(self, id: str, answer: Literal["allowed", "changed", "denied"], actor: str) -> ApprovalRow:
+        """Keep the answer, once; Conflict when there is one already or the time is up.
+
+        changed: this call will not run; one with other arguments, under an approval of its own, runs instead.
+        """
         at = self.clock()
         change = self._change(ApprovalTable).where(
             ApprovalTable.id == id, ApprovalTable.state == "asked", ApprovalTable.expires_at > at

@@ -5,13 +5,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from cortex.toolkit.schema import forms
-from cortex.toolkit.spec import Aim, Effect, Output, Policy, Precheck, Risk, RiskOf, SendsTo, Tool
+from cortex.toolkit.spec import Aim, Effect, Output, Policy, Precheck, PreviewOf, Risk, RiskOf, SendsTo, Tool
+from cortex.toolkit.words import Words, fitting
 
 Function = Callable[..., Awaitable[str | Output]]
 
 
 def tool(
     *,
+    words: Words | None = None,
     risk: Risk = "low",
     effect: Effect = "write",
     confirm: bool = False,
@@ -28,6 +30,7 @@ def tool(
     sends_to: SendsTo | None = None,
     aim: Aim | None = None,
     check: Precheck | None = None,
+    preview: PreviewOf | None = None,
 ) -> Callable[[Function], Tool]:
     """A decorator that makes a `Tool` of a function; TypeError at import when the function is not fit to be one.
 
@@ -40,6 +43,7 @@ def tool(
         name = function.__name__
         made = forms(function, name)
         flags: dict[str, Any] = {"reads_untrusted": reads_untrusted, "reads_private": reads_private}
+        flags |= {"risk_of": risk_of, "sends_to": sends_to, "aim": aim, "check": check, "preview": preview}
         return Tool(
             name=name,
             category=function.__module__.rpartition(".")[2],
@@ -60,10 +64,7 @@ def tool(
             needs=needs,
             sends_out=sends_out,
             free=free,
-            risk_of=risk_of,
-            sends_to=sends_to,
-            aim=aim,
-            check=check,
+            words=fitting(words, made.arguments.model_fields),
             **flags,
         )
 

@@ -21,6 +21,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.json_schema import harmless, one_line, without_words
 from cortex.toolkit.schema import bare, canonical
 from cortex.toolkit.spec import Category, Output, Tool
+from cortex.toolkit.words import Words, listed
 
 NAME_CHARACTERS = 64
 DESCRIPTION_CHARACTERS = 1_000
@@ -124,8 +125,19 @@ def mcp_tool(server: McpServer, given: McpTool) -> Tool:
         reads_private=server.is_private,
         sends_out=bool(place),
         sends_to=(lambda _: place) if place else None,
+        words=_words(server.name, given),
         has_foreign_words=bool(said) and not given.words,
     )
+
+
+def _words(server: str, given: McpTool) -> Words:
+    """What a call says: whose tool it is first, as the rest is the server's own."""
+    what = one_line(("" if given.words else given.title) or given.name.replace("_", " "), 60)
+
+    def words(values: Mapping[str, Any]) -> str:
+        return f"{server}: {what}{f' ({listed(values)})' if values else ''}"
+
+    return words
 
 
 def _calling(server: str, tool: str) -> Any:  # Any: a tool's function

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from cortex.base.messages import ToolSchema
+from cortex.toolkit.words import Words
 
 Risk = Literal["low", "medium", "high"]
 Policy = Literal["core", "deferred"]
@@ -19,10 +20,25 @@ Precheck = Callable[..., Awaitable[None]]  # called as the tool's function is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallPreview:
+    """What a call would do, for the person who is asked. detail: the whole of it, such as a diff; "": the arguments."""
+
+    title: str
+    detail: str = ""
+
+
+PreviewOf = Callable[..., Awaitable[CallPreview]]  # called as the tool's function is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a tool gives back when plain text is not enough. `is_tainted`: it holds words from outside."""
+    """What a tool gives back when plain text is not enough. `is_tainted`: it holds words from outside.
+
+    words: the result in a few words for the person ("4 tasks"), where `text` is for the model.
+    """
 
     text: str
+    words: str = ""
     is_tainted: bool = False
     found: tuple[str, ...] = ()
 
@@ -51,6 +67,8 @@ class Tool:
     name: what the person is asked about is what is done. check: looks ahead of the question whether the call can run as
     it is; it raises ToolFailed with what to do instead, and nobody is asked. It reads only, what the caller may read
     without being asked, reaches no place that the arguments name, and marks words from outside itself (`is_tainted`).
+    words: what a call says to the person (`toolkit/words.py`). preview: the same, looked up: the diff of a file, the
+    next times of a schedule. It reads as `check` does; what it finds is shown to the person, and no model reads it.
     """
 
     name: str
@@ -78,6 +96,8 @@ class Tool:
     sends_to: SendsTo | None = None
     aim: Aim | None = None
     check: Precheck | None = None
+    words: Words | None = None
+    preview: PreviewOf | None = None
     has_foreign_words: bool = False
 
     @property

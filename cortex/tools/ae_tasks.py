@@ -18,7 +18,7 @@ PREFIXES = ("ae_task_",)
 NEEDS = ("Board",)
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Look at the board[: {column}][, for {query}]", effect="read", reads_private=True)
 async def ae_task_list(
     ctx: Ctx, column: str = "", query: str = "", count: Annotated[int, Field(ge=1, le=30)] = 12
 ) -> Output:

@@ -25,7 +25,7 @@ ENTRY_CHARACTERS = 100_000
 Count = Annotated[int, Field(ge=1, le=50)]
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Look at your journals", effect="read", reads_private=True)
 async def ae_journal_list(ctx: Ctx) -> Output:
     """List the user's journals."""
     journals = await ctx.use(Journals).list()
@@ -34,7 +34,7 @@ async def ae_journal_list(ctx: Ctx) -> Output:
     return Output(text=text, is_tainted=any(one.is_tainted for one in journals))
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Search the journal[ {journal}]: {query}", effect="read", reads_private=True)
 async def ae_journal_search(ctx: Ctx, query: str, journal: str = "") -> Output:
     """Search the user's journals for words.
 
@@ -47,7 +47,9 @@ async def ae_journal_search(ctx: Ctx, query: str, journal: str = "") -> Output:
     return await _entries(ctx, journal, query.strip(), None, None, SHOWN)
 
 
-@tool(effect="read", reads_private=True)
+@tool(
+    words="List entries of the journal[ {journal}][, from {since}][, until {until}]", effect="read", reads_private=True
+)
 async def ae_journal_entries_list(
     ctx: Ctx, journal: str = "", since: date | None = None, until: date | None = None, count: Count = SHOWN
 ) -> Output:
@@ -62,7 +64,7 @@ async def ae_journal_entries_list(
     return await _entries(ctx, journal, "", since, until, count)
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Read the journal entry {entry}", effect="read", reads_private=True)
 async def ae_journal_entry_read(ctx: Ctx, entry: str, offset: int = 0) -> Output:
     """Read a journal entry.
 
@@ -75,7 +77,7 @@ async def ae_journal_entry_read(ctx: Ctx, entry: str, offset: int = 0) -> Output
     return Output(text=f"{_fact(ctx, row)}\n{shown}", is_tainted=row.is_tainted)
 
 
-@tool(idempotent=True, reads_private=True)
+@tool(words="Write a journal entry[ in {journal}]: {title} {text}", idempotent=True, reads_private=True)
 async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title: str = "") -> Output:
     """Write a new entry into a journal or diary.
 
@@ -92,7 +94,7 @@ async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title:
     return Output(text=f"Written: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
-@tool(idempotent=True, reads_private=True)
+@tool(words="Change the journal entry {entry}", idempotent=True, reads_private=True)
 async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None, title: str | None = None) -> Output:
     """Replace the text or title of a journal entry.
 
@@ -114,7 +116,7 @@ async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None,
     return Output(text=f"Changed: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
-@tool(reads_private=True)
+@tool(words="Add to the journal entry {entry}: {text}", reads_private=True)
 async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> Output:
     """Add text at the end of a journal entry.
 
@@ -126,7 +128,7 @@ async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> Output:
     return await _change(ctx, row, _text(f"{row.text.rstrip()}\n{_text(text)}"), None)
 
 
-@tool(reads_private=True)
+@tool(words="Add to the beginning of the journal entry {entry}: {text}", reads_private=True)
 async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     """Add text at the beginning of a journal entry.
 
@@ -138,7 +140,7 @@ async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     return await _change(ctx, row, _text(f"{_text(text)}\n{row.text.lstrip()}"), None)
 
 
-@tool(idempotent=True, reads_private=True)
+@tool(words="Put away the journal entry {entry}", idempotent=True, reads_private=True)
 async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> Output:
     """Remove a journal entry; it can be brought back.
 

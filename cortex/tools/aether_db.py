@@ -48,7 +48,14 @@ async def _can_show_view(ctx: Ctx, view: str, rows: int, database: str) -> None:
     await ctx.use(AetherDatabase).check(table=view.strip(), database=database, role=ctx.role)
 
 
-@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, check=_can_query)
+@tool(
+    words="Query the database[ {database}]: {sql}",
+    risk="medium",
+    effect="read",
+    reads_private=True,
+    reads_untrusted=True,
+    check=_can_query,
+)
 async def ae_db_query(
     ctx: Ctx, sql: str, limit: Annotated[int, Field(ge=1, le=ROWS_MOST)] = 30, database: str = ""
 ) -> str:
@@ -65,7 +72,14 @@ async def ae_db_query(
     return text if count == len(rows.rows) else f"{text}\n{await _saved(ctx, rows)}"
 
 
-@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, check=_can_describe)
+@tool(
+    words="Look at the tables of the database[ {database}][: {table}][, for {query}]",
+    risk="medium",
+    effect="read",
+    reads_private=True,
+    reads_untrusted=True,
+    check=_can_describe,
+)
 async def ae_db_describe(ctx: Ctx, table: str = "", query: str = "", database: str = "") -> str:
     """List the tables of the SQL database, or describe one.
 
@@ -84,7 +98,14 @@ async def ae_db_describe(ctx: Ctx, table: str = "", query: str = "", database: s
     return _names(await port.tables(query.strip(), database=database, role=ctx.role))
 
 
-@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, check=_can_show_view)
+@tool(
+    words="Look at a database view[: {view}]",
+    risk="medium",
+    effect="read",
+    reads_private=True,
+    reads_untrusted=True,
+    check=_can_show_view,
+)
 async def ae_db_show_view(
     ctx: Ctx, view: str = "", rows: Annotated[int, Field(ge=0, le=ROWS_MOST)] = 10, database: str = ""
 ) -> str:

@@ -32,7 +32,7 @@ async def _can_spawn(ctx: Ctx, task: str, role: str) -> None:
     await ctx.use(Agents).must_be_possible(ctx.turn_id, role.strip() or ctx.role)
 
 
-@tool(risk="medium", idempotent=True, check=_can_spawn)
+@tool(words="Start a background agent: {task}", risk="medium", idempotent=True, check=_can_spawn)
 async def spawn_agent(ctx: Ctx, task: str, role: str = "") -> str:
     """Hand a long task to an agent that works in the background.
 
@@ -46,7 +46,7 @@ async def spawn_agent(ctx: Ctx, task: str, role: str = "") -> str:
     return f"Started in the background: {_fact(ctx, run)}. Its result comes as a new message; do not wait for it."
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Look at the background agents[: {agent}]", effect="read", reads_private=True)
 async def agent_status(ctx: Ctx, agent: str = "") -> Output:
     """Show what background agents are doing, or one's result.
 
@@ -69,7 +69,7 @@ async def _can_cancel(ctx: Ctx, agent: str) -> None:
         raise ToolFailed(f"It has ended already: {_fact(ctx, run)}", is_tainted=run.is_tainted)
 
 
-@tool(risk="medium", idempotent=True, reads_private=True, check=_can_cancel)
+@tool(words="Stop the background agent {agent}", risk="medium", idempotent=True, reads_private=True, check=_can_cancel)
 async def agent_cancel(ctx: Ctx, agent: str) -> Output:
     """Stop a background agent.
 

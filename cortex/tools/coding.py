@@ -44,7 +44,15 @@ async def _can_code(
     await _checked_task(ctx, repository, message, files, notify)
 
 
-@tool(risk="high", admin=True, idempotent=True, reads_untrusted=True, needs=("CodingAgent",), check=_can_code)
+@tool(
+    words="Have the coding agent work on {repository}: {message}",
+    risk="high",
+    admin=True,
+    idempotent=True,
+    reads_untrusted=True,
+    needs=("CodingAgent",),
+    check=_can_code,
+)
 async def aider_run(
     ctx: Ctx,
     repository: str,
@@ -72,7 +80,14 @@ async def aider_run(
     return _run_text(ctx, run)
 
 
-@tool(effect="read", admin=True, reads_private=True, reads_untrusted=True, needs=("CodingAgent",))
+@tool(
+    words="Look at the coding agent's runs[: {run}]",
+    effect="read",
+    admin=True,
+    reads_private=True,
+    reads_untrusted=True,
+    needs=("CodingAgent",),
+)
 async def aider_status(ctx: Ctx, run: str = "") -> str:
     """Show how the coding agent is getting on, and its repositories.
 
@@ -105,7 +120,14 @@ async def _can_allow(ctx: Ctx, folder: str) -> None:
     await ctx.use(AllowedFolders).must_be_possible(path)
 
 
-@tool(risk="high", admin=True, idempotent=True, needs=("AllowedFolders",), check=_can_allow)
+@tool(
+    words="Let coding agents work in {folder}",
+    risk="high",
+    admin=True,
+    idempotent=True,
+    needs=("AllowedFolders",),
+    check=_can_allow,
+)
 async def claude_allow_dir(ctx: Ctx, folder: str) -> str:
     """Allow a folder for coding agents such as Claude or aider.
 

@@ -1,18 +1,21 @@
 """The user's scheduled jobs: prompts that run by themselves. Slots and firing are the scheduler's, not this file's."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.ids import derived_id, is_named, short
-from cortex.base.zone import moment
+from cortex.base.ids import derived_id, is_named
+from cortex.base.ids import short as short_id
+from cortex.base.zone import moment, short_moment
 from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import CallPreview, Output, TriggerPhrase
+from cortex.toolkit.words import indented, one_line, short
 
 SUMMARY = "jobs that run on a schedule"
 NEEDS = ("Jobs", "Timings")
@@ -23,7 +26,7 @@ TIMES = 3
 LEAST_GAP = timedelta(minutes=1)
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Look at your jobs[, for {query}]", effect="read", reads_private=True)
 async def cron_list(ctx: Ctx, query: str = "") -> Output:
     """Show the user's scheduled jobs and when they run next.
 
@@ -51,7 +54,18 @@ async def _can_add(ctx: Ctx, prompt: str, when: str, name: str) -> None:
     _times(ctx, when)
 
 
-@tool(risk="high", idempotent=True, check=_can_add)
+async def _preview(ctx: Ctx, prompt: str, when: str, name: str) -> CallPreview:
+    timing, times = _times(ctx, when)
+    zone = ctx.user.time_zone
+    nexts = [short_moment(at, zone, ctx.now) for at in times]
+    is_once = timing.kind == "at"
+    title = f"Schedule once: {nexts[0]}" if is_once else f"Schedule: {timing.words_in(zone)}, next {nexts[0]}"
+    facts = [f"Name: {one_line(name)}"] if name.strip() else []
+    facts += [f"When: {nexts[0] if is_once else timing.words}", f"Next: {', '.join(nexts)} ({zone})"]
+    return CallPreview(title=title, detail="\n".join([*facts, "What to do:", *indented(prompt)]))
+
+
+@tool(words="Schedule: {when}", risk="high", idempotent=True, check=_can_add, preview=_preview)
 async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
     """Schedule a job: a prompt you will run at these times.
 
@@ -74,7 +88,7 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
     return f"Scheduled: {_fact(ctx, job)}. Next: {target['next']}."
 
 
-@tool(idempotent=True, reads_private=True)
+@tool(words="Delete the job {job}", idempotent=True, reads_private=True)
 async def cron_remove(ctx: Ctx, job: str) -> Output:
     """Delete a scheduled job.
 
@@ -89,7 +103,11 @@ async def cron_remove(ctx: Ctx, job: str) -> Output:
     return Output(text=text, is_tainted=target["is_tainted"])
 
 
-@tool(idempotent=True, reads_private=True)
+def _switched(arguments: Mapping[str, Any]) -> str:
+    return f"{'Resume' if arguments['enabled'] else 'Pause'} the job {short(arguments['job'])}"
+
+
+@tool(words=_switched, idempotent=True, reads_private=True)
 async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> Output:
     """Pause a scheduled job, or let it run again.
 
@@ -173,19 +191,19 @@ async def _find(ctx: Ctx, wanted: str) -> Job:
         if len(hits) == 1:
             return hits[0]
         if hits:
-            names = "; ".join(f"{job.name} (id {short(job.id)})" for job in hits[:5])
+            names = "; ".join(f"{job.name} (id {short_id(job.id)})" for job in hits[:5])
             told = f"{len(hits)} jobs fit {wanted!r}: {names}. Use the id."
             raise ToolFailed(told, is_tainted=any(job.is_tainted for job in hits))
     raise ToolFailed(f"No job fits {wanted!r}. Look with cron_list.")
 
 
 def _fact(ctx: Ctx, job: Job) -> str:
-    return f"{job.name} (id {short(job.id)}, {job.timing.words_in(ctx.user.time_zone)})"
+    return f"{job.name} (id {short_id(job.id)}, {job.timing.words_in(ctx.user.time_zone)})"
 
 
 def _line(ctx: Ctx, job: Job) -> str:
     """One job in one line: `- News (id 1a2b3c, every day at 07:00, next 2026-11-21 07:00, last: done): Sum up ...`."""
-    facts = [f"id {short(job.id)}", job.timing.words_in(ctx.user.time_zone)]
+    facts = [f"id {short_id(job.id)}", job.timing.words_in(ctx.user.time_zone)]
     if not job.is_enabled:
         facts.append("paused")
     elif job.next_at is not None:

@@ -14,18 +14,20 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import TriggerPhrase
+from cortex.toolkit.spec import CallPreview, TriggerPhrase
 from cortex.toolkit.stretch import beginning, stretch
+from cortex.toolkit.words import counted
 
 SUMMARY = "the user's files: read, write, search, check"
 NEEDS = ("Files",)
 SHOWN = 100
 HITS = 60
 DIFF_CHARACTERS = 400_000
+DIFF_LINES = 6_000
 HIT_CHARACTERS = 160
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(words="Read {path}[, from character {offset}]", effect="read", reads_private=True, reads_untrusted=True)
 async def file_read(ctx: Ctx, path: str, offset: int = 0) -> str:
     """Read a text file from the user's folders.
 
@@ -37,7 +39,7 @@ async def file_read(ctx: Ctx, path: str, offset: int = 0) -> str:
     return stretch(text, offset, "file_read") or "(the file is empty)"
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(words="List files[ in {path}][ named {pattern}]", effect="read", reads_private=True, reads_untrusted=True)
 async def file_list(ctx: Ctx, path: str = "", pattern: str = "", deep: bool = False) -> str:
     """List the files in a folder.
 
@@ -67,7 +69,26 @@ async def _can_write(ctx: Ctx, path: str, text: str, replace: str) -> None:
         raise ToolFailed(f"That is more than {WRITE_BYTES // 1_000_000} MB; write it in parts.")
 
 
-@tool(risk="medium", idempotent=True, check=_can_write)
+async def _preview(ctx: Ctx, path: str, text: str, replace: str) -> CallPreview:
+    """The file as it is beside the file as it would be. What is read for it the person alone sees."""
+    found = await _raw(ctx.use(Files), path)
+    old = None if found is None else decoded(found, path)
+    new = _replaced(old, replace, text, path) if replace and old is not None else text
+    return await asyncio.to_thread(_difference, path, old, new)
+
+
+def _difference(path: str, old: str | None, new: str) -> CallPreview:
+    before, after = [] if old is None else old.split("\n"), new.split("\n")  # other line ends are shown, as they hide
+    if len(before) + len(after) > DIFF_LINES:
+        return CallPreview(title=f"Write {path}: {counted(len(after), 'line')}", detail=new)
+    rows = list(difflib.unified_diff(before, after, lineterm=""))[2:]
+    if old is None:
+        return CallPreview(title=f"Write {path}: new, {counted(len(after), 'line')}", detail="\n".join(rows))
+    changed = max(sum(row.startswith(sign) for row in rows) for sign in "+-")
+    return CallPreview(title=f"Write {path}: {counted(changed, 'line')} changed", detail="\n".join(rows))
+
+
+@tool(words="Write {path}", risk="medium", idempotent=True, check=_can_write, preview=_preview)
 async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
     """Write a file, or replace one passage in it.
 
@@ -98,7 +119,7 @@ async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
     return f"{'Wrote' if old is None else 'Changed'} {path} ({len(content)} characters)."
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(words="Compare {old} with {new}", effect="read", reads_private=True, reads_untrusted=True)
 async def file_diff(ctx: Ctx, old: str, new: str) -> str:
     """Show how two files differ.
 
@@ -113,7 +134,7 @@ async def file_diff(ctx: Ctx, old: str, new: str) -> str:
     return beginning(await asyncio.to_thread("\n".join, made), "left out") or "They are the same."
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(words="Search files for {pattern}[, in {path}]", effect="read", reads_private=True, reads_untrusted=True)
 async def file_grep(ctx: Ctx, pattern: str, path: str = "", names: str = "", ignore_case: bool = False) -> str:
     """Search inside files for lines that match a pattern.
 
@@ -141,7 +162,7 @@ async def file_grep(ctx: Ctx, pattern: str, path: str = "", names: str = "", ign
     return "\n".join(lines) or "Nothing matches."
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(words="Check the syntax of {path}", effect="read", reads_private=True, reads_untrusted=True)
 async def file_syntax_check(ctx: Ctx, path: str) -> str:
     """Check a code or data file for syntax errors.
 
@@ -160,7 +181,7 @@ async def file_syntax_check(ctx: Ctx, path: str) -> str:
     return beginning(said, "left out")
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(words="Look at size and date of {path}", effect="read", reads_private=True, reads_untrusted=True)
 async def file_stat(ctx: Ctx, path: str) -> str:
     """Tell a file's size, kind and time of last change.
 

@@ -18,7 +18,7 @@ NEEDS = ("Files", "Git")
 REVISION_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/~^@{}-")
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(words="Look at changes in the repository[ {folder}]", effect="read", reads_private=True, reads_untrusted=True)
 async def git_status(ctx: Ctx, folder: str = "") -> str:
     """Show branch and uncommitted changes of a git repository.
 
@@ -30,7 +30,12 @@ async def git_status(ctx: Ctx, folder: str = "") -> str:
     return _cut(text) if len(lines) > 1 else f"{text.strip()}\nNothing to commit."
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(
+    words="Look at commits of the repository[ {folder}][, for {path}]",
+    effect="read",
+    reads_private=True,
+    reads_untrusted=True,
+)
 async def git_log(
     ctx: Ctx, folder: str = "", count: Annotated[int, Field(ge=1, le=50)] = 10, revision: str = "HEAD", path: str = ""
 ) -> str:
@@ -47,7 +52,12 @@ async def git_log(
     return _cut(await _git(ctx, folder, "log", *options, _revision(revision), "--", *_paths(path))) or "No commits."
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(
+    words="Look at what changed in the repository[ {folder}][, for {path}]",
+    effect="read",
+    reads_private=True,
+    reads_untrusted=True,
+)
 async def git_diff(ctx: Ctx, folder: str = "", revision: str = "HEAD", path: str = "") -> str:
     """Show what changed in a git repository, line by line.
 

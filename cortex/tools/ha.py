@@ -19,6 +19,7 @@ from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, sends_t
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Risk, TriggerPhrase
 from cortex.toolkit.state_history import told_history
+from cortex.toolkit.words import listed, short, spoken
 
 SUMMARY = "Home Assistant: lights, climate, music, locks, sensors"
 NEEDS = ("HomeAssistant",)
@@ -40,7 +41,7 @@ def _place(arguments: Mapping[str, Any]) -> str:
     return sends_to(str(arguments["service"]), arguments.get("data") or {})
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(words="Look at {entity}[, {hours} hours back]", effect="read", reads_private=True, reads_untrusted=True)
 async def ha_get_state(ctx: Ctx, entity: str, hours: Annotated[int, Field(ge=0, le=HOURS)] = 0) -> str:
     """Tell the state of a device or sensor of the house, or its history.
 
@@ -67,7 +68,9 @@ async def ha_get_state(ctx: Ctx, entity: str, hours: Annotated[int, Field(ge=0, 
     return "\n".join([first, *facts])
 
 
-@tool(effect="read", reads_private=True, reads_untrusted=True)
+@tool(
+    words="Look at devices[: {query}][, {domain}][, in {area}]", effect="read", reads_private=True, reads_untrusted=True
+)
 async def ha_get_states(
     ctx: Ctx, query: str = "", domain: str = "", area: str = "", count: Annotated[int, Field(ge=1, le=SHOWN)] = SHOWN
 ) -> str:
@@ -92,7 +95,16 @@ async def _can_call(ctx: Ctx, service: str, target: str, data: dict[str, Any] | 
         await ctx.use(ServiceChecks).check(name, [one.id for one in meant.entities], data or {})
 
 
-@tool(risk="medium", risk_of=_risk, sends_to=_place, check=_can_call)
+def _order(arguments: Mapping[str, Any]) -> str:
+    """Such as "Turn off kitchen lights", "Set temperature: Bad (temperature 21)"."""
+    service, target, data = str(arguments["service"]), str(arguments["target"]), arguments["data"] or {}
+    verb = spoken(service).capitalize() or "Use"
+    names = ", ".join(spoken(one) for one in target.split(","))
+    what = names or service.partition(".")[0].replace("_", " ")
+    return f"{verb} {short(what)}{f' ({listed(data)})' if data else ''}"
+
+
+@tool(words=_order, risk="medium", risk_of=_risk, sends_to=_place, check=_can_call)
 async def ha_call_service(ctx: Ctx, service: str, target: str = "", data: dict[str, Any] | None = None) -> Output:
     """Switch or set devices of the house: lights, heating, music, locks.
 

@@ -17,7 +17,7 @@ FACT_CHARACTERS = 500
 SHOWN = 12
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Look into memory[ for {query}]", effect="read", reads_private=True)
 async def memory_search(ctx: Ctx, query: str = "") -> Output:
     """Look up remembered facts about the user and their world.
 
@@ -30,7 +30,7 @@ async def memory_search(ctx: Ctx, query: str = "") -> Output:
     return Output(text="\n".join(lines) or nothing, is_tainted=any(fact.is_tainted for fact in facts))
 
 
-@tool(idempotent=True, reads_private=True)
+@tool(words="Remember: {fact}", idempotent=True, reads_private=True)
 async def memory_add(ctx: Ctx, fact: str) -> Output:
     """Remember a fact about the user for good.
 
@@ -54,7 +54,7 @@ async def memory_add(ctx: Ctx, fact: str) -> Output:
     return Output(text=f"Remembered: {made.text}")
 
 
-@tool(idempotent=True, reads_private=True)
+@tool(words="Forget: {fact}", idempotent=True, reads_private=True)
 async def memory_forget(ctx: Ctx, fact: str) -> Output:
     """Forget a remembered fact about the user.
 

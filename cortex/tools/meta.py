@@ -13,7 +13,7 @@ PREFIXES = ("tools_", "tool_")
 NEEDS = ("Discovery",)
 
 
-@tool(effect="read", free=True)
+@tool(words="Look for a tool: {query}", effect="read", free=True)
 async def tools_discover(ctx: Ctx, query: str) -> Output:
     """Find a tool you need but were not given.
 
@@ -26,7 +26,7 @@ async def tools_discover(ctx: Ctx, query: str) -> Output:
     return Output(text=found.text, found=found.names, is_tainted=found.is_tainted)
 
 
-@tool(effect="write", free=True)
+@tool(words="Use {name}", effect="write", free=True)
 async def tool_call(ctx: Ctx, name: str, arguments: dict[str, Any]) -> str:
     """Call a tool that tools_discover or the list has named.
 

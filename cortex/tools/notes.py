@@ -16,7 +16,7 @@ NEEDS = ("Home", "Preferences")
 FOLDER = "agent_notes"
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Read its own notes", effect="read", reads_private=True)
 async def agent_notes_read(ctx: Ctx, offset: int = 0) -> Output:
     """Read what you noted for yourself about this user.
 
@@ -26,7 +26,7 @@ async def agent_notes_read(ctx: Ctx, offset: int = 0) -> Output:
     return await _page(ctx).read(offset)
 
 
-@tool(idempotent=True)
+@tool(words="Replace its own notes: {text}", idempotent=True)
 async def agent_notes_write(ctx: Ctx, text: str) -> str:
     """Replace all of your own notes about this user.
 
@@ -36,7 +36,7 @@ async def agent_notes_write(ctx: Ctx, text: str) -> str:
     return await _page(ctx).write(text)
 
 
-@tool()
+@tool(words="Add to its own notes: {text}")
 async def agent_notes_append(ctx: Ctx, text: str) -> str:
     """Keep a lasting fact about the user in your own notes.
 
@@ -46,7 +46,7 @@ async def agent_notes_append(ctx: Ctx, text: str) -> str:
     return await _page(ctx).append(text)
 
 
-@tool(idempotent=True)
+@tool(words="Clear its own notes", idempotent=True)
 async def agent_notes_clear(ctx: Ctx) -> str:
     """Forget all of your own notes about this user."""
     return await _page(ctx).clear()

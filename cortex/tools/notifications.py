@@ -32,7 +32,7 @@ async def _can_push(ctx: Ctx, text: str, title: str) -> None:
     _bounded(text, PUSH_CHARACTERS, "message")
 
 
-@tool(idempotent=True, needs=("Push",), check=_can_push)
+@tool(words="Notify your devices: {text}", idempotent=True, needs=("Push",), check=_can_push)
 async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
     """Send a push notification to the user's own devices.
 
@@ -67,7 +67,7 @@ async def _can_mail(ctx: Ctx, to: str, subject: str, text: str) -> None:
     await _letter(ctx, to, subject, text)
 
 
-@tool(risk="high", sends_out=True, needs=("Mail",), check=_can_mail)
+@tool(words="Send e-mail to {to}: {subject}", risk="high", sends_out=True, needs=("Mail",), check=_can_mail)
 async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
     """Send an e-mail.
 
@@ -100,7 +100,7 @@ async def _place(ctx: Ctx, to: str, text: str) -> str:
     return f"{room['name']} (room {room['token']})"
 
 
-@tool(risk="high", sends_out=True, reads_private=True, needs=("Talk",), aim=_place)
+@tool(words="Post in {to}: {text}", risk="high", sends_out=True, reads_private=True, needs=("Talk",), aim=_place)
 async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
     """Post a message in a Nextcloud Talk room.
 
@@ -113,7 +113,14 @@ async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
     return f"Posted in {to.strip()!r}."
 
 
-@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, needs=("Talk",))
+@tool(
+    words="Read messages in Nextcloud Talk[: {room}]",
+    risk="medium",
+    effect="read",
+    reads_private=True,
+    reads_untrusted=True,
+    needs=("Talk",),
+)
 async def nc_talk_history(
     ctx: Ctx, room: str = "", count: Annotated[int, Field(ge=1, le=50)] = 20, before: int | None = None
 ) -> str:

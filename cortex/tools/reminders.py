@@ -41,7 +41,7 @@ async def _can_add(ctx: Ctx, text: str, when: str) -> None:
     _first(ctx, when)
 
 
-@tool(idempotent=True, check=_can_add)
+@tool(words="Remind you {when}: {text}", idempotent=True, check=_can_add)
 async def reminders_add(ctx: Ctx, text: str, when: str) -> str:
     """Remind the user at a time; alarms and timers too.
 
@@ -62,7 +62,7 @@ async def reminders_add(ctx: Ctx, text: str, when: str) -> str:
     return f"Will remind: {_fact(ctx, made)}"
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Look at your reminders[, for {query}]", effect="read", reads_private=True)
 async def reminders_list(ctx: Ctx, query: str = "") -> Output:
     """Show the reminders, alarms and timers to come.
 
@@ -78,7 +78,7 @@ async def reminders_list(ctx: Ctx, query: str = "") -> Output:
     return Output(text="\n".join(lines) or nothing, is_tainted=any(row.is_tainted for row in rows[:SHOWN]))
 
 
-@tool(idempotent=True, reads_private=True)
+@tool(words="Delete the reminder {reminder}", idempotent=True, reads_private=True)
 async def reminders_remove(ctx: Ctx, reminder: str) -> Output:
     """Delete a reminder, alarm or timer.
 
@@ -96,7 +96,7 @@ async def reminders_remove(ctx: Ctx, reminder: str) -> Output:
     return Output(text=f"Removed: {target['fact']}", is_tainted=target["is_tainted"])
 
 
-@tool(idempotent=True)
+@tool(words="Delete all upcoming reminders", idempotent=True)
 async def reminders_clear(ctx: Ctx) -> str:
     """Delete all reminders, alarms and timers."""
     reminders = ctx.use(Reminders)

@@ -16,7 +16,7 @@ NEEDS = ("Home", "Preferences")
 PATH = "scratchpad.md"
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Read the scratchpad", effect="read", reads_private=True)
 async def scratch_read(ctx: Ctx, offset: int = 0) -> Output:
     """Read the user's scratchpad.
 
@@ -26,7 +26,7 @@ async def scratch_read(ctx: Ctx, offset: int = 0) -> Output:
     return await _page(ctx).read(offset)
 
 
-@tool(idempotent=True)
+@tool(words="Replace the scratchpad: {text}", idempotent=True)
 async def scratch_write(ctx: Ctx, text: str) -> str:
     """Replace all that is on the user's scratchpad.
 
@@ -36,7 +36,7 @@ async def scratch_write(ctx: Ctx, text: str) -> str:
     return await _page(ctx).write(text)
 
 
-@tool()
+@tool(words="Add to the scratchpad: {text}")
 async def scratch_append(ctx: Ctx, text: str) -> str:
     """Jot something down at the end of the user's scratchpad.
 
@@ -46,7 +46,7 @@ async def scratch_append(ctx: Ctx, text: str) -> str:
     return await _page(ctx).append(text)
 
 
-@tool(idempotent=True)
+@tool(words="Clear the scratchpad", idempotent=True)
 async def scratch_clear(ctx: Ctx) -> str:
     """Empty the user's scratchpad."""
     return await _page(ctx).clear()

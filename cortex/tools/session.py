@@ -20,7 +20,7 @@ PART_CHARACTERS = 700
 SPEAKERS = {"user": "User", "assistant": "You", "tool": "Tool", "system": "System"}
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Search your conversations: {query}", effect="read", reads_private=True)
 async def session_search(ctx: Ctx, query: str) -> Output:
     """Search earlier conversations for what was said.
 
@@ -41,7 +41,7 @@ async def session_search(ctx: Ctx, query: str) -> Output:
     return Output(text=text, is_tainted=any(hit.is_tainted or hit.is_title_tainted for hit in hits))
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Read a conversation[: {conversation}]", effect="read", reads_private=True)
 async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Output:
     """Read an earlier conversation, or list the latest ones.
 

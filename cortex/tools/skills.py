@@ -26,7 +26,7 @@ TELLING_LETTERS = 4
 NONE = "The user has written no skill yet; the Skills page is for that."
 
 
-@tool(effect="read")
+@tool(words="Look at the skills", effect="read")
 async def skill_list(ctx: Ctx) -> Output:
     """List the how-tos (skills) that the user wrote for you."""
     files = await read_skills(ctx.use(Home), ctx.use(PreferencesRepository))
@@ -39,7 +39,7 @@ async def skill_list(ctx: Ctx) -> Output:
     return Output(text="\n".join(lines), is_tainted=any(one.is_tainted for one in usable))
 
 
-@tool(effect="read")
+@tool(words="Read the skill {name}", effect="read")
 async def skill_read(ctx: Ctx, name: str) -> Output:
     """Read one of the user's how-tos (skills), then work by it.
 

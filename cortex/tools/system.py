@@ -1,6 +1,7 @@
 """The house itself, for admins: its state and log, a command in the sandbox, restarting and updating the daemon."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -23,13 +24,20 @@ CHANGES = 15
 TIMEOUT_S = 60
 
 
-@tool(effect="read", admin=True, needs=("Status",))
+@tool(words="Look at the state of Cortex", effect="read", admin=True, needs=("Status",))
 async def cortex_status(ctx: Ctx) -> str:
     """Tell how the Cortex server is doing."""
     return "\n".join(await ctx.use(Status).lines())
 
 
-@tool(effect="read", admin=True, needs=("Logs",), reads_private=True, reads_untrusted=True)
+@tool(
+    words="Read the log of Cortex[, for {contains}]",
+    effect="read",
+    admin=True,
+    needs=("Logs",),
+    reads_private=True,
+    reads_untrusted=True,
+)
 async def cortex_logs(
     ctx: Ctx,
     lines: Annotated[int, Field(ge=1, le=40)] = 20,
@@ -54,6 +62,7 @@ async def _can_exec(ctx: Ctx, command: str, folder: str, timeout_s: int) -> None
 
 
 @tool(
+    words="Run in the sandbox: {command}",
     risk="high",
     confirm=True,
     admin=True,
@@ -85,7 +94,7 @@ async def _can_restart(ctx: Ctx, reason: str) -> None:
     await ctx.use(Restarting).must_be_possible()
 
 
-@tool(risk="high", admin=True, needs=("Restarting",), check=_can_restart)
+@tool(words="Restart Cortex[: {reason}]", risk="high", admin=True, needs=("Restarting",), check=_can_restart)
 async def cortex_restart(ctx: Ctx, reason: str = "") -> str:
     """Restart the Cortex server once running turns have ended.
 
@@ -114,7 +123,18 @@ async def _earlier(ctx: Ctx) -> str:
     return found
 
 
-@tool(risk="high", admin=True, needs=("Upkeep",), check=_can_update)
+_STEPS = {
+    "preview": "Look for an update of Cortex",
+    "install": "Update Cortex",
+    "roll_back": "Go back to the earlier version of Cortex",
+}
+
+
+def _step(arguments: Mapping[str, Any]) -> str:
+    return _STEPS[arguments["action"]]
+
+
+@tool(words=_step, risk="high", admin=True, needs=("Upkeep",), check=_can_update)
 async def cortex_update(ctx: Ctx, action: Literal["preview", "install", "roll_back"] = "preview") -> str:
     """Update the Cortex server, preview an update, or roll it back.
 

@@ -5,14 +5,15 @@ the user's own may not go there once a turn has read both private data and words
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from cortex.base.errors import Conflict, NotFound, ToolFailed
-from cortex.base.ids import derived_id, is_named, short
+from cortex.base.ids import derived_id, is_named
+from cortex.base.ids import short as short_id
 from cortex.base.zone import day, local
 from cortex.ports.lists import ListBell
 from cortex.storage.tasks import INBOX, TaskListRow, TaskRow, TasksRepository
@@ -21,6 +22,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.words import short
 
 SUMMARY = "to-do and shopping lists"
 PREFIXES = ("task_",)
@@ -35,7 +37,7 @@ _LIST = re.compile(r"^(?:the|my)\s+|\s+list\s*$", re.IGNORECASE)
 Priority = Annotated[int, Field(ge=0, le=3)]
 
 
-@tool(effect="read", reads_private=True)
+@tool(words="Look at your tasks[ on {list_name}][, for {query}][, due by {due_by}]", effect="read", reads_private=True)
 async def task_list(
     ctx: Ctx, list_name: str | None = None, query: str = "", due_by: date | None = None, done: bool = False
 ) -> Output:
@@ -64,7 +66,7 @@ async def task_list(
     return Output(text="\n".join(lines), is_tainted=any(row.is_tainted for row in rows[:SHOWN]))
 
 
-@tool(idempotent=True)
+@tool(words="Add task: {title}[, to {list_name}][, due {due}]", idempotent=True)
 async def task_create(
     ctx: Ctx, title: str, due: date | None = None, list_name: str = "inbox", priority: Priority = 0, notes: str = ""
 ) -> str:
@@ -96,7 +98,14 @@ async def task_create(
     return f"Added: {_fact(ctx, row, lists)}"
 
 
-@tool(idempotent=True, reads_private=True)
+def _change(arguments: Mapping[str, Any]) -> str:
+    shown = {"title": "rename to", "due": "due", "list_name": "move to", "priority": "priority", "notes": "notes"}
+    given = [f"{words} {short(arguments[name])}" for name, words in shown.items() if arguments[name] is not None]
+    given += ["no due day"] if arguments["clear_due"] else []
+    return f"Change task {short(arguments['task'])}: {', '.join(given)}"
+
+
+@tool(words=_change, idempotent=True, reads_private=True)
 async def task_update(
     ctx: Ctx,
     task: str,
@@ -152,7 +161,7 @@ async def task_update(
     return Output(text=f"Changed: {_fact(ctx, row, lists)}", is_tainted=row.is_tainted)
 
 
-@tool(idempotent=True, reads_private=True)
+@tool(words="Complete task: {task}", idempotent=True, reads_private=True)
 async def task_complete(ctx: Ctx, task: str) -> Output:
     """Tick a task off as done.
 
@@ -282,7 +291,7 @@ async def _find(tasks: TasksRepository, wanted: str) -> TaskRow:
         if len(hits) == 1:
             return hits[0]
         if hits:
-            names = "; ".join(f"{row.title} (id {short(row.id)}, {row.list_label})" for row in hits[:5])
+            names = "; ".join(f"{row.title} (id {short_id(row.id)}, {row.list_label})" for row in hits[:5])
             told = f"{len(hits)} tasks fit {wanted!r}: {names}. Use the id."
             raise ToolFailed(told, is_tainted=any(row.is_tainted for row in hits))
     try:
@@ -304,7 +313,7 @@ def _nothing(lists: Sequence[TaskListRow], name: str | None, done: bool, *, is_n
 def _line(ctx: Ctx, row: TaskRow, *, show_list: bool) -> str:
     """One task in one line: `- [ ] Buy milk (id 1a2b3c, shopping, due 2026-11-22 (tomorrow), priority 2)`."""
     today = local(ctx.now, ctx.user.time_zone).date()
-    facts = [f"id {short(row.id)}"]
+    facts = [f"id {short_id(row.id)}"]
     if show_list:
         facts.append(row.list_label)
     if row.due is not None:

@@ -27,7 +27,14 @@ async def _can_fetch(ctx: Ctx, url: str, offset: int) -> None:
     outside_url(url)
 
 
-@tool(risk="medium", effect="read", reads_untrusted=True, needs=("WebSearch",), check=_can_search)
+@tool(
+    words="Search the web: {query}",
+    risk="medium",
+    effect="read",
+    reads_untrusted=True,
+    needs=("WebSearch",),
+    check=_can_search,
+)
 async def web_search(ctx: Ctx, query: str, count: Annotated[int, Field(ge=1, le=10)] = 5) -> str:
     """Search the web for news, facts, prices, weather.
 
@@ -41,7 +48,15 @@ async def web_search(ctx: Ctx, query: str, count: Annotated[int, Field(ge=1, le=
     return "\n".join(lines) or f"Nothing was found for {query!r}. Try other words."
 
 
-@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",), check=_can_fetch)
+@tool(
+    words="Read {url}",
+    risk="medium",
+    effect="read",
+    reads_untrusted=True,
+    sends_out=True,
+    needs=("Web",),
+    check=_can_fetch,
+)
 async def web_read(ctx: Ctx, url: str, offset: int = 0) -> str:
     """Read the text of a web page.
 
@@ -54,7 +69,15 @@ async def web_read(ctx: Ctx, url: str, offset: int = 0) -> str:
     return title + stretch(page.text, offset, "web_read")
 
 
-@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",), check=_can_fetch)
+@tool(
+    words="Fetch {url}",
+    risk="medium",
+    effect="read",
+    reads_untrusted=True,
+    sends_out=True,
+    needs=("Web",),
+    check=_can_fetch,
+)
 async def http_fetch(ctx: Ctx, url: str, offset: int = 0) -> str:
     """Fetch an address as it is: JSON, an API, page source.
 

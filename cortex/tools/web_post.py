@@ -32,7 +32,7 @@ async def _can_send(ctx: Ctx, url: str, body: str, kind: str, method: str, heade
         _check_json(body)
 
 
-@tool(risk="high", reads_untrusted=True, sends_out=True, check=_can_send)
+@tool(words="Send to {url}[ by {method}]", risk="high", reads_untrusted=True, sends_out=True, check=_can_send)
 async def http_post(
     ctx: Ctx,
     url: str,

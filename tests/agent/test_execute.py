@@ -6,10 +6,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from cortex.agent.execute import UNKNOWN, USED_UP, Executor
+from cortex.agent.arguments import digest
+from cortex.agent.execute import Executor
+from cortex.agent.refusals import UNKNOWN, USED_UP, as_changed
 from cortex.base.errors import ToolFailed
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Performed
+from cortex.ports.loop import ChangedCall
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.registry import Registry, category_of
@@ -131,6 +134,28 @@ class Gate:
         decision = await self.executor.decide(TURN, 1, call)
         return await self.executor.perform(TURN, 1, call, decision, answer)
 
+    async def change(
+        self,
+        name: str,
+        given: dict[str, Any],
+        *,
+        tool: str = "",
+        bound_to: str = "",
+        facts: dict[str, Any] | None = None,
+        **arguments: Any,
+    ) -> Performed:
+        """The call asks; the person puts other arguments in their place, and allows those. facts: meanwhile."""
+        call = ToolCall(id="w1", name=name, arguments=json.dumps(arguments))
+        decision = await self.executor.decide(TURN, 1, call)
+        text = json.dumps(given, sort_keys=True, separators=(",", ":"))
+        changed = ChangedCall(
+            id="c2", approval_id="a2", tool=tool or name, arguments=text, hash=bound_to or digest(tool or name, text)
+        )
+        self.approvals.changes[decision.call_id] = changed
+        self.approvals.hashes[changed.approval_id] = changed.hash
+        self.call_log.now(**(facts or {}))
+        return await self.executor.perform(TURN, 1, call, decision, "changed")
+
 
 @pytest.fixture
 def gate() -> Gate:
@@ -228,6 +253,40 @@ async def test_the_bytes_run_are_the_bytes_approved(gate: Gate) -> None:
     assert DONE == []
 
 
+async def test_a_changed_call_runs_as_the_person_wrote_it_and_the_model_learns_what_ran(gate: Gate) -> None:
+    done = await gate.change("demo_shell", {"command": "ls -l"}, command="rm -rf x")
+    assert DONE == ["ls -l"]
+    assert (done.result.call_id, done.result.name, done.result.is_error) == ("w1", "demo_shell", False)
+    assert done.result.text == as_changed('{"command":"ls -l"}', "ran")
+
+
+async def test_a_changed_call_acts_once_however_often_it_is_replayed(gate: Gate) -> None:
+    first = await gate.change("demo_shell", {"command": "ls -l"}, command="rm -rf x")
+    again = await gate.change("demo_shell", {"command": "ls -l"}, command="rm -rf x")
+    assert DONE == ["ls -l"]
+    assert again.result == first.result
+
+
+@pytest.mark.parametrize(
+    ("facts", "given", "more"),
+    [
+        ({"permitted": frozenset({"demo_mail"})}, {"command": "ls"}, {"tool": "demo_shell"}),
+        ({"user": MEMBER}, {"command": "ls"}, {"tool": "demo_shell"}),
+        ({"is_tainted": True, "has_read_private": True}, {"to": "eve@evil.example"}, {}),
+        ({}, {"to": "bob@example.org", "copy": "eve@evil.example"}, {}),
+        ({}, {"to": "eve@evil.example"}, {"bound_to": digest("demo_mail", '{"to":"bob@example.org"}')}),
+        ({"halt": "Everything was stopped."}, {"to": "bob@example.org"}, {}),
+    ],
+    ids=["role", "admin only", "taint and destination", "unknown argument", "other bytes", "stopped"],
+)
+async def test_what_a_person_changed_goes_through_the_gate_like_any_call(
+    gate: Gate, facts: dict[str, Any], given: dict[str, Any], more: dict[str, str]
+) -> None:
+    gate.call_log.now(typed_hosts=frozenset({"bob@example.org"}))
+    done = await gate.change("demo_mail", given, facts=facts, to="bob@example.org", **more)
+    assert (done.result.is_error, DONE) == (True, [])
+
+
 async def test_rights_taken_away_between_decision_and_act_stop_the_call(gate: Gate) -> None:
     call = ToolCall(id="w", name="demo_write", arguments='{"text":"milk"}')
     decision = await gate.executor.decide(TURN, 1, call)
@@ -264,9 +323,10 @@ async def test_an_interrupted_write_is_not_tried_again_but_told(gate: Gate) -> N
 
 async def test_medium_risk_asks_only_when_the_turn_is_tainted(gate: Gate) -> None:
     await gate.run("demo_fetch", url="https://example.org/a")
-    gate.call_log.now(is_tainted=True, taint_source="what web_read brought")
+    gate.call_log.now(is_tainted=True, taint_source="what web_read brought", taint_title="Read the page")
     await gate.run("demo_fetch", wire_id="w2", url="https://example.org/b")
-    assert [plea.why for plea in gate.approvals.pleas.values()] == ["because this turn read what web_read brought"]
+    why = "Asked because this conversation contains external content: Read the page"
+    assert [plea.why for plea in gate.approvals.pleas.values()] == [why]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ async def test_the_third_identical_call_ends_the_turn_with_a_text() -> None:
     scene = Scene(*(assistant("", call("a")) for _ in range(9)))
     outcome = await scene.run(replace(TURN, max_rounds=9))
     assert outcome.rounds == 3
-    assert "3 times with the same arguments" in outcome.text
+    assert "did the same thing 3 times" in outcome.text
 
 
 async def test_the_third_equal_error_ends_the_turn_whatever_the_arguments() -> None:
@@ -108,7 +108,7 @@ async def test_the_third_equal_error_ends_the_turn_whatever_the_arguments() -> N
     scene.tool_runner.answers = {"a": "no such list"}
     outcome = await scene.run(replace(TURN, max_rounds=9))
     assert outcome.rounds == 3
-    assert "failed 3 times in the same way" in outcome.text
+    assert "the same thing failed 3 times" in outcome.text
     assert "no such list" in outcome.text
 
 

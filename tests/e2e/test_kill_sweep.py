@@ -18,7 +18,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from cortex.agent.execute import UNKNOWN
+from cortex.agent.refusals import UNKNOWN
 from cortex.app import Cortex
 from cortex.base import messages
 from cortex.base.messages import Text, ToolCall, ToolResult

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cortex.agent.arguments import brief, check, destination, digest, visible
+from cortex.agent.arguments import check, destination, digest, title, visible
 from cortex.agent.execute import run_tool
 from cortex.app import Cortex
 from cortex.base.clock import now
@@ -111,7 +111,7 @@ def said_wrong(name: str, text: str) -> bool:
         assert len(checked) > 10
         return True
     assert digest(name, checked.canonical)
-    assert isinstance(visible(checked) + brief(checked) + destination(checked) + checked.risk, str)
+    assert isinstance(visible(checked) + title(checked) + destination(checked) + checked.risk, str)
     return False
 
 

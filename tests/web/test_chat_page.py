@@ -285,9 +285,9 @@ async def test_nothing_hides_on_a_calls_card(talks: Talks, page: httpx.AsyncClie
     cid = await talks.living.conversation()
     await said(talks, page, cid, "add oat milk to my shopping list")
     html = (await page.get(f"/c/{cid}")).text
-    summary = '<span class="ta">oat <span class="inv">U+202E</span>milk</span>'
+    summary = '<span class="ta">Add task: oat ⟨U+202E⟩milk</span>'
     assert summary in html
-    assert html.count('<span class="inv">U+202E</span>') == 3, "in the summary, the arguments and the result"
+    assert html.count('<span class="inv">U+202E</span>') == 2, "in the arguments and the result"
     assert "\u202e" not in html
 
 

@@ -93,7 +93,7 @@ async def test_it_stands_in_the_runs_and_its_trace_and_not_in_the_sidebar(alive:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "The tool needs this."),
+        ({}, "This is needed."),
         ({"a.title": "x", "a.priority": "9"}, "Must be at most 3."),
         ({"a.title": "x", "a.due": "soon"}, "Must be a date, such as 2026-11-23."),
         ({"json": '{"title": 5}'}, "title: must be text"),

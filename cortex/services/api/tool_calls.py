@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cortex.agent.arguments import check
+from cortex.agent.refusals import as_changed
 from cortex.base.ids import derived_id, new_id
 from cortex.base.messages import ToolCall
 from cortex.base.zone import midnight
@@ -98,12 +99,16 @@ class ProgramTools:
             raise
 
     async def _answer(self, row: TurnRow, seq: int, tell: Tell) -> CallAnswer:
-        waits, answer = "", CallAnswer(text=BROKEN, is_error=True)
+        waits, changed, answer = "", "", CallAnswer(text=BROKEN, is_error=True)
         async for news in follow(self.runtime, row, seq):
             for event in news.events:
                 waits = waiting(event, waits)
-                if event.kind == "tool.result":
-                    answer = CallAnswer(text=event.payload["text"], is_error=event.payload["state"] != "ok")
+                if event.kind == "tool.call" and event.payload.get("instead_of"):
+                    changed = event.payload["arguments"]
+                elif event.kind == "tool.result":
+                    text = event.payload["text"]
+                    text = as_changed(changed, text) if changed else text
+                    answer = CallAnswer(text=text, is_error=event.payload["state"] != "ok")
                 elif event.kind == "turn.end":
                     return answer
             if not news.events and not news.parts:

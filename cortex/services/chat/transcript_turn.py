@@ -149,11 +149,18 @@ def called(turn: TurnView, event: Event) -> Folded:
         id=data["call"],
         name=data["name"],
         arguments=data.get("arguments") or "",
-        brief=data.get("brief") or "",
+        title=data.get("title") or f"{data['name'].replace('_', ' ').capitalize()} {data.get('brief') or ''}".strip(),
+        shown=data.get("shown") or "",
         risk=data.get("risk") or "",
         round=data.get("round") or 0,
     )
-    turn, changes = _add(turn, card)
+    replaced = part_of(turn, data.get("instead_of") or "")
+    if replaced is None:
+        turn, changes = _add(turn, card)
+    else:  # the person changed its arguments: the card of what runs stands where the one that asked stood
+        card = replace(card, decision="changed")
+        turn = replace(turn, parts=tuple(card if part is replaced else part for part in turn.parts))
+        changes = [ViewChange(kind="body", turn=turn.id)]
     turn, more = _phase(turn, "calling", card.round)
     return turn, [*changes, *more]
 
@@ -166,6 +173,7 @@ def returned(turn: TurnView, event: Event) -> Folded:
         data["call"],
         state=data["state"],
         text=data.get("text") or "",
+        words=data.get("words") or "",
         ms=data.get("ms"),
         undo_id=data.get("undo") or "",
         spill=data.get("spill") or "",
@@ -247,7 +255,7 @@ def _phase(turn: TurnView, phase: Phase, round_number: int | None) -> Folded:
     """The status line after an event; a waiting question outranks everything, and no call running means asking."""
     if turn.state == "ended":
         return turn, []
-    busy = tuple(part.name for part in turn.parts if isinstance(part, CallCard) and part.state == "run")
+    busy = tuple(part.title for part in turn.parts if isinstance(part, CallCard) and part.state == "run")
     if any(isinstance(part, ApprovalCard) for part in turn.parts):
         phase = "waiting"
     elif phase == "calling" and not busy:
@@ -289,4 +297,5 @@ def _question(data: dict[str, Any]) -> ApprovalCard:
         risk=data.get("risk") or "",
         expires_at=datetime.fromisoformat(until) if until else None,
         can_be_granted=data.get("can_be_granted", False),
+        can_be_changed=data.get("can_be_changed", False),
     )

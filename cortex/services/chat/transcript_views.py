@@ -64,23 +64,29 @@ class ThinkingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallCard:
-    """One use of a tool. `decision`: how its approval went, "" when none was asked."""
+    """One use of a tool. `decision`: how its approval went, "" when none was asked.
+
+    title: what it does, in words. shown: the whole of it, such as a diff, "" for none beside the arguments. text: the
+    result as the model read it; words: for the person.
+    """
 
     id: str
     name: str
     arguments: str
-    brief: str
+    title: str
+    shown: str = ""
     risk: str
     round: int
     state: CallState = "run"
     text: str = ""
+    words: str = ""
     ms: int | None = None
     spill: str = ""
     is_tainted: bool = False
     undo_id: str = ""
     undo_state: Literal["", "undone", "refused"] = ""
     undo_text: str = ""
-    decision: Literal["", "allowed", "denied", "expired"] = ""
+    decision: Literal["", "allowed", "changed", "denied", "expired"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +103,7 @@ class ApprovalCard:
     risk: str
     expires_at: datetime | None
     can_be_granted: bool = False
+    can_be_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

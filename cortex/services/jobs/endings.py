@@ -73,9 +73,9 @@ class Facts:
         unheard = next((one for one in self.approvals if one.state == "expired"), None)
         refused = next((one for one in self.approvals if one.state == "denied"), None)
         if unheard is not None:
-            return "denied", f"nobody approved {unheard.tool} within {PARKED_MINUTES // 60} hours"
+            return "denied", f"nobody approved it within {PARKED_MINUTES // 60} hours: {unheard.verb}"
         if refused is not None:
-            return "denied", f"you denied {refused.tool}"
+            return "denied", f"you denied it: {refused.verb}"
         if self.kind == "call" and not (self.calls and self.calls[-1].state == "done"):
             return "failed", "the tool failed"
         if self.rounds and self.rounds[-1].state == "refused":

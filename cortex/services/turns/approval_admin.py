@@ -7,7 +7,7 @@ arguments are theirs.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cortex.agent.execute import HERE
+from cortex.agent.records import HERE
 from cortex.base.errors import NotAllowed, NotFound
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
@@ -16,6 +16,7 @@ from cortex.storage.approvals import AllApprovalsRepository, AllGrantsRepository
 from cortex.storage.approvals import OwnedApproval as OwnedApproval
 from cortex.storage.approvals import OwnedGrant as OwnedGrant
 from cortex.storage.audit import AuditRepository
+from cortex.toolkit.registry import Registry
 
 PAGE_ROWS = 50
 THEIRS = "(theirs alone to see)"
@@ -44,7 +45,10 @@ class ApprovalAdmin:
     async def waiting(self, by: User) -> Sequence[OwnedApproval]:
         """What waits for somebody's answer, oldest first."""
         _admin(by)
-        return [_shown(by, row) for row in await self.runtime.db.repository(AllApprovalsRepository).pending()]
+        return [
+            _shown(by, row, self.runtime.registry)
+            for row in await self.runtime.db.repository(AllApprovalsRepository).pending()
+        ]
 
     async def grants(self, by: User) -> Sequence[OwnedGrant]:
         """What was allowed beyond single calls and is in force, the newest first."""
@@ -58,7 +62,7 @@ class ApprovalAdmin:
         _admin(by)
         approvals = self.runtime.db.repository(AllApprovalsRepository)
         rows = await approvals.list(PAGE_ROWS + 1, before, owner_id=person, state=state, tool=tool)
-        shown = [_shown(by, row) for row in rows[:PAGE_ROWS]]
+        shown = [_shown(by, row, self.runtime.registry) for row in rows[:PAGE_ROWS]]
         return ApprovalPage(rows=shown, older=shown[-1].id if len(rows) > PAGE_ROWS else "")
 
     async def revoke(self, by: User, grant_id: str) -> None:
@@ -71,8 +75,12 @@ class ApprovalAdmin:
             await repository(AuditRepository).add(by.id, "grant.revoked", grant.tool, {"of": grant.owner_id})
 
 
-def _shown(by: User, row: OwnedApproval) -> OwnedApproval:
-    return row if row.owner_id == by.id else replace(row, detail=THEIRS)
+def _shown(by: User, row: OwnedApproval, registry: Registry) -> OwnedApproval:
+    """Another person's without its arguments, which its words hold too."""
+    if row.owner_id == by.id:
+        return row
+    tool = registry.get(row.tool)
+    return replace(row, verb=tool.summary.rstrip(".") if tool else row.tool, detail=THEIRS)
 
 
 def _shown_grant(by: User, row: OwnedGrant) -> OwnedGrant:

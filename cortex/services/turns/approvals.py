@@ -5,21 +5,25 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from cortex.agent.execute import HERE
-from cortex.base.errors import Conflict, UserError
+from cortex.agent.records import HERE
+from cortex.base.errors import Conflict, NotFound, UserError
+from cortex.base.ids import changed_id
 from cortex.base.turn import Answer, Turn
 from cortex.base.user import User
-from cortex.ports.loop import ApprovalRequest, CallRecord
+from cortex.ports.loop import ApprovalRequest, CallRecord, ChangedCall
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.services.notifier import Notifier, PageOnlyNotifier, PendingNotice
 from cortex.services.runtime import Runtime
+from cortex.services.turns.answer_writer import Row
 from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.approvals import GrantRow as GrantRow
+from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues
 from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.toolkit.words import cut
 
 WATCHED_MINUTES = 5
 PARKED_MINUTES = 12 * 60  # a run that nobody watches: until its person looks
@@ -27,7 +31,9 @@ CHATS = ("chat", "result")
 PARKED_CHATS = 2  # of the three chat turns that go on at once for each user: one place stays free to talk
 GRANT_HOURS = 12
 GRANT_CHARS = 100
+SHOWN_CHARACTERS = 20_000
 ENDED = "This turn has ended."
+CHANGED = "The person changed the arguments: another call ran in its place."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +84,7 @@ class ApprovalsService:
             if is_new:
                 if await repository(TurnsRepository).move(turn.id, "waiting") is None:
                     raise Conflict(ENDED)
-                asked = {**answer_payload(row, "asked"), "can_be_granted": self._can_be_granted(row)}
+                asked = {**answer_payload(row, "asked"), **self._choices(row)}
                 await repository(ConversationsRepository).append(turn.conversation_id, [("approval", asked, turn.id)])
                 if draft is not None:
                     await replace(draft, values=replace(draft.values, subject_id=row.id)).write(repository)
@@ -93,6 +99,12 @@ class ApprovalsService:
             return timedelta(seconds=token.wait_s if token is not None else 0)
         is_short = is_seen or await self._has_parked_enough(turn)
         return timedelta(minutes=WATCHED_MINUTES if is_short else PARKED_MINUTES)
+
+    def _choices(self, row: ApprovalRow) -> dict[str, bool]:
+        """Which answers the card offers beside yes and no."""
+        tool = self.runtime.registry.get(row.tool)
+        has_fields = tool is not None and bool(tool.full.parameters.get("properties"))
+        return {"can_be_granted": self._can_be_granted(row), "can_be_changed": has_fields}
 
     def _can_be_granted(self, row: ApprovalRow) -> bool:
         """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some."""
@@ -113,8 +125,8 @@ class ApprovalsService:
     ) -> PendingNotice:
         values = NoticeValues(
             kind="approval",
-            title=f"{request.verb}?",
-            text=f"{request.tool} needs your approval. {request.detail} {request.why}".strip(),
+            title=f"Needs your approval: {request.verb}",
+            text="\n".join(part for part in (request.detail, request.why) if part),
             path=f"/c/{turn.conversation_id}",
             urgency="high",
             actions=("approve", "deny"),
@@ -137,6 +149,17 @@ class ApprovalsService:
         """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
         return await self.runtime.db.repository(ApprovalsRepository, turn.user_id).consume(approval_id, arguments_hash)
 
+    async def changed(self, turn: Turn, call_id: str) -> ChangedCall:
+        """What the person put in place of this call; NotFound where they did not."""
+        async with self.runtime.db.read_transaction(turn.user_id) as repository:
+            call = await repository(CallsRepository).get(changed_id(call_id))
+            row = await repository(ApprovalsRepository).of_call(call.id)
+        if row is None:
+            raise NotFound("There is no such approval.")
+        return ChangedCall(
+            id=call.id, approval_id=row.id, tool=call.name, arguments=call.arguments, hash=row.arguments_hash
+        )
+
     @step(StepName.SETTLE)
     async def settle(self, turn: Turn, approval_id: str, heard: Answer) -> Answer:
         """After the wait: the turn runs again, and an unanswered card expires on the page.
@@ -154,14 +177,16 @@ class ApprovalsService:
                 await repository(ConversationsRepository).append(
                     turn.conversation_id, [("approval", answer_payload(row, "expired"), turn.id)]
                 )
-        return "allowed" if row.state in ("allowed", "used") else "denied" if row.state == "denied" else "expired"
+        if row.state == "used":
+            return "allowed"
+        return row.state if row.state in ("allowed", "changed", "denied") else "expired"
 
     async def pending(self, user: User) -> Sequence[ApprovalRow]:
         """What waits for this user's word, oldest first."""
         return await self.runtime.db.repository(ApprovalsRepository, user.id).pending()
 
     async def answer(self, user: User, approval_id: str, choice: str) -> None:
-        """The person's word: once | conversation | deny. Conflict when it was answered before or came too late.
+        """The person's answer: once | conversation | deny. Conflict when it was answered before or came too late.
 
         `conversation` also allows the same again in this conversation, up to 12 hours: this tool to this
         destination or, where nothing leaves, exactly this call. UserError where the turn read words from outside.
@@ -190,10 +215,46 @@ class ApprovalsService:
         self.notifier.wake(user.id)
         await self._signal(row)  # after the commit; if this process dies in between, `signal_again` makes up for it
 
+    async def change(self, user: User, approval_id: str, record: CallRecord, request: ApprovalRequest) -> None:
+        """Put another call in the place of the one that asks, and allow it, once. `record`: under `changed_id`.
+
+        All of it is one commit: the question is answered for good, and the new call has its row, its card and an
+        approval bound to its own arguments. Conflict when the question was answered before or came too late.
+        """
+        waiting = await self.runtime.db.repository(ApprovalsRepository, user.id).get(approval_id)
+        async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as repository:
+            approvals, calls = repository(ApprovalsRepository), repository(CallsRepository)
+            row = await approvals.answer(approval_id, "changed", user.id)
+            asked = await calls.get(row.call_id)
+            await calls.finish(asked.id, "refused", CHANGED, is_error=True, is_tainted=False)
+            await calls.decided(_in_place_of(asked, record))
+            made = await approvals.ask(
+                call_id=record.id,
+                turn_id=row.turn_id,
+                tool=request.tool,
+                arguments_hash=record.hash,
+                destination=request.destination,
+                verb=request.verb,
+                detail=request.detail,
+                why=request.why,
+                risk=request.risk,
+                expires_at=row.expires_at,
+            )
+            await approvals.answer(made.id, "allowed", user.id)
+            await repository(NoticesRepository).settle(approval_id)
+            card = call_payload(record, row.turn_id, asked.round)
+            rows: list[Row] = [
+                ("approval", answer_payload(row, "changed"), row.turn_id),
+                ("tool.call", {**card, "instead_of": asked.id}, row.turn_id),
+            ]
+            await repository(ConversationsRepository).append(row.conversation_id, rows)
+        self.notifier.wake(user.id)
+        await self._signal(row)
+
     async def signal_again(self, turn: TurnRow) -> None:
         """Send on what was answered: the process that took the answer may have died before it did. Heard once."""
         for row in await self.runtime.db.repository(ApprovalsRepository, turn.owner_id).of_turn(turn.id):
-            if row.state in ("allowed", "denied"):
+            if row.state in ("allowed", "changed", "denied"):
                 await self._signal(row)
 
     async def _signal(self, row: ApprovalRow) -> None:
@@ -208,12 +269,40 @@ class ApprovalsService:
         await self.runtime.db.repository(GrantsRepository, user.id).revoke(grant_id)
 
 
+def _in_place_of(asked: CallRow, record: CallRecord) -> CallRow:
+    return replace(
+        asked,
+        id=record.id,
+        name=record.tool,
+        arguments=record.arguments,
+        arguments_hash=record.hash,
+        risk=record.risk,
+        state="decided",
+        text="",
+        is_error=False,
+    )
+
+
 def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
     """What a grant is bound to: the place outside, else these very arguments, with words to know them by."""
     if destination != HERE:
         return destination
     words = " ".join(detail.split())
     return f"{words[:GRANT_CHARS]}{'…' if len(words) > GRANT_CHARS else ''} #{arguments_hash[:16]}"
+
+
+def call_payload(call: CallRecord, turn_id: str, round_number: int) -> dict[str, object]:
+    """The call as the log has it."""
+    return {
+        "turn": turn_id,
+        "round": round_number,
+        "call": call.id,
+        "name": call.tool,
+        "arguments": call.arguments,
+        "title": call.title,
+        "shown": cut(call.shown, SHOWN_CHARACTERS),
+        "risk": call.risk,
+    }
 
 
 def answer_payload(row: ApprovalRow, state: str) -> dict[str, object]:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
+from cortex.agent.arguments import title_of
 from cortex.base.ids import derived_id
 from cortex.base.turn import Turn
 from cortex.ports.loop import CallEnding, CallFacts, CallRecord
 from cortex.selection.baselines import ora
 from cortex.services.runtime import Runtime
+from cortex.services.turns.approvals import call_payload
 from cortex.services.turns.tool_outcomes import came, was_late
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.typed_places import typed_places
@@ -72,6 +74,7 @@ class CallLog:
             now=self.runtime.clock(),
             calls_left=self._calls_left(state.get("recipe", ""), mine),
             asks_first=context.ground.settings.asks_first,
+            taint_title=title_of(self.runtime.registry, tainted[-1].name, tainted[-1].arguments) if tainted else "",
             halt=HALTED.format(who=halt.who) if halt else "",
         )
 
@@ -108,15 +111,7 @@ class CallLog:
                 came=came(plans, round_number, earlier, call.tool),
             )
             if await repository(CallsRepository).decided(row):
-                payload = {
-                    "turn": turn.id,
-                    "round": round_number,
-                    "call": call.id,
-                    "name": call.tool,
-                    "arguments": call.arguments,
-                    "brief": call.brief,
-                    "risk": call.risk,
-                }
+                payload = call_payload(call, turn.id, round_number)
                 await repository(ConversationsRepository).append(
                     turn.conversation_id, [("tool.call", payload, turn.id)]
                 )
@@ -167,6 +162,7 @@ class CallLog:
                 "name": call.tool,
                 "state": ending.state,
                 "text": ending.text,
+                "words": ending.words,
                 "ms": ending.ms,
                 "undo": undo_id,
                 "undo_label": ending.undo.label if ending.undo else "",
@@ -214,4 +210,6 @@ _ENDINGS: dict[str, Literal["ok", "err", "unknown", "refused"]] = {
 
 def _stored(row: CallRow, ending: CallEnding) -> CallEnding:
     """The ending that stands in the call log already."""
-    return replace(ending, text=row.text, state=_ENDINGS.get(row.state, "err"), is_tainted=row.is_tainted, undo=None)
+    return replace(
+        ending, text=row.text, words="", state=_ENDINGS.get(row.state, "err"), is_tainted=row.is_tainted, undo=None
+    )

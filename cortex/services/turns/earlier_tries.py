@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from cortex.agent.arguments import title_of
 from cortex.base.fact import FROM_OUTSIDE
 from cortex.storage.calls import CallRow
 from cortex.toolkit.registry import Registry
@@ -25,7 +26,7 @@ def for_model(done: Sequence[CallRow], *, is_from_outside: bool) -> str:
     return "\n".join(["[Done already, by a try that was set aside. It stands: do not do it again.]", *lines])
 
 
-def for_person(done: Sequence[CallRow]) -> str:
+def for_person(registry: Registry, done: Sequence[CallRow]) -> str:
     """The same in a line of the page."""
-    names = ", ".join(dict.fromkeys(call.name for call in done))
-    return f"What the earlier try did stands, and the model is told: {names}."
+    titles = "; ".join(dict.fromkeys(title_of(registry, call.name, call.arguments) for call in done))
+    return f"Kept from the earlier answer, and not done again: {titles}."

@@ -3,12 +3,13 @@
 Whoever ends a turn first has ended it: the state moves, ahead of all else, only from a living one.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from cortex.agent.plain import WITHOUT_MODEL
+from cortex.agent.refusals import as_changed
 from cortex.base.events import OpenPart
-from cortex.base.ids import derived_id
+from cortex.base.ids import changed_id, derived_id
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Outcome, Turn
 from cortex.ports.steps import step
@@ -150,9 +151,9 @@ class TurnEnd:
 
     async def _results(self, repository: Opener, row: TurnRow, last: Message, round_number: int) -> Message:
         """The results of the calls that the last message made in this round, as far as they came."""
-        ids = {derived_id(row.id, str(round_number), call.id): call.id for call in last.calls}
-        made = {ids[call.id]: call for call in await repository(CallsRepository).of_turn(row.id) if call.id in ids}
-        return results(*(_result_of(call, made.get(call.id)) for call in last.calls))
+        made = {call.id: call for call in await repository(CallsRepository).of_turn(row.id)}
+        own = [derived_id(row.id, str(round_number), call.id) for call in last.calls]
+        return results(*(_result_of(call, id, made) for call, id in zip(last.calls, own, strict=True)))
 
     async def _last_rows(self, repository: Opener, row: TurnRow, rounds: int) -> list[Row]:
         """The log's last words on a turn that has just ended, with what it sent and saved."""
@@ -203,8 +204,16 @@ def carried(plans: Sequence[PlanRow]) -> set[str]:
     return {tool["name"] for tool in sent if tool["category"] != META}
 
 
-def _result_of(call: ToolCall, made: CallRow | None) -> ToolResult:
-    """The result that the model reads of a call when its turn ended first."""
+def _result_of(call: ToolCall, id: str, made: Mapping[str, CallRow]) -> ToolResult:
+    """The result that the model reads of a call, or of the one put in its place, when its turn ended first."""
+    changed = made.get(changed_id(id))
+    if changed is None:
+        return _as_result(call, made.get(id))
+    result = _as_result(call, changed)
+    return replace(result, text=as_changed(changed.arguments, result.text))
+
+
+def _as_result(call: ToolCall, made: CallRow | None) -> ToolResult:
     if made is None or made.state == "decided":
         return ToolResult(call_id=call.id, name=call.name, text=NOT_RUN, is_error=True)
     if made.state == "intended":

@@ -119,6 +119,12 @@ class TurnStart:
             }
             rows: list[Row] = [("turn.start", payload, row.id)]
             if done:
-                rows.append(("notice", {"turn": row.id, "level": "info", "text": for_person(done)}, row.id))
+                rows.append(
+                    (
+                        "notice",
+                        {"turn": row.id, "level": "info", "text": for_person(self.runtime.registry, done)},
+                        row.id,
+                    )
+                )
             await repository(ConversationsRepository).append(row.conversation_id, rows)
             return True

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cortex.agent.arguments import title_of
 from cortex.agent.history import view
 from cortex.agent.react import as_text
 from cortex.base.errors import NotFound
@@ -44,9 +45,10 @@ class TracedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTrace:
-    """A call with how its question was answered; `approval` "" = nobody was asked."""
+    """A call, in words, with how its question was answered; `approval` "" = nobody was asked."""
 
     call: CallRow
+    title: str
     approval: str
 
 
@@ -160,7 +162,8 @@ class Traces:
     async def _call(self, repository: Opener, call: CallRow, blotter: SecretFilter) -> CallTrace:
         asked: ApprovalRow | None = await repository(ApprovalsRepository).of_call(call.id)
         told = replace(call, arguments=blotter.blot(call.arguments), text=blotter.blot(call.text))
-        return CallTrace(call=told, approval=asked.state if asked else "")
+        title = title_of(self.runtime.registry, told.name, told.arguments)
+        return CallTrace(call=told, title=title, approval=asked.state if asked else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,10 @@
 """The arguments of a tool as a form: its fields from the schema, and what was typed back as arguments.
 
-Pure. `web/pages/tool_call.py` calls it; the gate checks the arguments again as it checks a model's.
+Pure. `web/pages/tool_call.py` and `approval_edit.py` call it; the gate checks the arguments as it checks a model's.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.json_text import parsed
 from cortex.toolkit.spec import Tool
+from cortex.toolkit.words import label
 
 Kind = Literal["text", "date", "number", "choice", "list", "json"]
 WHOLE = "json"
@@ -24,6 +25,7 @@ class CallField:
     """One argument. `options`: values with their words, for a choice; `default`: what holds where nothing is typed."""
 
     name: str
+    label: str
     kind: Kind
     hint: str
     is_required: bool
@@ -45,8 +47,8 @@ class Read:
 def fields_of(tool: Tool) -> tuple[CallField, ...]:
     """The tool's arguments in the order of its signature."""
     schema = tool.full.parameters
-    required, nodes = schema.get("required", ()), schema["properties"]
-    return tuple(_field(name, nodes[name], name in required) for name in tool.arguments.model_fields)
+    required, nodes = schema.get("required", ()), schema.get("properties", {})
+    return tuple(_field(name, nodes[name], name in required) for name in _names(tool))
 
 
 def read(tool: Tool, typed: Mapping[str, str], whole: str = "") -> Read:
@@ -61,12 +63,19 @@ def read(tool: Tool, typed: Mapping[str, str], whole: str = "") -> Read:
 def typed_of(tool: Tool, arguments: str) -> dict[str, str]:
     """Arguments as they would have been typed, for a form that shows them again; defaults stay blank."""
     values: dict[str, Any] = json.loads(arguments)
-    shipped = {name: field.default for name, field in tool.arguments.model_fields.items()}
+    fields = tool.arguments.model_fields
+    shipped = {name: fields[name].default if name in fields else None for name in _names(tool)}
     return {
         field.name: _typed(field, values[field.name])
         for field in fields_of(tool)
         if values.get(field.name, shipped[field.name]) != shipped[field.name]
     }
+
+
+def _names(tool: Tool) -> Sequence[str]:
+    """The arguments in the order of the signature; of a tool that has none (an MCP server's) as its schema has them."""
+    own = tool.arguments.model_fields
+    return tuple(own) if "root" not in own else tuple(tool.full.parameters.get("properties", {}))
 
 
 def _field(name: str, node: Mapping[str, Any], is_required: bool) -> CallField:
@@ -75,6 +84,7 @@ def _field(name: str, node: Mapping[str, Any], is_required: bool) -> CallField:
     default = node.get("default")
     return CallField(
         name=name,
+        label=label(name),
         kind=kind,
         hint=str(node.get("description", "")),
         is_required=is_required,
@@ -114,7 +124,7 @@ def _values(tool: Tool, typed: Mapping[str, str], faults: dict[str, str]) -> dic
         said = typed.get(field.name, "").replace("\r\n", "\n")
         if not said.strip():
             if field.is_required:
-                faults[field.name] = "The tool needs this."
+                faults[field.name] = "This is needed."
             continue
         values[field.name] = _value(field, said, faults)
     return values

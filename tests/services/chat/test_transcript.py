@@ -37,7 +37,7 @@ class Log:
         return self.tell("message", turn=turn, text=text, mode="auto", is_steer=False, ordinal=ordinal, **more)
 
     def call(self, call: str, turn: str = T1, name: str = "task_list") -> list[tuple[str, str]]:
-        return self.tell("tool.call", turn=turn, round=1, call=call, name=name, arguments="{}", brief="", risk="low")
+        return self.tell("tool.call", turn=turn, round=1, call=call, name=name, arguments="{}", title="", risk="low")
 
     def end(self, state: str = "done", turn: str = T1) -> list[tuple[str, str]]:
         return self.tell("turn.end", turn=turn, state=state, rounds=1, seconds=1.0, can_continue=False)

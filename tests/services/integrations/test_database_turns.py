@@ -105,7 +105,7 @@ async def test_hostile_rows_lead_to_nothing_that_the_person_did_not_allow(house:
         assert fetched.payload["state"] == "refused"
         turn = await house.cortex.chat.send_message(house.admin, cid, f"write row {number:02}")
         asked = await house.until(cid, "approval", turn=turn, state="asked")
-        assert asked.payload["why"].startswith("because this turn read")
+        assert asked.payload["why"].startswith("Asked because this conversation contains external content")
         await house.cortex.chat.stop(house.admin, cid)
         await house.until(cid, "turn.end", turn=turn)
     own = house.cortex.runtime.settings.home / house.admin.id / "files"

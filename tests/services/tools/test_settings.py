@@ -147,7 +147,7 @@ async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescu
 
 
 def record(call_id: str, tool: str) -> CallRecord:
-    return CallRecord(id=call_id, wire_id=call_id, tool=tool, arguments="{}", hash="h", risk="low", brief="")
+    return CallRecord(id=call_id, wire_id=call_id, tool=tool, arguments="{}", hash="h", risk="low", title="")
 
 
 async def test_words_are_read_as_they_are_shown(house: LivingHouse) -> None:

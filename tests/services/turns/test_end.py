@@ -103,7 +103,7 @@ async def test_of_several_who_end_a_turn_at_once_one_does(house: LivingHouse) ->
 
 async def asked(house: LivingHouse, turn: Turn) -> str:
     """Put a question of this turn to its person; the approval's id."""
-    call = CallRecord(id="c1", wire_id="w1", tool="shell", arguments="{}", hash="h", risk="high", brief="")
+    call = CallRecord(id="c1", wire_id="w1", tool="shell", arguments="{}", hash="h", risk="high", title="")
     await house.cortex.turn_runs.ports.tool_runner.executor.call_log.record(turn, 1, call)  # type: ignore[attr-defined]
     request = ApprovalRequest(tool="shell", destination="here", verb="Run", detail="echo", why="", risk="high")
     return await house.cortex.approvals.ask(turn, call, request)

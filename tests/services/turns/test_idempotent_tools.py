@@ -16,7 +16,7 @@ from zlib import crc32
 
 import pytest
 
-from cortex.agent.execute import UNKNOWN
+from cortex.agent.refusals import UNKNOWN
 from cortex.base.messages import ToolCall
 from cortex.ports.aether import Journals
 from cortex.ports.agents import Agents

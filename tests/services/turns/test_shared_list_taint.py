@@ -52,7 +52,7 @@ async def test_a_turn_that_read_anothers_words_asks_before_it_writes(house: Livi
     await house.say(cid, READ)
     turn = await house.cortex.chat.send_message(house.admin, cid, WRITE)
     asked = await house.until(cid, "approval", turn=turn, state="asked")
-    assert asked.payload["why"] == "because this turn read what task_list brought"
+    assert asked.payload["why"] == "Asked because this conversation contains external content: Look at your tasks"
     await house.cortex.chat.stop(house.admin, cid)
 
 

@@ -136,7 +136,7 @@ async def test_a_chat_that_read_outside_text_asks_before_it_writes(house: Living
     cid = await way(house)
     turn = await house.cortex.chat.send_message(house.admin, cid, WRITE)
     asked = await house.until(cid, "approval", turn=turn, state="asked")
-    assert asked.payload["why"].startswith("because this turn read")
+    assert asked.payload["why"].startswith("Asked because this conversation contains external content")
     await house.cortex.chat.stop(house.admin, cid)
 
 

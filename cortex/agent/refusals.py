@@ -1,0 +1,130 @@
+"""Why a call does not run: in words for the model, which reads what to do next, and in words for the person.
+
+Pure. What is for the one never reaches the other. Called by `agent/execute.py`.
+"""
+
+import re
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from cortex.agent.arguments import CheckedCall, destination, unknown_tool
+from cortex.base.turn import Answer, Decision
+from cortex.ports.loop import CallFacts, CallRecord
+
+DISCOVERIES_MAX = 2
+SAME_CALLS_MAX = 3
+OWN = ("me", "myself")  # the user's own address
+UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask before trying again."
+USED_UP = "The approval was not valid for this call any more: not run."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """`text` goes to the model, `words` to the person."""
+
+    text: str
+    words: str
+
+
+INTERRUPTED = Refusal(text=UNKNOWN, words="Cortex was interrupted: this may or may not have happened.")
+NOT_VALID = Refusal(text=USED_UP, words="The approval was used or ran out, so nothing was done.")
+_UNREADABLE = "The model asked for something that does not exist here, or asked in a wrong form. Nothing was done."
+
+
+def as_changed(arguments: str, text: str) -> str:
+    """The result of a call that the person changed, for the model, whose own call stays as it was in its history."""
+    return f"The person changed the arguments to {arguments} and allowed that. Its result:\n{text}"
+
+
+def unreadable(text: str) -> Refusal:
+    """The refusal of a call that names no tool here or has wrong arguments."""
+    return Refusal(text=text, words=_UNREADABLE)
+
+
+def halted(text: str) -> Refusal:
+    """The refusal of every call while work is stopped."""
+    return Refusal(text=text, words=text)
+
+
+def refusal(facts: CallFacts, checked: CheckedCall) -> Refusal | None:
+    """Why this call is refused outright: admin only, discovery cap, loop breaker, calls used up, taint."""
+    tool = checked.tool
+    if tool.admin and not facts.user.is_admin:
+        return unreadable(unknown_tool(checked.asked_name))
+    if tool.free and tool.name == "tools_discover" and facts.discoveries >= DISCOVERIES_MAX:
+        return Refusal(
+            text=f"{DISCOVERIES_MAX} searches for tools are enough for one message; work with what was found.",
+            words="It had searched for tools often enough.",
+        )
+    if facts.same_calls.get(f"{tool.name} {checked.canonical}", 0) >= SAME_CALLS_MAX - 1 and not tool.free:
+        return Refusal(
+            text="This exact call was made before in this turn; its result stands above. Do something else or answer.",
+            words="It had done exactly this before.",
+        )
+    if facts.calls_left == 0 and not tool.free:
+        return Refusal(
+            text="This way of choosing tools allows no further call in this message. Answer with what is known.",
+            words="No further call was allowed for this message.",
+        )
+    return taint_refusal(facts, checked)
+
+
+def still_no(
+    facts: CallFacts, checked: CheckedCall, record: CallRecord, decision: Decision, answer: Answer | None
+) -> Refusal | None:
+    """Why the call may not run after all: other bytes, no yes, or the taint rule by what was read meanwhile."""
+    if record.hash != decision.arguments_hash:
+        return Refusal(text="The arguments changed after the decision: not run.", words=NOT_VALID.words)
+    if decision.verdict == "ask" and answer == "denied":
+        return Refusal(
+            text="The user said no to this call. Do not try it again; go on without it.", words="You did not allow it."
+        )
+    if decision.verdict == "ask" and answer != "allowed":
+        return Refusal(
+            text="Nobody answered in time: not run. Say so and offer to ask again.",
+            words="Nobody answered in time, so nothing was done.",
+        )
+    return taint_refusal(facts, checked)
+
+
+def taint_refusal(facts: CallFacts, checked: CheckedCall) -> Refusal | None:
+    """The rule that no person can wave through: private data may not leave on a stranger's word."""
+    if not (checked.sends_out and facts.is_tainted and facts.has_read_private):
+        return None
+    host = destination(checked)
+    places = {place.strip() for place in host.split(",")} - {"", *OWN}
+    if host and places <= facts.typed_hosts:
+        return None
+    where = host or "this destination"
+    return Refusal(
+        text=f"Refused: this turn has read {facts.taint_source or 'text from outside'} and private data, and the user "
+        f"did not name {where}. Tell the user; they can ask for it in their own words, with the full address, or its "
+        "name in quotes.",
+        words=f"Blocked: your own data and text from outside are in this conversation, and you did not name {where}. "
+        "To allow it, write the full address, or its name in quotes, in a message of your own.",
+    )
+
+
+_WORD = re.compile(r"\w+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_TO_MODEL = re.compile(r"^(?:Use|Look|Call|Ask|Tell|Try|Narrow|Mend|Expected)\b|\btell the user\b", re.IGNORECASE)
+_THE_USER = tuple(
+    (re.compile(rf"\b([Tt])he user{of}\b"), you)
+    for of, you in (("'s", "our"), (" has", "ou have"), (" is", "ou are"), ("", "ou"))
+)
+
+
+def for_person(text: str, tools: AbstractSet[str]) -> str:
+    """What a tool said of its failure, without the sentences that tell the model what to do next.
+
+    tools: their names; a sentence that has one is for the model.
+    """
+    kept = [
+        sentence
+        for sentence in _SENTENCE.split(text)
+        if not _TO_MODEL.search(sentence) and tools.isdisjoint(_WORD.findall(sentence))
+    ]
+    said = " ".join(kept)
+    for pattern, you in _THE_USER:
+        said = pattern.sub(lambda found, you=you: ("Y" if found[1] == "T" else "y") + you, said)  # type: ignore[misc]
+    return said or "It did not work."

@@ -1,0 +1,73 @@
+"""Edit before allowing through the pages: the form of the arguments, what it says of wrong ones, what then runs."""
+
+import html
+import re
+
+import httpx
+
+from cortex.services.chat.transcript_views import CallCard
+from tests.scripted_server import Asked, Use, rule
+from tests.web.talks import Talks
+
+JOB = {"prompt": "Water the flowers.", "when": "every day at 9"}
+RESULTS: list[str] = []
+
+
+def told(asked: Asked) -> str:
+    """Keeps what the model reads of its call."""
+    RESULTS.extend(asked.results)
+    return "Planned."
+
+
+async def asked_for(talks: Talks, page: httpx.AsyncClient, call: Use) -> tuple[str, str]:
+    """A conversation whose model has asked for this call: its id and the request's."""
+    talks.model.rules.insert(0, rule("the flowers", call, told))
+    cid = await talks.living.conversation()
+    await page.post(f"/c/{cid}/messages", data={"text": "the flowers please"})
+    return cid, (await talks.living.until(cid, "approval", state="asked")).payload["approval"]
+
+
+async def test_a_card_speaks_and_what_its_person_edits_is_what_runs(talks: Talks, page: httpx.AsyncClient) -> None:
+    RESULTS.clear()
+    cid, request = await asked_for(talks, page, Use("cron_add", JOB, is_blind=True))
+    card = (await page.get(f"/c/{cid}")).text
+    assert "Needs your approval" in card
+    assert re.search(r"<strong>Schedule: every day at 09:00, next \w{3} \d+ \w{3} 09:00</strong>", card)
+    assert f'href="/approvals/{request}/edit?back=/c/{cid}"' in card
+    form = (await page.get(f"/approvals/{request}/edit?back=/c/{cid}")).text
+    assert re.search(r'<label for="f-when">When</label>', form)
+    assert ">every day at 9</textarea>" in form
+    assert form.index("<button hidden disabled>") < form.index('value="deny"'), "Enter in a field presses nothing"
+    assert re.search(r'value="deny"[^>]* autofocus', form)
+
+    fields = {"a.prompt": "Water the flowers.", "a.when": "when it suits", "choice": "changed", "back": f"/c/{cid}"}
+    wrong = await page.post(f"/approvals/{request}/edit", data=fields)
+    assert wrong.status_code == 422
+    assert ">when it suits</textarea>" in wrong.text
+    assert "when it suits" in html.unescape(re.findall(r'role="alert"[^>]*>(.*?)</', wrong.text, re.DOTALL)[0])
+    assert 'aria-invalid="true"' in (await page.post(f"/approvals/{request}/edit", data={**fields, "a.when": ""})).text
+
+    done = await page.post(f"/approvals/{request}/edit", data={**fields, "a.when": "every Friday at 8"})
+    assert done.headers["location"] == f"/c/{cid}"
+    turn = await talks.ended(cid)
+    calls = [part for part in turn.parts if isinstance(part, CallCard)]
+    assert [(call.state, call.decision) for call in calls] == [("ok", "changed")]
+    assert calls[0].title.startswith("Schedule: every Friday at 08:00, next Fri ")
+    assert '"when":"every Friday at 8"' in calls[0].arguments
+    assert RESULTS[-1].startswith("The person changed the arguments to {")
+    assert "every Friday at 08:00" in RESULTS[-1]
+    assert "changed and allowed by you" in (await page.get(f"/c/{cid}")).text
+    assert "This request was answered" in (await page.get(f"/approvals/{request}/edit")).text
+
+
+async def test_a_request_can_be_denied_from_the_form_and_returns_to_no_foreign_place(
+    talks: Talks, page: httpx.AsyncClient
+) -> None:
+    cid, request = await asked_for(talks, page, Use("cron_add", JOB, is_blind=True))
+    denied = await page.post(f"/approvals/{request}/edit", data={"choice": "deny", "back": "//evil.example/"})
+    assert denied.headers["location"] == "/"
+    card = next(part for part in (await talks.ended(cid)).parts if isinstance(part, CallCard))
+    assert (card.state, card.words) == ("refused", "You did not allow it.")
+    shown = (await page.get(f"/c/{cid}")).text
+    assert "You did not allow it." in shown
+    assert "go on without it" not in shown, "what is for the model reaches no person"
