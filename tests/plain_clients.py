@@ -43,7 +43,7 @@ class MemoryJournals:
 
     async def entry(self, id: str) -> JournalEntry:
         if id not in self.rows or id in self.disabled:
-            raise NotFound("There is no such entry.")
+            raise NotFound("This entry does not exist.")
         return self.rows[id]
 
     async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> JournalEntry:
@@ -61,7 +61,7 @@ class MemoryJournals:
 
     async def change(self, id: str, expected_version: int, change: EntryChange) -> JournalEntry:
         if id not in self.rows:
-            raise NotFound("There is no such entry.")
+            raise NotFound("This entry does not exist.")
         old = self.rows[id]
         if old.version != expected_version:
             raise Conflict("The entry was changed in between.")

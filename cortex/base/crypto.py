@@ -39,8 +39,8 @@ class Vault:
         text: str | None = scan.load(_CIPHER).opened(self._key, sealed)
         if text is None:
             raise ConfigError(
-                "A stored secret cannot be opened: the secret key is not the one it was sealed with. "
-                "Put the old key back, or enter the secret again."
+                "A stored secret cannot be opened because the secret key has changed. Restore the old key, or "
+                "enter the secret again."
             )
         return text
 

@@ -40,7 +40,7 @@ def _keys(lines: list[str], where: str) -> dict[str, Value]:
             raise UserError(f"{where}, line {number}: {line.strip()!r} is not `key: value`.")
         open_key = key.strip()
         if open_key in found:
-            raise UserError(f"{where}, line {number}: {open_key!r} stands there twice.")
+            raise UserError(f"{where}, line {number}: {open_key!r} appears twice.")
         found[open_key] = _value(value.strip(), where, number)
     return found
 

@@ -63,7 +63,7 @@ def skill_of(name: str, text: str, *, is_tainted: bool = False) -> tuple[Skill, 
     if unknown:
         raise UserError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(KEYS)}.")
     if not body:
-        raise UserError(f"{where}: nothing stands below the second ---; that is where the how-to goes.")
+        raise UserError(f"{where}: the text below the second --- is empty; the instructions go there.")
     phrases = _list(keys, "phrases", where)
     if len(phrases) > PHRASES_MAX or any(len(phrase) > PHRASE_CHARS_MAX for phrase in phrases):
         raise UserError(f"{where}: 'phrases' holds at most {PHRASES_MAX}, of {PHRASE_CHARS_MAX} characters each.")

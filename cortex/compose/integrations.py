@@ -40,13 +40,13 @@ _AETHER = IntegrationKind(
 _TALK = IntegrationKind(
     name=TALK,
     title="Nextcloud Talk",
-    about="Reads and sends messages in rooms of Nextcloud Talk, and brings people their notifications there.",
+    about="Reads and sends messages in Nextcloud Talk rooms, and delivers notifications there.",
     ports=("Talk",),
     form=TalkForm,
     open=lambda form, _: TalkServer(form),
     place=("address", "user", "ca"),
-    note="Give Cortex an account of its own in Nextcloud, and invite it to the rooms that it is to know: everybody who "
-    "may use this card reads and writes in all of them.",
+    note="Give Cortex its own Nextcloud account and invite it to the rooms it should use. Everybody with "
+    "access to this integration can read and write in all of them.",
 )
 
 
@@ -96,7 +96,7 @@ def kinds(
         IntegrationKind(
             name="sandbox",
             title="Sandbox",
-            about="Shuts in what runs on this machine: shell commands and git.",
+            about="Isolates what runs on this machine: shell commands and git.",
             ports=("Sandbox", "Git"),
             lacks=lambda: "" if is_boxed() else "No sandbox works on this machine: install bubblewrap, and restart.",
         ),
@@ -115,7 +115,7 @@ def _home_assistant() -> IntegrationKind:
     return IntegrationKind(
         name="home_assistant",
         title="Home Assistant",
-        about="Looks at the house and moves it: lights, heating, music, blinds, locks, sensors and their history.",
+        about="Reads and controls your home: lights, heating, music, blinds, locks, sensors and their history.",
         ports=("HomeAssistant",),
         form=HomeAssistantForm,
         open=lambda form, _: scan.load("cortex.integrations.home_assistant.system").HomeAssistantSystem(form),
@@ -129,9 +129,9 @@ def _coding(host: AiderHost) -> IntegrationKind:
     return IntegrationKind(
         name="coding",
         title="Coding agent",
-        about="Changes code in clones of your repositories, through aider; you see each diff before it is merged.",
-        note="Only admins use it. It runs in the sandbox without network: Cortex asks the model for it, within the "
-        "budget of whoever started it.",
+        about="Changes code in clones of your repositories with aider. You review each diff before it is merged.",
+        note="Admins only. It runs in the sandbox without network access: Cortex calls the model for it, "
+        "within the budget of the person who started it.",
         ports=("CodingAgent", "AllowedFolders"),
         form=AiderForm,
         open=lambda form, _: AiderSystem(form, host),
@@ -143,9 +143,10 @@ def _mcp(host: McpHost) -> IntegrationKind:
     return IntegrationKind(
         name=FAMILY,
         title="MCP server",
-        about="Brings tools of other makers, by the Model Context Protocol: a program on this machine, or an address.",
-        note="Each of its tools is off until you allow it on the page of its tools, and off again when the server "
-        "describes it in other words. A program runs in the sandbox and has no network unless you give it one.",
+        about="Adds tools from other makers (Model Context Protocol): a program on this machine, or an address.",
+        note="Each of its tools is off until you allow it on its tools page, and off again when the server "
+        "changes its description. Programs run in the sandbox without network access unless you allow "
+        "it.",
         ports=(),
         form=McpForm,
         open=lambda form, name: McpSystem(form, name, host),
@@ -166,7 +167,7 @@ def _aether_db() -> IntegrationKind:
         name="aether_db",
         title="Aether DB",
         about="Reads a MariaDB or MySQL database, and never changes it.",
-        note="Needs an account with SELECT and SHOW VIEW alone; docs/database.md has the statements for one.",
+        note="Needs an account with only SELECT and SHOW VIEW. docs/database.md shows how to create one.",
         ports=("AetherDatabase",),
         form=AetherDbForm,
         open=lambda form, _: ReadOnlyDatabase(form.access),

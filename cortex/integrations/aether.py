@@ -49,7 +49,7 @@ class AetherForm(BaseModel):
             parts = urlsplit(text)
             port_is_fine = parts.port is None or 0 < parts.port < 65_536
         except ValueError:
-            raise ValueError("this is no web address") from None
+            raise ValueError("not a web address") from None
         is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and port_is_fine
         if not is_web or not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
             raise ValueError("write an address such as https://aether.example.org, without name, query and spaces")
@@ -168,19 +168,19 @@ class AetherServer:
                     "Integrations."
                 )
             case 404:
-                return NotFound("There is no such journal or entry.")
+                return NotFound("This journal or entry does not exist.")
             case 409 if code == "too_many":
                 return full()
             case 409:
                 return UserError("There is a journal of this name already. Choose another name.", field="name")
             case 410:
-                return NotFound("There is no such page of entries any more; begin with the newest.")
+                return NotFound("This page of entries no longer exists. Start with the newest.")
             case 412:
                 return Conflict("It was changed in between; look at it again.")
             case 429:
                 return ServiceDown("The Aether server has too many requests. Try again in a minute.")
             case status if status >= 500:
-                return ServiceDown(f"The Aether server has trouble of its own (status {status}). Try again later.")
+                return ServiceDown(f"The Aether server has a problem (status {status}). Try again later.")
             case status:
                 return ServiceDown(f"The Aether server refused this (status {status}).")
 

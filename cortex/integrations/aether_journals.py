@@ -127,7 +127,7 @@ class AetherJournals:
         """The entry, when it can be read; NotFound."""
         row = await self._one(id)
         if row.disabled_at is not None or not row.journal_enabled:
-            raise NotFound("There is no such entry.")
+            raise NotFound("This entry does not exist.")
         return _entry(row)
 
     async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> JournalEntry:
@@ -270,7 +270,7 @@ def _entry(row: _Entry) -> JournalEntry:
 def _part(id: str) -> str:
     """An id as a part of a path; NotFound for what can be none."""
     if not _ID.fullmatch(id):
-        raise NotFound("There is no such journal or entry.")
+        raise NotFound("This journal or entry does not exist.")
     return quote(id, safe="")
 
 

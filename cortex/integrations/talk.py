@@ -39,7 +39,7 @@ DOWN = {
 }
 REFUSED = {
     403: "This room is read only, or the account may not write in it.",
-    404: "There is no such room any more, or the account was taken out of it.",
+    404: "This room no longer exists, or the account was removed from it.",
     412: "The room's lobby is on: only its moderators read and write there now.",
     413: "The message is longer than this Nextcloud takes; send it in parts.",
 }
@@ -76,7 +76,7 @@ class TalkForm(BaseModel):
             parts = urlsplit(text)
             port_is_fine = parts.port is None or 0 < parts.port < 65_536
         except ValueError:
-            raise ValueError("this is no web address") from None
+            raise ValueError("not a web address") from None
         is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and port_is_fine
         if not is_web or not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
             raise ValueError("write an address such as https://cloud.example.org, without name, query and spaces")
@@ -104,7 +104,7 @@ class TalkForm(BaseModel):
             if pem:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
         except ssl.SSLError:
-            raise ValueError("this is no certificate that can be read") from None
+            raise ValueError("this certificate cannot be read") from None
         return pem
 
 
@@ -271,7 +271,7 @@ def _refused(got: "FetchedPage", *, is_of_room: bool) -> ToolFailed:
     if 300 <= status < 400:
         return ServiceDown("Nextcloud sends on to another address; enter that one under Integrations.")
     if status >= 500:
-        return ServiceDown(f"Nextcloud has trouble of its own (status {status}). Try again later.")
+        return ServiceDown(f"Nextcloud has a problem (status {status}). Try again later.")
     return ToolFailed(f"Nextcloud refused this (status {status}).")
 
 

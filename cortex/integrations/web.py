@@ -94,7 +94,7 @@ class Web:
         given = f"{got.url}\n{got.text}".encode("utf-8", "replace")
         done = await run(argv, cwd=READER.parent, timeout_s=self._read_timeout_s, stdin=given, output_bytes=TEXT_BYTES)
         if done.killed or done.code:
-            raise ToolFailed(f"{got.url} is too large or too tangled to be read; http_fetch shows its source.")
+            raise ToolFailed(f"{got.url} is too large or too complex to read; http_fetch shows its source.")
         title, _, text = done.out.partition("\n")
         if not text:
             raise ToolFailed(f"{got.url} has no readable text; http_fetch shows its source.")
@@ -138,7 +138,7 @@ def outside_url(url: str) -> str:
     checked = checked_url(url)
     host = urlsplit(checked).hostname or ""
     if is_inside_name(host):
-        raise NotAllowed(f"{host} stands inside a network, which is not reached. Only public addresses are.")
+        raise NotAllowed(f"{host} is inside a private network, which is not allowed. Only public addresses are.")
     return checked
 
 

@@ -63,7 +63,7 @@ def checked_url(text: str, hosts: frozenset[tuple[str, int]]) -> str:
         parts = urlsplit(url)
         place = _place(parts)
     except ValueError:
-        raise UserError("This is no web address.", field="address") from None
+        raise UserError("This is not a web address.", field="address") from None
     is_web = parts.scheme in ("http", "https") and bool(place[0])
     if not is_web or not _URL.fullmatch(url) or len(url) > URL_CHARACTERS or parts.fragment:
         raise UserError("Write a web address such as https://example.org/path, without spaces.", field="address")
@@ -144,7 +144,7 @@ def _meaning(status: int) -> str:
     if status == 429:
         return "too many notifications; they are sent more slowly."
     if status >= 500 or status in (408, 425):
-        return "it has trouble of its own; it is tried again."
+        return "it has a problem; trying again."
     if status == 413:
         return "the notification is too large for it."
     return "it does not take this notification; check the address."

@@ -100,7 +100,7 @@ def _broken_off(entry: ModelEntry, error: ai.ModelAPIError) -> ProviderError:
     if "finish_reason" in text:
         return cut(entry)
     if "decode" in text.lower() or "JSON" in text:
-        message = f"{entry.name}: what came back is no answer of this protocol; check the address. {short(text)}"
+        message = f"{entry.name}: the reply does not follow this protocol; check the address. {short(text)}"
         return ProviderError(message, kind="malformed", is_retryable=True)
     return ProviderError(f"{entry.name}: {short(text)}", kind="server", is_retryable=True)
 

@@ -244,7 +244,7 @@ class LoginsRepository(Repository):
         await self.session.execute(self._insert(LoginTable, values))
         found = await self._first(LoginRow, self._mine(LoginRow, LoginTable).where(LoginTable.id == id))
         if found is None:
-            raise NotFound("There is no such login.")
+            raise NotFound("This login does not exist.")
         return found
 
     @reading

@@ -60,7 +60,7 @@ class ApiTokensRepository(Repository):
         """The token; NotFound when it is absent or another user's."""
         found = await self._first(ApiTokenRow, self._mine(ApiTokenRow, ApiTokenTable).where(ApiTokenTable.id == id))
         if found is None:
-            raise NotFound("There is no such token.")
+            raise NotFound("This token does not exist.")
         return found
 
     async def add(

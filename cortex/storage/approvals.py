@@ -150,7 +150,7 @@ class ApprovalsRepository(Repository):
     async def _one(self, statement: Select[Any]) -> ApprovalRow:
         found = await self._first(ApprovalRow, statement)
         if found is None:
-            raise NotFound("There is no such question.")
+            raise NotFound("This question does not exist.")
         return found
 
 

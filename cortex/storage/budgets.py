@@ -48,7 +48,7 @@ class BudgetsRepository(SharedRepository):
         """One; NotFound when it is gone."""
         found = await self._first(BudgetRow, _rows().where(BudgetTable.id == id))
         if found is None:
-            raise NotFound("There is no such budget.")
+            raise NotFound("This budget does not exist.")
         return found
 
     async def put(

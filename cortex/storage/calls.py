@@ -101,7 +101,7 @@ class CallsRepository(Repository):
         """The call; NotFound when it is absent or another user's."""
         found = await self._first(CallRow, self._mine(CallRow, CallTable).where(CallTable.id == call_id))
         if found is None:
-            raise NotFound("There is no such call.")
+            raise NotFound("This call does not exist.")
         return found
 
     @reading

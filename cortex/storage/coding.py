@@ -52,7 +52,7 @@ class CodingRunsRepository(Repository):
         """One run; NotFound."""
         row = await self._first(CodingRow, self._mine(CodingRow, CodingRunTable).where(CodingRunTable.id == id))
         if row is None:
-            raise NotFound("There is no such run of a coding agent.")
+            raise NotFound("This run of a coding agent does not exist.")
         return row
 
     @reading

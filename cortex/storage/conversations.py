@@ -120,7 +120,7 @@ class ConversationsRepository(Repository):
             statement = statement.where(ConversationTable.deleted_at.is_(None))
         found = await self._first(ConversationRow, statement)
         if found is None:
-            raise NotFound("There is no such conversation.")
+            raise NotFound("This conversation does not exist.")
         return found
 
     @reading
@@ -212,7 +212,7 @@ class ConversationsRepository(Repository):
             ConversationTable.id,
         )
         if by_user and not touched:
-            raise NotFound("There is no such conversation.")
+            raise NotFound("This conversation does not exist.")
 
     async def set_recipe(self, id: str, recipe: str) -> None:
         """Choose its tools in another way from the next message on; "" = as its role does."""
@@ -269,7 +269,7 @@ class ConversationsRepository(Repository):
         change = self._change(ConversationTable).where(ConversationTable.id == conversation_id).values(values)
         last = (await self._touched(change, ConversationTable.seq))[:1]
         if not last:
-            raise NotFound("There is no such conversation.")
+            raise NotFound("This conversation does not exist.")
         added = [
             Event(conversation_id=conversation_id, seq=seq, kind=kind, payload=payload, turn_id=turn_id, at=at)
             for seq, (kind, payload, turn_id) in enumerate(events, start=last[0] - len(events) + 1)
@@ -330,7 +330,7 @@ class ConversationsRepository(Repository):
     async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
         change = self._change(ConversationTable).where(ConversationTable.id == id).values(**values)
         if not await self._touched(change, ConversationTable.id):
-            raise NotFound("There is no such conversation.")
+            raise NotFound("This conversation does not exist.")
 
     async def _write(self, events: Sequence[Event]) -> None:
         rows = [

@@ -41,7 +41,7 @@ class DeliveriesRepository(Repository):
         """The delivery; NotFound when it is absent or to another user."""
         found = await self._first(DeliveryRow, self._mine(DeliveryRow, DeliveryTable).where(DeliveryTable.id == id))
         if found is None:
-            raise NotFound("There is no such delivery.")
+            raise NotFound("This delivery does not exist.")
         return found
 
     @reading

@@ -79,7 +79,7 @@ class DevicesRepository(Repository):
         """The browser; NotFound when it is absent or another user's."""
         found = await self._first(DeviceRow, self._mine(DeviceRow, PushDeviceTable).where(PushDeviceTable.id == id))
         if found is None:
-            raise NotFound("There is no such device.")
+            raise NotFound("This device does not exist.")
         return found
 
     async def rename(self, id: str, name: str) -> DeviceRow:
@@ -109,7 +109,7 @@ class DevicesRepository(Repository):
     async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
         change = self._change(PushDeviceTable).where(PushDeviceTable.id == id).values(**values)
         if not await self._touched(change, PushDeviceTable.id):
-            raise NotFound("There is no such device.")
+            raise NotFound("This device does not exist.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

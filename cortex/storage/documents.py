@@ -92,7 +92,7 @@ class DocumentsRepository(Repository):
         """The file, a deleted one too; NotFound when it is absent or another user's."""
         found = await self._first(DocumentRow, self._mine(DocumentRow, DocumentTable).where(DocumentTable.id == id))
         if found is None:
-            raise NotFound("There is no such file.")
+            raise NotFound("This file does not exist.")
         return found
 
     @reading

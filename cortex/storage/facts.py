@@ -126,7 +126,7 @@ class FactsRepository(Repository):
         known = await self._first(FactRow, self._mine(FactRow, FactTable).where(FactTable.id == id))
         found = known or await self.same(values.text)
         if found is None:
-            raise Conflict("This fact stands already.")
+            raise Conflict("This fact already exists.")
         return found
 
     async def change(

@@ -55,7 +55,7 @@ class HooksRepository(Repository):
             JobTable.owner_id == self.owner_id, JobTable.id == job_id, JobTable.removed_at.is_(None)
         )
         if (await self.session.execute(standing)).first() is None:
-            raise NotFound("There is no such job.")
+            raise NotFound("This job does not exist.")
         values = {
             "address": address,
             "needs_secret": needs_secret,

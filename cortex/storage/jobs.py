@@ -265,5 +265,5 @@ def _written(values: JobValues) -> dict[str, Any]:
 
 def _there(job: JobRow | None) -> JobRow:
     if job is None:
-        raise NotFound("There is no such job.")
+        raise NotFound("This job does not exist.")
     return job

@@ -65,7 +65,7 @@ class JournalsRepository(Repository):
         """The journal, also one that is taken away; NotFound when it is absent or another user's."""
         found = await self._first(_JournalFacts, self._journals().where(JournalTable.id == id))
         if found is None:
-            raise NotFound("There is no such journal.")
+            raise NotFound("This journal does not exist.")
         return _journal(found)
 
     @reading
@@ -156,7 +156,7 @@ class JournalEntriesRepository(Repository):
             statement = statement.where(JournalEntryTable.disabled_at.is_(None), JournalTable.disabled_at.is_(None))
         found = await self._first(JournalEntry, statement)
         if found is None:
-            raise NotFound("There is no such entry.")
+            raise NotFound("This entry does not exist.")
         return found
 
     @reading
@@ -260,7 +260,7 @@ class JournalEntriesRepository(Repository):
         place = select(entry.written_at, entry.position).where(entry.owner_id == self.owner_id, entry.id == id)
         last = (await self.session.execute(place)).first()
         if last is None:
-            raise NotFound("There is no such page of entries any more; begin with the newest.")
+            raise NotFound("This page of entries no longer exists. Start with the newest.")
         is_later = and_(entry.written_at == last.written_at, entry.position < last.position)
         return or_(entry.written_at < last.written_at, is_later)
 

@@ -115,7 +115,7 @@ class MessagesRepository(Repository):
     async def _head(self, turn_id: str) -> _TurnHead:
         head = await self._first(_TurnHead, self._mine(_TurnHead, TurnTable).where(TurnTable.id == turn_id))
         if head is None:
-            raise NotFound("There is no such turn.")
+            raise NotFound("This turn does not exist.")
         return head
 
     def _row(self, head: _TurnHead, round: int, message: Message, is_tainted: bool, nth: int) -> dict[str, Any]:

@@ -151,7 +151,7 @@ class NoticesRepository(Repository):
         """The notice; NotFound when it is absent or another user's."""
         found = await self._first(NoticeRow, self._mine(NoticeRow, NoticeTable).where(NoticeTable.id == id))
         if found is None:
-            raise NotFound("There is no such notice.")
+            raise NotFound("This notice does not exist.")
         return found
 
     @reading

@@ -119,7 +119,7 @@ class RemindersRepository(Repository):
         """The reminder; NotFound when it is absent, removed or another user's."""
         found = await self._first(ReminderRow, self._standing().where(ReminderTable.id == id))
         if found is None:
-            raise NotFound("There is no such reminder.")
+            raise NotFound("This reminder does not exist.")
         return found
 
     async def add(self, id: str | None, values: ReminderValues, next_at: datetime) -> ReminderRow:
@@ -151,7 +151,7 @@ class RemindersRepository(Repository):
         done: dict[str, Any] = {**_written(values), "next_at": next_at, "due_at": None, "again_at": None}
         done["state"] = "done" if next_at is None else "planned"
         if not await self._touched(change.values(**done), ReminderTable.id):
-            raise Conflict(f"The reminder {before.text!r} was told or changed in between; look at it again.")
+            raise Conflict(f"The reminder {before.text!r} was sent or changed in the meantime. Check it again.")
         return await self.get(id)
 
     async def come_due(self, id: str, due: datetime, next_at: datetime | None) -> ReminderRow | None:
@@ -191,7 +191,7 @@ class RemindersRepository(Repository):
         change = self._at(id).where(answered).values(due_at=due_at, again_at=None, state="due")
         if not await self._touched(change, ReminderTable.id):
             before = await self.get(id)
-            raise Conflict(f"The reminder {before.text!r} was not answered; there is nothing to take back.")
+            raise Conflict(f"The reminder {before.text!r} was not answered, so there is nothing to undo.")
         return await self._repeated(await self.get(id))
 
     async def remove(self, ids: Sequence[str]) -> int:

@@ -192,7 +192,7 @@ class RoundsRepository(Repository):
         turn = await self._first(_Head, self._mine(_Head, TurnTable).where(TurnTable.id == turn_id))
         turn = turn or await self._first(_Head, self._mine(_Head, RoundTable).where(RoundTable.turn_id == turn_id))
         if turn is None:
-            raise NotFound("There is no such turn.")
+            raise NotFound("This turn does not exist.")
         head = {name: getattr(turn, name) for name in _Head.__dataclass_fields__}
         whole = {**_BLANK, **head, "turn_id": turn_id, "round": round, "created_at": self.clock(), **values}
         statement = self._insert(RoundTable, whole)

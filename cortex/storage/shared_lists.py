@@ -77,7 +77,7 @@ class SharedListsRepository(Repository):
         wanted = sorted(set(member_ids) - {self.owner_id})
         known = select(AccountTable.id).where(AccountTable.id.in_(wanted), AccountTable.is_active)
         if set((await self.session.execute(known)).scalars()) != set(wanted):
-            raise NotFound("There is no such account, or it is closed.")
+            raise NotFound("This account does not exist, or it is closed.")
         if not wanted:
             await self.session.execute(self._remove(TaskListTable).where(TaskListTable.name == name))
             return []

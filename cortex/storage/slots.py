@@ -94,7 +94,7 @@ class SlotsRepository(Repository):
     ) -> bool:
         """Write the slot down; False when it stands already, as it is. NotFound for a foreign or removed job."""
         if (await self.session.execute(self._job(JobTable.id == job_id))).first() is None:
-            raise NotFound("There is no such job.")
+            raise NotFound("This job does not exist.")
         row = {
             "id": slot_id(job_id, due_at),
             "job_id": job_id,
@@ -169,7 +169,7 @@ class SlotsRepository(Repository):
         """The slot; NotFound when it is absent or another user's."""
         found = await self._first(SlotRow, self._mine(SlotRow, SlotTable).where(SlotTable.id == id))
         if found is None:
-            raise NotFound("There is no such run.")
+            raise NotFound("This run does not exist.")
         return found
 
     @reading

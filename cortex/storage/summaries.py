@@ -51,7 +51,7 @@ class SummariesRepository(Repository):
         """The summary; NotFound when it is absent or another user's."""
         found = await self._first(SummaryRow, self._mine(SummaryRow, SummaryTable).where(SummaryTable.id == id))
         if found is None:
-            raise NotFound("There is no such summary.")
+            raise NotFound("This summary does not exist.")
         return found
 
     @reading

@@ -129,7 +129,7 @@ class TasksRepository(Repository):
         """The task; NotFound when it is absent, or on no list that this user sees."""
         found = await self._first(TaskRow, self._tasks().where(TaskTable.id == id))
         if found is None:
-            raise NotFound("There is no such task.")
+            raise NotFound("This task does not exist.")
         return found
 
     @reading

@@ -51,6 +51,6 @@ class ToolCasesRepository(SharedRepository):
         columns = (getattr(ToolCaseTable, name) for name in ToolCaseRow.__dataclass_fields__)
         case = await self._first(ToolCaseRow, select(*columns).where(ToolCaseTable.id == id))
         if case is None:
-            raise NotFound("There is no such message in the list.")
+            raise NotFound("This message in the list does not exist.")
         await self.session.execute(delete(ToolCaseTable).where(ToolCaseTable.id == id))
         return case

@@ -140,7 +140,7 @@ class TurnsRepository(Repository):
         """The turn; NotFound when it is absent or another user's."""
         found = await self._find(id)
         if found is None:
-            raise NotFound("There is no such turn.")
+            raise NotFound("This turn does not exist.")
         return found
 
     @reading
@@ -335,7 +335,7 @@ class TurnsRepository(Repository):
         )
         counts = await self._touched(change, ConversationTable.turn_count)
         if not counts:
-            raise NotFound("There is no such conversation.")
+            raise NotFound("This conversation does not exist.")
         return int(counts[0])
 
     def _of(self, conversation_id: str) -> Select[Any]:

@@ -65,7 +65,7 @@ class UndosRepository(Repository):
         """The way back; NotFound when it is absent or another user's."""
         found = await self._first(UndoRow, self._mine(UndoRow, UndoTable).where(UndoTable.id == id))
         if found is None:
-            raise NotFound("There is nothing to take back.")
+            raise NotFound("There is nothing to undo.")
         return found
 
     async def use(self, id: str) -> UndoRow:

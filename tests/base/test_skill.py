@@ -40,7 +40,7 @@ def test_a_file_says_what_it_is_called_when_it_is_wanted_and_how_it_is_done() ->
         ("---\ntitle: A\n---\nBody", "'description' is missing"),
         ("---\ntitle:\ndescription: B\n---\nBody", "'title' is missing"),
         ("---\ntitle: 2026\ndescription: B\n---\nBody", "'title' must be text; put it into quotes"),
-        ("---\ntitle: A\ndescription: B\n---\n\n", "nothing stands below"),
+        ("---\ntitle: A\ndescription: B\n---\n\n", "the text below"),
         ("---\ntitle: A\ndescription: B\nauthor: C\n---\nBody", "unknown key 'author'"),
         ("---\ntitle: A\ndescription: B\ntools: 7\n---\nBody", "'tools' must be a list"),
         (f"---\ntitle: {'A' * 81}\ndescription: B\n---\nBody", "'title' has 1 to 80 characters"),

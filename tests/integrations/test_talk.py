@@ -95,7 +95,7 @@ async def test_placeholders_are_shown_by_their_names(
     [
         (401, {}, "user name and app password", True),
         (403, {}, "read only", False),
-        (404, {}, "no such room", False),
+        (404, {}, "room no longer exists", False),
         (412, {}, "lobby", False),
         (413, {}, "in parts", False),
         (422, {}, "status 422", False),
@@ -171,7 +171,7 @@ async def test_a_link_names_a_room_of_this_server_alone(nextcloud: TalkDouble) -
         {"address": "https://cloud.example.org:99999"},
         {"user": "a:b"},
         {"password": "two words"},
-        {"ca": "no certificate"},
+        {"ca": "certificate cannot be read"},
     ],
 )
 def test_a_form_that_cannot_work_is_refused(wrong: dict[str, str]) -> None:

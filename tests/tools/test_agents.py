@@ -40,7 +40,7 @@ class MemoryAgents:
 
     async def get(self, id: str) -> AgentRun:
         if id not in self.rows:
-            raise NotFound("There is no such agent.")
+            raise NotFound("This agent does not exist.")
         return self.rows[id]
 
     async def cancel(self, id: str) -> AgentRun:

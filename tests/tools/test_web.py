@@ -129,7 +129,7 @@ async def test_an_address_is_fetched_as_it_is(online: World, ann: User) -> None:
 async def test_a_page_that_takes_too_long_to_read_is_given_up(world: World, ann: User) -> None:
     http = httpx.MockTransport(_answers)
     world.wired[Web] = Web(lambda: httpx.AsyncClient(transport=http), read_timeout_s=0.5)
-    with pytest.raises(ToolFailed, match="too tangled"):
+    with pytest.raises(ToolFailed, match="too complex"):
         await world.text(ann, "web_read", url="https://example.org/tangled")
 
 

@@ -99,13 +99,13 @@ class MemoryJobs:
 
     async def restore(self, id: str) -> Job:
         if id not in self.removed:
-            raise NotFound("There is no such job.")
+            raise NotFound("This job does not exist.")
         self.rows[id] = self.removed.pop(id)
         return self.rows[id]
 
     def _at(self, id: str, version: int) -> Job:
         if id not in self.rows:
-            raise NotFound("There is no such job.")
+            raise NotFound("This job does not exist.")
         if self.rows[id].version != version:
             raise Conflict("The job was changed in between.")
         return self.rows[id]

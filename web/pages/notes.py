@@ -97,7 +97,7 @@ async def ask_delete(request: Request, services: Services, user: CurrentUser, na
     await services.notes.read(user, name)
     here = f"/notes/{quote(name, safe='')}"
     title = f"Delete the note “{name}”?"
-    return await _ask(request, services, user, title, "It is gone for good.", "Delete it", here, f"{here}/delete")
+    return await _ask(request, services, user, title, "This cannot be undone.", "Delete it", here, f"{here}/delete")
 
 
 @router.post("/notes/{name}/delete")

@@ -92,7 +92,7 @@ def _document(server: str) -> dict[str, Any]:
     refusals = {
         "400": "The request cannot be read, or asks for what is not supported.",
         "401": "No token, or one that is unknown, revoked or expired.",
-        "404": "There is no such model.",
+        "404": "This model does not exist.",
         "429": "Too many requests in this minute, or the budget is used up (code insufficient_quota).",
         "502": "No model answered.",
         "503": "Work is stopped on this server, or the answer was.",

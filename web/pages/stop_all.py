@@ -74,4 +74,4 @@ async def release(request: Request, services: Services, user: CurrentUser, scope
     if scope != user.id:
         await reauthed_admin(request)
     await services.stop_all.release(user, scope)
-    return redirect(request, HERE, "Lifted: what waited begins.")
+    return redirect(request, HERE, "Resumed. Waiting work starts.")

@@ -116,7 +116,7 @@ async def delete(request: Request, services: Services, user: ReauthedAdmin, user
         gone = await services.deletions.delete(user, user_id, name)
     except (UserError, NotAllowed) as refused:
         return await _deletion(request, services, user, account, refused.message, refused.status)
-    return redirect(request, "/admin/users", f"{gone} is deleted, with everything that was theirs.")
+    return redirect(request, "/admin/users", f"{gone} and everything in the account was deleted.")
 
 
 @router.post("/admin/users/{user_id}/enable")

@@ -51,7 +51,7 @@ class Clones:
     async def head(self, repository: Path) -> str:
         """The commit that a run would begin at; ToolFailed for what is no repository of its own, or has no commit."""
         if not (repository / ".git").is_dir():
-            raise ToolFailed(f"{repository} is no git repository of its own. Make one there (git init), and commit.")
+            raise ToolFailed(f"{repository} is not a git repository. Create one there (git init) and commit.")
         ended = await self._git(repository, "rev-parse", "--verify", "HEAD^{commit}", is_writable=False)
         if ended.code != 0:
             raise ToolFailed(f"{repository} has no commit yet. Commit once, and try again.")
@@ -92,7 +92,7 @@ class Clones:
         ended = await self._git(repository, "merge", "--ff-only", "--quiet", commit)
         if ended.code != 0:
             words = (ended.err.strip() or ended.killed or "it does not fit").splitlines()
-            raise ToolFailed(f"Not merged: {words[0].removeprefix('fatal: ')} The work stands on the branch {branch}.")
+            raise ToolFailed(f"Not merged: {words[0].removeprefix('fatal: ')} The work is on the branch {branch}.")
 
     async def _done(self, workspace: Path, *arguments: str, near: Path | None = None) -> str:
         ended = await self._git(workspace, *arguments, near=near)

@@ -28,8 +28,8 @@ class AiderForm(BaseModel):
     program: str = Field(
         default="",
         title="Program",
-        description="Where aider is, in an environment of its own; empty: it is looked for. `cortex tools install "
-        "aider` makes one.",
+        description="Path to aider, in its own environment. Leave empty to search for it. `cortex tools install "
+        "aider` creates one.",
         max_length=500,
     )
     timeout_s: float = Field(default=900.0, title="Seconds that a run may take", ge=10, le=7_200)

@@ -193,8 +193,8 @@ def installation_at(program: Path) -> AiderInstallation:
     environment = program.resolve().parent.parent
     python = environment / "bin" / "python"
     if not program.exists() or not python.exists() or not (environment / "pyvenv.cfg").exists():
-        raise ToolFailed(f"{program} is no aider in an environment of its own. `cortex tools install aider` makes one.")
+        raise ToolFailed(f"{program} is not aider in its own environment. `cortex tools install aider` creates one.")
     if environment == Path(sys.prefix):
-        raise ToolFailed("aider stands in Cortex's own environment; it needs one of its own.")
+        raise ToolFailed("aider is installed in Cortex's environment; it needs its own.")
     base = python.resolve().parent.parent  # where its Python is from
     return AiderInstallation(program=environment / "bin" / "aider", readable=(environment, base))

@@ -13,7 +13,7 @@ from cortex.integrations.aider.runs import LIMITS, AiderInstallation, installati
 from cortex.integrations.sandbox import Sandbox
 
 PROGRAMS = "programs"
-NO_PROGRAM = "aider is not installed. `cortex tools install aider` makes an environment of its own for it (0.5 GB)."
+NO_PROGRAM = "aider is not installed. `cortex tools install aider` installs it in its own environment (0.5 GB)."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

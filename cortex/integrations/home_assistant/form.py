@@ -76,7 +76,7 @@ class HomeAssistantForm(BaseModel):
             if pem:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
         except ssl.SSLError:
-            raise ValueError("this is no certificate that can be read") from None
+            raise ValueError("this certificate cannot be read") from None
         return pem
 
     @field_validator("allowed")

@@ -38,7 +38,9 @@ class McpForm(BaseModel):
         default=(), title="Folders that the command may read", description="From the root, such as /srv/documents."
     )
     writable: tuple[str, ...] = Field(
-        default=(), title="Folders that the command may change", description="From the root. It has one of its own."
+        default=(),
+        title="Folders that the command may change",
+        description="An absolute path. It already has a folder of its own.",
     )
     has_network: bool = Field(
         default=False,
@@ -65,8 +67,8 @@ class McpForm(BaseModel):
     is_private: bool = Field(
         default=False,
         title="What it reads is private",
-        description="Then nothing that a chat has read of it is sent elsewhere without your word. A command without "
-        "network counts as private anyway.",
+        description="Then nothing a chat has read from it is sent elsewhere without your approval. A command without"
+        " network access is always private.",
     )
     timeout_s: float = Field(default=60.0, title="Seconds that a call may take", ge=1, le=140)
 

@@ -72,7 +72,7 @@ async def run_of(repository: Opener, run_id: str) -> tuple[ConversationRow, Turn
     conversation = await repository(ConversationsRepository).get(run_id, with_deleted=True)
     row = await repository(TurnsRepository).at(run_id, 1)
     if conversation.source != "agent" or row is None:
-        raise NotFound("There is no such background run.")
+        raise NotFound("This background run does not exist.")
     return conversation, row
 
 

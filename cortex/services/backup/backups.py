@@ -160,7 +160,7 @@ async def check_databases(manifest: Manifest, folder: Path) -> None:
     """Open the databases that were unpacked below the folder. UserError when one is missing or damaged."""
     found = {name: folder / archive.DATABASE / name for name in manifest.databases}
     if databases.MAIN not in found or not all(path.is_file() for path in found.values()):
-        raise UserError("The backup lacks a database.")
+        raise UserError("The backup has no database.")
     for name, path in found.items():
         revision = await databases.revision_of(path, manifest.kind)
         if name == databases.MAIN and revision != manifest.revision:

@@ -247,7 +247,7 @@ def _hits(page: EntryPage, query: str) -> HitPage:
 def _numbered(found: Sequence[EntryVersion], number: int) -> EntryVersion:
     version = next((one for one in found if one.version == number), None)
     if version is None:
-        raise NotFound("There is no such version of this entry.")
+        raise NotFound("This version of this entry does not exist.")
     return version
 
 

@@ -189,9 +189,7 @@ class Doctor:
         if unusable.count:
             mend = f"chmod u+rw {' '.join(shlex.quote(str(home / name)) for name in unusable.first)}"
             found.append(_of_files(f"In {str(home)!r} this user may not read or write {unusable}.", mend))
-        return found or [
-            Finding(name="files", state="good", text=f"Nobody else may read what stands in {str(home)!r}.")
-        ]
+        return found or [Finding(name="files", state="good", text=f"Only this user can read {str(home)!r}.")]
 
     def _variables(self) -> list[Finding]:
         return [

@@ -97,9 +97,7 @@ class LiveHealth:
         """Whether answers come through the proxy as they are written; asks the public address over the network."""
         url = self.runtime.settings.public_url
         if not url:
-            return Finding(
-                name="proxy", state="good", text="CORTEX_PUBLIC_URL is not set, so no proxy stands in front."
-            )
+            return Finding(name="proxy", state="good", text="CORTEX_PUBLIC_URL is not set, so there is no proxy.")
         try:
             gap_s = await scan.load("cortex.integrations.proxy").gap_s(url)
         except (OSError, CortexError) as error:

@@ -217,8 +217,9 @@ class UserMcp:
             row = next((one for one in rows if one.name == tool and one.is_in_force), None)
             if row is None or row.allowed is None:
                 raise ToolFailed(
-                    f"{tool} of the MCP server {server} is another than an admin allowed: it was not called. "
-                    "An admin can look at it under Integrations."
+                    f"{tool} of the MCP server {server} changed since an admin allowed it, so "
+                    f"it was not called. An admin can review it under "
+                    "Integrations."
                 )
             is_resource = row.allowed.get(RESOURCE) is True
             answer = await (system.read(str(arguments["uri"])) if is_resource else system.call(tool, arguments))

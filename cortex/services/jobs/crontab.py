@@ -68,7 +68,7 @@ def _job(number: int, line: str, above: str, timings: Timings, now: datetime, zo
         number=number,
         text=line,
         name=(above or command)[:80],
-        prompt=f"Run this command and say in short what it told: {command}",
+        prompt=f"Run this command and summarize its output: {command}",
         timing=timing,
         next_at=next(iter(timings.following(timing, now, 1)), None),
         why="the input after the % sign is skipped" if has_input else "",

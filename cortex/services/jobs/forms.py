@@ -172,7 +172,7 @@ def _tools(form: JobForm, known: JobChoices) -> tuple[str, ...] | None:
         return None
     names = tuple(dict.fromkeys(form.tools.replace(",", " ").split()))
     if strange := next((name for name in names if name not in known.words), ""):
-        raise UserError(f"There is no tool or category {strange!r} here that you may use.", field="tools")
+        raise UserError(f"There is no tool or category {strange!r} that you can use.", field="tools")
     return names
 
 
@@ -213,7 +213,7 @@ def _dollars(text: str) -> float | None:
 def _arguments(form: JobForm, known: JobChoices) -> dict[str, Any]:
     """Those of a call, as the gate will take them."""
     if form.tool not in known.tools:
-        raise UserError(f"There is no tool {form.tool!r} here that you may use in a job.", field="tool")
+        raise UserError(f"There is no tool {form.tool!r} here that you can use in a job.", field="tool")
     try:
         found = parsed(form.arguments or "{}")
     except ValueError as error:

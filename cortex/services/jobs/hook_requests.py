@@ -65,9 +65,9 @@ class HookRequest:
         try:
             text = self.body.decode("utf-8")
         except UnicodeDecodeError:
-            raise UserError("The body is no text in UTF-8: send JSON, a form or plain text.") from None
+            raise UserError("The body is not UTF-8 text: send JSON, a form or plain text.") from None
         if "\0" in text:
-            raise UserError("The body is no text: it holds a NUL character.")
+            raise UserError("The body contains a NUL character.")
         if kind == "application/x-www-form-urlencoded":
             return "\n".join(f"{name}: {value}" for name, value in parse_qsl(text, keep_blank_values=True))
         return text.strip()

@@ -29,7 +29,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}$")]
 ChainName = Annotated[str, Field(min_length=1, max_length=160)]  # also of a model that somebody else shares
 _WORDS = {  # where more can be said than of any form
     "missing": "it is needed",
-    "string_pattern_mismatch": "use letters, digits, spaces and . _ : / -, and begin with a letter or digit",
+    "string_pattern_mismatch": "use letters, digits, spaces and . _ : / -, starting with a letter or digit",
 }
 Dollars = Annotated[float, Field(ge=0, le=10_000)]
 
@@ -149,7 +149,7 @@ class RegistryFile(StrictModel):
         names = [model.name for model in models]
         twice = next((name for name in names if names.count(name) > 1), "")
         if twice:
-            raise ValueError(f"the name {twice!r} stands twice")
+            raise ValueError(f"the name {twice!r} is used twice")
         return models
 
     @property

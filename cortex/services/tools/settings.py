@@ -124,7 +124,7 @@ class ToolSettingsService:
         is_it = bool(found) and found[0].number == number and found[0].action == "tool.changed"
         change = json.loads(found[0].detail).get("description") if is_it else None
         if change is None:
-            raise NotFound("There is no such change to undo.")
+            raise NotFound("This change to undo does not exist.")
         before, after = change
         if (await self.all()).get(name, ToolSettingRow(tool=name)).description != after:
             raise Conflict("The description was changed again since, so it stays as it is.")

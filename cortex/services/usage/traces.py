@@ -109,7 +109,7 @@ class Traces:
         """Whose turn it is, if this user may see it: their own, or anybody's for an admin. NotFound otherwise."""
         owner = await self.runtime.db.repository(AllTurnsRepository).owner(turn_id)
         if not owner or (owner != user.id and not user.is_admin):
-            raise NotFound("There is no such turn.")
+            raise NotFound("This turn does not exist.")
         return owner
 
     async def trace(self, user: User, turn_id: str) -> Trace:

@@ -116,7 +116,7 @@ class CallTrials:
         while True:
             tried = await self._look(user, row, key)
             if tried.call is not None and tried.call.name != name:
-                raise NotFound("There is no such call of this tool.")
+                raise NotFound("This call of this tool does not exist.")
             left_s = ends_s - self.runtime.ticks_s()
             if not tried.is_running or tried.asks or left_s <= 0:
                 return tried
@@ -126,7 +126,7 @@ class CallTrials:
         page = await self.chat.log(user, row.conversation_id)
         turn = Transcript(page.events).turn(row.id)
         if turn is None or row.ordinal != 1 or page.conversation.source != "try":
-            raise NotFound("There is no such call.")
+            raise NotFound("This call does not exist.")
         cards = [part for part in turn.parts if isinstance(part, CallCard)]
         return CallResult(
             key=key,

@@ -115,7 +115,7 @@ async def test_a_room_that_is_away_for_now_is_tried_again_and_a_closed_one_is_no
         id = await world.notices.notify(ADA.id, TEA)
         while not (row := (await world.deliveries(id))["talk"]).error:
             await world.notices.changed(ADA.id, -1, 0.02)
-        assert (row.state, row.error.startswith("Nextcloud has trouble of its own")) == ("pending", True)
+        assert (row.state, row.error.startswith("Nextcloud has a problem")) == ("pending", True)
         world.later(seconds=60)
         assert (await world.ended(id))["talk"].state == "delivered"
         nextcloud.read_only.add(FAMILY)
