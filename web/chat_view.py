@@ -15,6 +15,7 @@ from cortex.services.chat.chat import LogPage
 from cortex.services.chat.composer import Composer
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import TurnView
+from cortex.services.health.first_steps import FirstSteps
 from web.deps import Services
 from web.frame import frame_of
 from web.render import Renderer, described
@@ -40,6 +41,7 @@ class ChatContext(TurnViewContext):
     receipt: dict[str, Any] | None = described("what the draft would cost, when that is known already", default=None)
     draft: str = described("text to begin with", default="")
     error: str = described("why the last message was not taken", default="")
+    steps: FirstSteps | None = described("what is left to set up, in a new chat", default=None)
 
 
 async def chat_context(

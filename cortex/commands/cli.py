@@ -175,7 +175,7 @@ def add(
     invited = _at_rest(lambda cortex: cortex.accounts.add_user(name, rank, password))
     _say(f"{invited.user.name} is added as {rank}.")
     if invited.token:
-        _say(f"Their password is set, within 15 minutes, at {_link('welcome', invited.token)}")
+        _say(f"They choose their password, within a day, at {_link('welcome', invited.token)}")
 
 
 @people.command("reset")

@@ -15,6 +15,7 @@ from cortex.services.api.tool_calls import ProgramTools
 from cortex.services.chat.composer import ComposerService
 from cortex.services.chat.imports import ChatImports
 from cortex.services.health.everything import Belongings
+from cortex.services.health.first_steps import FirstStepsService
 from cortex.services.memory.distill import Distiller
 from cortex.services.memory.facts import MemoryService
 from cortex.services.memory.quiet import QuietConversations
@@ -123,6 +124,17 @@ class Services(TurnServices):
     def search(self) -> SearchService:
         chats = ChatHits(self.runtime.db)
         return SearchService({"titles": chats.titles, "messages": chats.messages, "notes": NoteHits(self.notes).find})
+
+    @cached_property
+    def first_steps(self) -> FirstStepsService:
+        return FirstStepsService(
+            db=self.runtime.db,
+            models=self.models,
+            addresses=self.addresses,
+            devices=self.devices,
+            integrations=self.integrations,
+            conversations=self.conversations,
+        )
 
     @cached_property
     def usage(self) -> UsageService:

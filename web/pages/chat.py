@@ -41,7 +41,8 @@ async def new(request: Request, services: Services, user: CurrentUser, role: str
     No other words are taken from a link: whoever made it would speak as the person, and name places for them.
     """
     context = await chat_context(request, services, user, None, role=role)
-    context = replace(context, draft=text if text in context.composer.examples else "")
+    left = await services.first_steps.left(user)
+    context = replace(context, draft=text if text in context.composer.examples else "", steps=left)
     return respond(request, "chat.html", context)
 
 

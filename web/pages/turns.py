@@ -32,6 +32,12 @@ class Draft(BaseModel):
     mode: ToolMode = "auto"
     cid: str = ""
     role: str = ""
+    max_rounds: str = ""
+
+    @property
+    def rounds(self) -> int:
+        """How many it may take; 0 where that is not a number."""
+        return int(self.max_rounds) if self.max_rounds.isascii() and self.max_rounds.isdigit() else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +140,9 @@ async def why_draft(
     draft: Annotated[Draft, Form()],
 ) -> Response:
     """The receipt that the draft would get."""
-    receipt = await services.planning.preview(user, draft.cid or None, draft.text, draft.mode, role=draft.role)
+    receipt = await services.planning.preview(
+        user, draft.cid or None, draft.text, draft.mode, role=draft.role, rounds=draft.rounds
+    )
     return await _why(request, services, user, receipt, is_draft=True)
 
 
@@ -146,7 +154,9 @@ async def preview(
     draft: Annotated[Draft, Form()],
 ) -> Response:
     """The draft's price tag. A POST: a draft must not stand in a log or an address."""
-    receipt = await services.planning.preview(user, draft.cid or None, draft.text, draft.mode, role=draft.role)
+    receipt = await services.planning.preview(
+        user, draft.cid or None, draft.text, draft.mode, role=draft.role, rounds=draft.rounds
+    )
     pages: Renderer = request.app.state.pages
     macros = pages.macros("why.html", WhyContext(frame=Frame(user=user), receipt=receipt))
     return HTMLResponse(macros.pill(receipt, bool(draft.text.strip())))

@@ -1,4 +1,4 @@
-"""A person who was invited, or whose password was reset, chooses one: the link works once, for 15 minutes."""
+"""A person who was invited, or whose password was reset, chooses one: the link works once, for a day or 15 minutes."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -234,7 +234,7 @@
 
   // --- the code of a one-time link stands after #, which no server sees: into the form, out of the address
   const codes = all('[data-setup] [name=token]');
-  const take = () => { if (codes.length && location.hash.length > 8) { codes.forEach(code => code.value = location.hash.slice(1)); history.replaceState(null, '', location.pathname); } };
+  const take = () => { if (codes.length && location.hash.length > 8) { codes.forEach(code => { code.value = location.hash.slice(1); code.closest('.fr').hidden = true; }); history.replaceState(null, '', location.pathname); } };
   take(); addEventListener('hashchange', take);
 
   // --- whoever comes in says where they live: it counts while they have no zone of their own

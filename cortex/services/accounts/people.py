@@ -19,6 +19,7 @@ from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
 
 LINK_LIFE = timedelta(minutes=15)
+INVITATION_LIFE = timedelta(days=1)  # it is handed on, and whoever gets it may be asleep
 DELETED_BY = "account.deleted_by"  # among the preferences of who is to go: the id of who ordered it
 OWN_ZONE = "time_zone.own"  # the time zone was chosen, or taken from the browser: no login changes it any more
 
@@ -70,7 +71,7 @@ class People:
         return await self._db.repository(rows.AccountsRepository).list()
 
     async def add_user(self, name: str, rank: Rank, password: str | None = None, *, by: str = "") -> Invitation:
-        """A new account; without a password comes the token of a link that sets one. `by`: the acting user's id."""
+        """A new account; without a password comes the token of a link that sets one, good for a day. `by`: who acts."""
         refuse_odd_name(name)
         hashed = None
         if password is not None:
@@ -81,7 +82,9 @@ class People:
                 new_id(self._clock), name, rank, hashed, self._time_zone
             )
             await repository(AuditRepository).add(by, "user.added", account.name, {"rank": rank})
-        return Invitation(user=as_user(account), token="" if hashed else await self._new_link(account.id))
+        return Invitation(
+            user=as_user(account), token="" if hashed else await self._new_link(account.id, INVITATION_LIFE)
+        )
 
     async def reset(self, name: str, *, by: str = "") -> str:
         """The token of a link, good for 15 minutes, that gives this account another password and ends its logins."""
@@ -146,9 +149,9 @@ class People:
             raise NotFound(f"There is no account named {name[:60]!r}.")
         return account
 
-    async def _new_link(self, account_id: str | None) -> str:
+    async def _new_link(self, account_id: str | None, life: timedelta = LINK_LIFE) -> str:
         token = secrets.token_urlsafe(32)
-        await self._db.repository(rows.AccountsRepository).add_link(token, account_id, self._clock() + LINK_LIFE)
+        await self._db.repository(rows.AccountsRepository).add_link(token, account_id, self._clock() + life)
         return token
 
     async def end_access(self, user_id: str) -> None:

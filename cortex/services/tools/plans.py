@@ -132,6 +132,8 @@ def planned(
         told["setup"] = {"text": lacking.sentence, "page": lacking.page}
     if given.is_heard:
         told["labels"] = {**told["labels"], PLANNED_FOR: "what was sent meanwhile"}
+    if given.is_last and given.round == 1 and given.mode != "chat":
+        told["labels"] = {**told["labels"], "one round": "no tools"}
     out = _round(asked.need.round, made, system, moving, late_from)
     return PlannedRound(
         round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made

@@ -244,14 +244,18 @@ class Planning:
         return datetime.fromisoformat(turn.now) if need.round == 1 else self.runtime.clock()
 
     async def preview(
-        self, user: User, conversation_id: str | None, text: str, mode: ToolMode, *, role: str = ""
+        self, user: User, conversation_id: str | None, text: str, mode: ToolMode, *, role: str = "", rounds: int = 0
     ) -> dict[str, Any]:
-        """The receipt that this draft would get as the next message; stores nothing, asks no model."""
+        """The receipt that this draft would get as the next message; stores nothing, asks no model.
+
+        rounds: how many it may take; 0 = as usual. The last of them goes out without tools.
+        """
         async with self.runtime.db.one_view():
             name = role or await self._role_of(user, conversation_id)
             context = await self.contexts.of_draft(user, conversation_id, name)
             asked = await self._asked(context, text, mode, context.entry)
             asked = await self._with_facts(context, asked, conversation_id)
+            asked = replace(asked, need=replace(asked.need, is_last=True)) if rounds == 1 else asked
         await self.runtime.db.end_view()
         return (await self.tools.plan_on(context.ground, asked, context.persona)).receipt
 

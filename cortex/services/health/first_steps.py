@@ -1,0 +1,79 @@
+"""The first steps with Cortex: what is done and what is left, for the set-up page and a new chat."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cortex.base.user import User
+from cortex.services.chat.conversations import ConversationsService
+from cortex.services.integrations.integrations import Integrations
+from cortex.services.models.models import Models
+from cortex.services.notices.addresses import Addresses
+from cortex.services.notices.devices import DevicesService
+from cortex.storage.db import Database
+from cortex.storage.integrations import IntegrationsRepository
+from cortex.storage.preferences import PreferencesRepository
+
+HIDDEN = "first_steps.hidden"
+StepName = Literal["account", "model", "notifications", "integrations", "chat"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstStep:
+    """One of them."""
+
+    name: StepName
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstSteps:
+    """All that a person has to do, in their order. `is_hidden`: they want to hear no more of it."""
+
+    steps: tuple[FirstStep, ...]
+    is_hidden: bool = False
+
+    @property
+    def done(self) -> int:
+        """How many are done."""
+        return sum(step.is_done for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstStepsService:
+    """Looks at what is there; nothing but the wish to hide them is stored."""
+
+    db: Database
+    models: Models
+    addresses: Addresses
+    devices: DevicesService
+    integrations: Integrations
+    conversations: ConversationsService
+
+    async def all(self, user: User) -> FirstSteps:
+        """The steps of this person; members set up no integrations."""
+        is_told = bool(await self.devices.list(user) or await self.addresses.named(user.id))
+        found = {
+            "account": True,
+            "model": bool((await self.models.shown(user)).entries),
+            "notifications": is_told,
+            "integrations": bool(await self.db.repository(IntegrationsRepository).list()),
+            "chat": bool(await self.conversations.list(user)),
+        }
+        names: tuple[StepName, ...] = ("account", "model", "notifications", "integrations", "chat")
+        mine = [name for name in names if user.is_admin or name != "integrations"]
+        steps = tuple(FirstStep(name=name, is_done=found[name]) for name in mine)
+        return FirstSteps(steps=steps, is_hidden=await self._is_hidden(user))
+
+    async def left(self, user: User) -> FirstSteps | None:
+        """The steps while some are left and the person has not hidden them."""
+        if await self._is_hidden(user):
+            return None
+        found = await self.all(user)
+        return found if found.done < len(found.steps) else None
+
+    async def hide(self, user: User, *, is_hidden: bool) -> None:
+        """Show them in new chats no more, or again."""
+        await self.db.repository(PreferencesRepository, user.id).set(HIDDEN, is_hidden)
+
+    async def _is_hidden(self, user: User) -> bool:
+        return bool(await self.db.repository(PreferencesRepository, user.id).get(HIDDEN, False))
