@@ -136,6 +136,8 @@ async def _running(
             async with background_tasks(
                 housekeeping.clean_daily(),
                 cortex.deletions.finish_left(),
+                cortex.document_reading.read_waiting(),
+                cortex.document_reading.look_around(),
                 cortex.accounts.keep_logins(),
                 nightly.keep(),
                 cortex.turn_queue.look_after(engine.take_up_lost),

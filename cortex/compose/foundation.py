@@ -15,6 +15,7 @@ from cortex.base.settings import Settings
 from cortex.compose import integrations
 from cortex.engine.database import examine
 from cortex.integrations.aider.system import AiderHost
+from cortex.integrations.documents.reader import DocumentReader
 from cortex.integrations.mcp.system import McpHost
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
@@ -27,8 +28,10 @@ from cortex.services.backup.backups import Backups
 from cortex.services.backup.restore import Restores
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
+from cortex.services.content.file_looks import FileLooks
 from cortex.services.content.journals import JournalsService
 from cortex.services.content.notes import NotesService
+from cortex.services.content.reading import DocumentReading
 from cortex.services.content.shared_lists import SharedLists
 from cortex.services.content.tasks import TasksService
 from cortex.services.health.audit_log import AuditLog
@@ -158,6 +161,12 @@ class Foundation:
     @cached_property
     def notes(self) -> NotesService:
         return NotesService(self.homes, self.runtime.db)
+
+    @cached_property
+    def document_reading(self) -> DocumentReading:
+        looks = FileLooks(runtime=self.runtime, homes=self.homes)
+        extractor = DocumentReader(self._sandbox, is_boxed=self._is_boxed)
+        return DocumentReading(runtime=self.runtime, looks=looks, extractor=extractor)
 
     @cached_property
     def journals(self) -> JournalsService:

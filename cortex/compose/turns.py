@@ -102,7 +102,7 @@ class TurnServices(Foundation):
     def tool_clients(self) -> Mapping[type[Any], Opening]:
         """What tools may open for a user, less what itself needs the tools."""
         found = clients(
-            self.settings, self.accounts, self.homes, self._sandbox, self._log_book, is_boxed=self._is_boxed
+            self.settings, self.accounts, self.document_reading, self._sandbox, self._log_book, is_boxed=self._is_boxed
         )
         clock, timings = self.runtime.clock, LazyReader()
         status = StatusService(runtime=self.runtime, doctor=self.doctor, started_at=self.started_at)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
 
@@ -134,6 +135,10 @@ class Files:
         """The whole content; ToolFailed when it is no ordinary file or larger than `limit_bytes`."""
         return await self._do(path, lambda root, rest: self._read(root, rest, path, limit_bytes))
 
+    async def opened(self, path: str) -> BufferedReader:
+        """The file, opened for reading; close it. ToolFailed when it is no ordinary file."""
+        return await self._do(path, lambda root, rest: self._open(root, rest))
+
     async def write(self, path: str, data: bytes, *, expected: str | None = None) -> WriteResult:
         """Replace or make a file in one atomic step, its folders too; what it replaced and its new version.
 
@@ -199,6 +204,10 @@ class Files:
                                 waiting.append(inner)
                 finally:
                     os.close(handle)
+
+    def _open(self, root: Root, rest: str) -> BufferedReader:
+        with self._opened(root) as top:
+            return os.fdopen(jail.open_regular(top, rest, is_old_kernel=self._is_old_kernel), "rb")
 
     def _read(self, root: Root, rest: str, path: str, limit_bytes: int) -> bytes:
         with self._opened(root) as top:

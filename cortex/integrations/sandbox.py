@@ -188,11 +188,13 @@ class Sandbox:
         line_bytes: int,
         readable: Sequence[Path] = (),
         writable: Sequence[Path] = (),
+        is_writable: bool = True,
         has_network: bool = False,
     ) -> AsyncIterator[RunningService]:
         """Run `argv` in `workspace` while the block lasts, to speak with it by its pipes; ToolFailed as in `run`.
 
-        readable, writable: folders that it finds at their own paths. has_network: leave it the machine's network.
+        readable, writable: folders that it finds at their own paths. is_writable: whether the workspace is.
+        has_network: leave it the machine's network.
         """
         level = (await self.probe()).level
         if level == "none":
@@ -205,6 +207,7 @@ class Sandbox:
             limits=limits,
             env={**ENVIRONMENT, **env},
             umask=private.OTHERS,
+            is_writable=is_writable,
             readable=tuple(readable),
             writable=tuple(writable),
             has_network=has_network,
@@ -374,7 +377,8 @@ async def _watched(
 async def _service_excess(pid: int, job: _Job, temporary: Path) -> str:
     """As `_watched` looks at a run, at a pace that costs nothing for days."""
     quotas = Quotas()
-    await quotas.add(job.workspace, growth=job.limits.growth)
+    if job.is_writable:
+        await quotas.add(job.workspace, growth=job.limits.growth)
     await quotas.add(temporary, growth=replace(job.limits.growth, most_bytes=job.limits.temporary_bytes))
     looks = (
         watch_tree(pid, job.limits.processes, job.limits.memory_bytes, every_s=SERVICE_WATCH_S),

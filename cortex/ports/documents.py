@@ -3,33 +3,94 @@
 Implemented in `integrations/`; `services/documents/` keeps the results.
 """
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageText:
-    """The text of one page, numbered from 1; a document without pages is one page."""
+    """The text of a page, numbered from 1, and its first heading. What has no pages is cut into parts at headings."""
 
     number: int
     text: str
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """What could be read. `outline`: its headings in order; `note`: a sentence for the person on what is missing."""
+    """What could be read. `outline`: its headings in order; `note`: a sentence for the person on what is missing.
+
+    `is_paged`: the pages are the document's own, not parts that we cut. `processor_s`: seconds of processor it took.
+    """
 
     pages: tuple[PageText, ...] = ()
     outline: tuple[str, ...] = ()
     note: str = ""
+    is_paged: bool = False
+    processor_s: float = 0.0
+
+
+class ExtractorSession(Protocol):
+    """Reads one file after the other."""
+
+    async def extract(self, file: BinaryIO, name: str) -> Extracted:
+        """The text, within limits of pages, bytes and seconds; what a file holds raises nothing, `note` says it.
+
+        The file comes opened: a name could lead elsewhere by the time that it is followed. ToolFailed when nothing can
+        be read here now.
+        """
+        ...
 
 
 class Extractor(Protocol):
-    """Reads text out of files of a type that was detected by their content."""
+    """Reads text out of files."""
 
-    async def extract(self, path: Path, media_type: str) -> Extracted:
-        """The text, within limits of pages, bytes and seconds; never raises for what a file holds, `note` says it."""
+    def session(self) -> AbstractAsyncContextManager[ExtractorSession]:
+        """For several files: what reads them is started with the first and ends with the block."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentHit:
+    """A page that was found. `passage`: its words round the match; `is_paged`: its number is the document's own."""
+
+    path: str
+    number: int
+    title: str
+    passage: str
+    is_paged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentHits:
+    """What a search found, best first; `unread`: how many files are still being read."""
+
+    hits: tuple[DocumentHit, ...]
+    unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentText:
+    """Pages of a document: those that were asked for, of `count`."""
+
+    pages: tuple[PageText, ...]
+    count: int
+    is_paged: bool
+    outline: tuple[str, ...]
+    note: str
+
+
+class DocumentTexts(Protocol):
+    """One user's documents as tools reach them: text is read in the background, and waited for a little."""
+
+    async def search(self, query: str, path: str = "") -> DocumentHits:
+        """The pages with the most and rarest words of the query. `path`: a folder or file below the user's own."""
+        ...
+
+    async def read(self, path: str, first: int, last: int | None) -> DocumentText:
+        """The text of a file by page; ToolFailed in a sentence for one that has none, NotFound."""
         ...
 
 

@@ -16,7 +16,7 @@ from cortex.storage.words import indexed
 
 DocumentState = Literal["waiting", "ready", "failed", "picture"]  # a picture has no text to be read
 OPENING_CHARACTERS = 8_000  # about 2,000 tokens: so much goes with a message
-READ_FOR = timedelta(minutes=5)  # a lease: what a killed process was reading is taken up again
+READ_FOR = timedelta(minutes=3)  # a lease: what a killed process was reading is taken up again
 TRIES_MOST = 3
 
 
@@ -24,7 +24,8 @@ TRIES_MOST = 3
 class DocumentRow:
     """A file as it is kept. `opening`: the first `OPENING_CHARACTERS` of the `characters` of its text.
 
-    `note`: a sentence on what could not be read; `pages`: 0 until it was read.
+    `note`: a sentence on what could not be read; `pages`: 0 until it was read; `is_paged`: they are the file's own.
+    `is_found`: nobody gave it, it was found in the folder; `changed_at`: of the file, when it was read.
     """
 
     id: str
@@ -42,6 +43,9 @@ class DocumentRow:
     opening: str
     note: str
     is_tainted: bool
+    is_paged: bool
+    is_found: bool
+    changed_at: datetime | None
     created_at: datetime
     read_at: datetime | None
     deleted_at: datetime | None
@@ -63,6 +67,19 @@ class DocumentPage:
 
     number: int
     text: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMark:
+    """By which a file is known again: where it is, how large, when it was changed."""
+
+    id: str
+    path: str
+    size_bytes: int
+    changed_at: datetime | None
+    is_found: bool
+    state: DocumentState
 
 
 class DocumentsRepository(Repository):
@@ -79,10 +96,12 @@ class DocumentsRepository(Repository):
         sha256: str,
         state: DocumentState = "waiting",
         is_tainted: bool = True,
+        is_found: bool = False,
     ) -> DocumentRow:
         """Keep a new one, once per id."""
         head = {"id": id, "path": path, "name": name, "media_type": media_type, "size_bytes": size_bytes}
         head |= {"sha256": sha256, "state": state, "is_tainted": is_tainted, "created_at": self.clock()}
+        head |= {"is_found": is_found, "is_paged": False, "changed_at": None}
         blank = {"tries": 0, "claimed_until": None, "pages": 0, "characters": 0, "outline": (), "opening": ""}
         await self._is_new(DocumentTable, {**head, **blank, "note": "", "read_at": None, "deleted_at": None})
         return await self.get(id)
@@ -119,6 +138,29 @@ class DocumentsRepository(Repository):
         return await self._all(DocumentRow, newest.limit(limit))
 
     @reading
+    async def marks(self) -> Sequence[FileMark]:
+        """Of all that are not deleted."""
+        return await self._all(FileMark, self._mine(FileMark, DocumentTable).where(DocumentTable.deleted_at.is_(None)))
+
+    @reading
+    async def unread(self) -> int:
+        """How many wait to be read."""
+        waiting = (DocumentTable.state == "waiting", DocumentTable.deleted_at.is_(None))
+        count = select(func.count()).where(DocumentTable.owner_id == self.owner_id, *waiting)
+        return int((await self.session.execute(count)).scalar_one())
+
+    async def read_again(self, id: str, size_bytes: int) -> None:
+        """The file is another one now: what it holds is to be read anew, and what was read stays until then."""
+        change = self._change(DocumentTable).where(DocumentTable.id == id)
+        await self.session.execute(change.values(state="waiting", tries=0, claimed_until=None, size_bytes=size_bytes))
+
+    async def keep_mark(self, row: DocumentRow, changed_at: datetime, sha256: str) -> None:
+        """By which the file is known from now on; what was read of it holds."""
+        state: DocumentState = "ready" if row.pages else "failed"
+        values = {"changed_at": changed_at, "sha256": sha256, "state": state, "claimed_until": None}
+        await self.session.execute(self._change(DocumentTable).where(DocumentTable.id == row.id).values(**values))
+
+    @reading
     async def deleted(self, before: datetime) -> Sequence[DocumentRow]:
         """Those that were deleted before then."""
         return await self._all(
@@ -127,9 +169,10 @@ class DocumentsRepository(Repository):
 
     @reading
     async def used_bytes(self) -> int:
-        """The bytes of all, deleted ones too while they can come back."""
+        """The bytes of all that were given, deleted ones too while they can come back."""
         total = select(func.coalesce(func.sum(DocumentTable.size_bytes), 0))
-        return int((await self.session.execute(total.where(DocumentTable.owner_id == self.owner_id))).scalar_one())
+        given = total.where(DocumentTable.owner_id == self.owner_id, ~DocumentTable.is_found)
+        return int((await self.session.execute(given)).scalar_one())
 
     async def set_deleted(self, id: str, *, is_deleted: bool) -> DocumentRow:
         """Delete it, or take that back; NotFound."""
@@ -147,28 +190,51 @@ class DocumentsRepository(Repository):
         old = self._remove(DocumentPageTable).where(DocumentPageTable.document_id == id)
         await self.session.execute(old)
         whose = {"document_id": row.id, "owner_id": self.owner_id}
+        # The name is among the words of each page: "the rental contract on pets" finds the page on pets in that file.
         pages = [
-            {**whose, "number": page.number, "text": page.text, "words": indexed(page.text)} for page in found.pages
+            {
+                **whose,
+                "number": page.number,
+                "title": page.title,
+                "text": page.text,
+                "words": indexed(f"{row.path} {page.title} {page.text}"),
+            }
+            for page in found.pages
         ]
         if pages:
             await self.session.execute(self._upsert(DocumentPageTable), pages)
         text = "\n\n".join(page.text for page in found.pages)
         change = self._change(DocumentTable).where(DocumentTable.id == id)
         values = {"pages": len(found.pages), "characters": len(text), "opening": text[:OPENING_CHARACTERS]}
-        values |= {"outline": found.outline, "note": found.note, "read_at": self.clock(), "claimed_until": None}
+        values |= {
+            "is_paged": found.is_paged,
+            "outline": found.outline,
+            "note": found.note,
+            "read_at": self.clock(),
+            "claimed_until": None,
+        }
         state: DocumentState = "ready" if text.strip() else "failed"
         await self.session.execute(change.values(**values, state=state))
         return await self.get(id)
 
     @reading
-    async def text_of(self, id: str) -> Sequence[DocumentPage]:
-        """The pages of its text, in order; none before it was read."""
-        statement = self._mine(DocumentPage, DocumentPageTable).where(DocumentPageTable.document_id == id)
+    async def text_of(self, id: str, first: int = 1, last: int | None = None) -> Sequence[DocumentPage]:
+        """The pages of its text, or those from `first` to `last`, in order; none before it was read."""
+        statement = self._mine(DocumentPage, DocumentPageTable).where(
+            DocumentPageTable.document_id == id, DocumentPageTable.number >= first
+        )
+        if last is not None:
+            statement = statement.where(DocumentPageTable.number <= last)
         return await self._all(DocumentPage, statement.order_by(DocumentPageTable.number))
 
 
 class AllDocumentsRepository(SharedRepository):
     """The files of everybody."""
+
+    async def release(self) -> None:
+        """Nobody reads any now: those that a process which is gone was reading need not wait for their leases."""
+        change = update(DocumentTable).execution_options(synchronize_session=False)
+        await self.session.execute(change.where(DocumentTable.state == "waiting").values(claimed_until=None))
 
     async def claim(self) -> DocumentRow | None:
         """The oldest one whose text is to be read and that nobody reads now; nobody else gets it for `READ_FOR`.

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 
 from cortex.base.plain_text import plain_text
@@ -11,6 +12,9 @@ _ONE_BY_ONE = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff
 _WORD_LENGTH = 64
 _MOST_WORDS = 20_000
 _MOST_TERMS = 12
+_STEM_FROM = 7
+_SHORT = 3
+_NEAR = 30  # words that are looked at behind a match
 
 
 def fold(text: str) -> str:
@@ -88,3 +92,32 @@ def first_match(folded: str, wanted: list[str]) -> int | None:
     """Where the first of these terms stands in a folded text, None unless each of them begins a word of it."""
     found = [re.search(rf"(?<![^\W_]){term}", folded) for term in wanted]
     return min((one.start() for one in found if one), default=None) if all(found) else None
+
+
+def passage(text: str, wanted: list[str], width: int = 300) -> str:
+    """A piece of `text` on one line, about `width` signs long, where most of the wanted and rarest words are."""
+    flat = " ".join(text.split())
+    found = [(match.start(), term) for match in _WORD.finditer(flat) for term in _terms_of(match.group(), wanted)]
+    times = Counter(term for _, term in found)
+    best, best_score = 0, 0.0
+    for place, (start, _) in enumerate(found):
+        near = {term for at, term in found[place : place + _NEAR] if at < start + width}
+        score = sum(1 / times[term] for term in near)
+        if score > best_score:
+            best, best_score = start, score
+    start = flat.rfind(" ", 0, best - width // 4) + 1 if best > width // 4 else 0
+    end = min(len(flat), start + width)
+    end = flat.rfind(" ", start + 1, end) if end < len(flat) and " " in flat[start + 1 : end] else end
+    return ("…" if start else "") + flat[start:end].strip() + ("…" if end < len(flat) else "")
+
+
+def stem(term: str) -> str:
+    """A beginning that other forms of the word share, in many languages; the word itself where it is short."""
+    if len(term) >= _STEM_FROM:
+        return term[:-2]
+    return term[:-1] if len(term) > _SHORT and term.endswith("s") else term
+
+
+def _terms_of(word: str, wanted: list[str]) -> list[str]:
+    parts = list(words(word))
+    return [term for term in wanted if any(part.startswith(stem(term)) for part in parts)]

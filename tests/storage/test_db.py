@@ -34,7 +34,9 @@ def differences(connection: Connection) -> list[object]:
 
 
 def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
-    return not (name or "").startswith(("message_index", "journal_index")) and name != "alembic_version"
+    return (
+        not (name or "").startswith(("message_index", "journal_index", "document_index")) and name != "alembic_version"
+    )
 
 
 async def test_migrations_make_exactly_the_tables_that_the_code_knows(db: Database) -> None:

@@ -9,7 +9,10 @@ from cortex.storage.table import Serial, Table, owner
 
 
 class DocumentTable(Table):
-    """A file of a person. `path` is below their `files/`; `state` is how far the reading of its text is."""
+    """A file of a person. `path` is below their `files/`; `state` is how far the reading of its text is.
+
+    `is_found`: nobody gave it; a tool made it, or it was copied there. `changed_at`: of the file, when it was read.
+    """
 
     __tablename__ = "documents"
     __table_args__ = (
@@ -33,6 +36,9 @@ class DocumentTable(Table):
     opening: Mapped[str]
     note: Mapped[str]
     is_tainted: Mapped[bool]
+    is_paged: Mapped[bool]
+    is_found: Mapped[bool]
+    changed_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     read_at: Mapped[datetime | None]
     deleted_at: Mapped[datetime | None]
@@ -47,5 +53,6 @@ class DocumentPageTable(Table):
     document_id: Mapped[str] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"))
     number: Mapped[int]
     owner_id: Mapped[str] = owner()
+    title: Mapped[str]
     text: Mapped[str]
     words: Mapped[str]

@@ -1,0 +1,76 @@
+"""Keeps what is known of a person's files as the folder is: files that tools made or that were copied there join.
+
+Files that changed are read anew, files that are gone are forgotten. It compares places, sizes and times; what holds the
+same as before is found by its hash when it is read (`reading.py`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from mimetypes import guess_type
+from pathlib import PurePosixPath
+
+from cortex.base import private
+from cortex.base.ids import derived_id
+from cortex.integrations.documents.kinds import SEARCHED
+from cortex.integrations.files import Files, FolderItem
+from cortex.services.runtime import Runtime
+from cortex.storage.documents import DocumentsRepository, FileMark
+from cortex.storage.home import Homes
+
+FOUND_MOST = 5_000
+FILE_BYTES = 50_000_000
+UPLOADS = "uploads/"
+ARRIVING = timedelta(minutes=1)  # an upload has its name a moment before its row
+SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "vendor"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileLooks:
+    """Every method takes whose files."""
+
+    runtime: Runtime
+    homes: Homes
+
+    def files(self, user_id: str) -> Files:
+        """The person's own folder."""
+        own = self.homes.home_of(user_id).path / "files"
+        private.make_folder(own)
+        return Files(own)
+
+    async def look(self, user_id: str) -> None:
+        """Compare the folder with what is known of it; what is new or changed waits to be read then."""
+        found = {item.path: item for item in await self.files(user_id).list("", is_deep=True) if self._is_read(item)}
+        documents = self.runtime.db.repository(DocumentsRepository, user_id)
+        marks = {mark.path: mark for mark in await documents.marks()}
+        new = [item for path, item in found.items() if path not in marks and self._has_arrived(item)]
+        for item in new[: max(FOUND_MOST - len(marks), 0)]:
+            await documents.add(
+                derived_id("found", user_id, item.path, item.changed_at.isoformat()),
+                path=item.path,
+                name=PurePosixPath(item.path).name,
+                media_type=guess_type(item.path)[0] or "text/plain",
+                size_bytes=item.size_bytes,
+                sha256="",
+                is_found=True,
+            )
+        for mark in marks.values():
+            await self._compare(documents, mark, found)
+
+    async def _compare(self, documents: DocumentsRepository, mark: FileMark, found: Mapping[str, FolderItem]) -> None:
+        item = found.get(mark.path)
+        if item is not None:
+            is_read = mark.changed_at is not None and mark.state in ("ready", "failed")
+            if is_read and (item.size_bytes, item.changed_at) != (mark.size_bytes, mark.changed_at):
+                await documents.read_again(mark.id, item.size_bytes)
+        elif mark.is_found:
+            await documents.remove(mark.id)
+
+    def _is_read(self, item: FolderItem) -> bool:
+        path = PurePosixPath(item.path)
+        if item.kind != "file" or item.size_bytes > FILE_BYTES or path.suffix.lower() not in SEARCHED:
+            return False
+        return not any(part.startswith(".") or part in SKIPPED for part in path.parts)
+
+    def _has_arrived(self, item: FolderItem) -> bool:
+        return not item.path.startswith(UPLOADS) or item.changed_at < self.runtime.clock() - ARRIVING

@@ -1,0 +1,95 @@
+"""DocumentTexts are read in the background: what was given, what tools made, once each, also across a kill."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.user import User
+from cortex.ports.documents import DocumentTexts
+from cortex.storage.documents import AllDocumentsRepository, DocumentsRepository
+from tests.living_house import LivingHouse, living_house
+from tests.made_documents import docx
+
+PETS = "# Pets\n\nOne small dog is allowed.\n"
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path) as opened:
+        yield opened
+
+
+def folder(house: LivingHouse, user: User) -> Path:
+    own = house.cortex.homes.home_of(user.id).path / "files"
+    own.mkdir(parents=True, exist_ok=True)
+    return own
+
+
+def documents(house: LivingHouse, user: User) -> DocumentTexts:
+    return house.cortex.scope.provide(DocumentTexts, user.id)
+
+
+async def found(house: LivingHouse, user: User, query: str) -> list[tuple[str, int]]:
+    return [(hit.path, hit.number) for hit in (await documents(house, user).search(query)).hits]
+
+
+async def test_files_are_found_changed_and_forgotten_as_the_folder_is(house: LivingHouse) -> None:
+    lease = folder(house, house.admin) / "lease.docx"
+    lease.write_bytes(docx("<w:p><w:r><w:t>One small dog is allowed.</w:t></w:r></w:p>"))
+    (folder(house, house.admin) / ".secret.md").write_text(PETS)
+    assert await found(house, house.admin, "dogs") == [("lease.docx", 1)]
+    assert await found(house, house.member, "dogs") == []
+    lease.write_bytes(docx("<w:p><w:r><w:t>No cats, and no others.</w:t></w:r></w:p>"))
+    os.utime(lease, (1, 1))
+    assert (await found(house, house.admin, "dogs"), await found(house, house.admin, "cats")) == (
+        [],
+        [("lease.docx", 1)],
+    )
+    lease.unlink()
+    assert await found(house, house.admin, "cats") == []
+
+
+async def test_a_file_that_was_only_touched_is_not_read_again(house: LivingHouse) -> None:
+    note = folder(house, house.admin) / "pets.md"
+    note.write_text(PETS)
+    assert await found(house, house.admin, "dog") == [("pets.md", 1)]
+    rows = house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id)
+    (before,) = await rows.list()
+    os.utime(note, (1, 1))
+    assert await found(house, house.admin, "dog") == [("pets.md", 1)]
+    (after,) = await rows.list()
+    assert (after.read_at, after.state) == (before.read_at, "ready")
+    assert after.changed_at != before.changed_at
+
+
+async def test_what_a_killed_process_was_reading_is_read_at_the_next_start(tmp_path: Path) -> None:
+    async with living_house(tmp_path) as house:
+        (folder(house, house.admin) / "pets.md").write_text(PETS)
+        db = house.cortex.runtime.db
+        await house.cortex.document_reading.looks.look(house.admin.id)
+        await db.repository(AllDocumentsRepository).claim()  # as a process that dies right behind it
+    async with living_house(tmp_path) as house:
+        assert await house.cortex.document_reading.settled(house.admin.id, 60) == 0
+        assert await found(house, house.admin, "dog") == [("pets.md", 1)]
+        rows = house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id)
+        assert [row.state for row in await rows.list()] == ["ready"]
+
+
+async def test_a_link_to_another_persons_file_is_not_read(house: LivingHouse) -> None:
+    (folder(house, house.member) / "pets.md").write_text(PETS)
+    (folder(house, house.admin) / "theirs").symlink_to(folder(house, house.member))
+    (folder(house, house.admin) / "pets.md").symlink_to(folder(house, house.member) / "pets.md")
+    assert await found(house, house.admin, "dog") == []
+    with pytest.raises(ToolFailed, match="link"):
+        await documents(house, house.admin).read("theirs/pets.md", 1, None)
+    with pytest.raises(NotFound):
+        await documents(house, house.admin).read("none.pdf", 1, None)
+
+
+async def test_a_file_with_no_text_says_why(house: LivingHouse) -> None:
+    (folder(house, house.admin) / "lease.pdf").write_bytes(b"%PDF-1.7 and no more")
+    with pytest.raises(ToolFailed, match=r"damaged and cannot be read|in a sandbox only"):
+        await documents(house, house.admin).read("lease.pdf", 1, None)
