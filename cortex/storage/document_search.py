@@ -8,15 +8,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, RowMapping, Select, column, func, select, table, text
+from sqlalchemy import ColumnElement, RowMapping, Select, Subquery, column, func, select, table, text
 
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import DocumentPageTable, DocumentTable
-from cortex.storage.words import passage, stem, terms
+from cortex.storage.words import owner_word, passage, stem, terms
 
 WHOLE = 2  # so short a word is found as it is, not as the beginning of others
 PASSAGE_CHARACTERS = 300
-_INDEX = table("document_index", column("rowid"))
+CANDIDATES, WITHIN = 200, 5_000  # pages that are ranked: of all files; where those of a folder are looked for
+_INDEX = table("document_index", column("rowid"), column("rank"))
 _VECTOR = "array_to_tsvector(string_to_array(document_pages.words, ' '))"
 
 
@@ -44,11 +45,11 @@ class DocumentSearchRepository(Repository):
         if self._is_postgresql:
             ranking = await self._by_weight(ranking, wanted, path)
         else:
-            needle = text("document_index MATCH :needle").bindparams(needle=" OR ".join(map(_phrases, wanted)))
-            ranking = ranking.join(_INDEX, _INDEX.c.rowid == DocumentPageTable.position).where(needle)
-            ranking = ranking.order_by(text("bm25(document_index)"), DocumentPageTable.position)
+            best = self._best(wanted, WITHIN if path else CANDIDATES)
+            ranking = ranking.join(best, best.c.rowid == DocumentPageTable.position)
+            ranking = ranking.order_by(best.c.rank, DocumentPageTable.position)
         # The texts are read of the best alone: no database carries those of all that match through its sorting.
-        best = (await self.session.execute(ranking.limit(limit))).scalars().all()
+        order = (await self.session.execute(ranking.limit(limit))).scalars().all()
         columns = (
             DocumentPageTable.position,
             DocumentPageTable.number,
@@ -56,8 +57,17 @@ class DocumentSearchRepository(Repository):
             DocumentPageTable.text,
         )
         pages = select(*columns, DocumentTable.path, DocumentTable.is_paged).join(DocumentTable)
-        rows = (await self.session.execute(pages.where(DocumentPageTable.position.in_(best)))).mappings().all()
-        return [_hit(row, wanted) for row in sorted(rows, key=lambda row: best.index(row["position"]))]
+        rows = (await self.session.execute(pages.where(DocumentPageTable.position.in_(order)))).mappings().all()
+        return [_hit(row, wanted) for row in sorted(rows, key=lambda row: order.index(row["position"]))]
+
+    def _best(self, wanted: list[str], most: int) -> Subquery:
+        """The best pages by FTS5 alone, which is four times as fast as with a join (2026-11-24).
+
+        The word of the owner is in each page, so that nobody else's are among the `most`.
+        """
+        needle = f'"{owner_word(self.owner_id)}" AND ({" OR ".join(map(_phrases, wanted))})'
+        matching = text("document_index MATCH :needle").bindparams(needle=needle)
+        return select(_INDEX.c.rowid, _INDEX.c.rank).where(matching).order_by(_INDEX.c.rank).limit(most).subquery()
 
     def _within(self, path: str) -> tuple[ColumnElement[bool], ...]:
         own = (DocumentPageTable.owner_id == self.owner_id, DocumentTable.deleted_at.is_(None))

@@ -12,7 +12,7 @@ from cortex.ports.documents import Extracted
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, DocumentPageTable, DocumentTable
 from cortex.storage.table import each_word
-from cortex.storage.words import indexed
+from cortex.storage.words import indexed, owner_word
 
 DocumentState = Literal["waiting", "ready", "failed", "picture"]  # a picture has no text to be read
 OPENING_CHARACTERS = 8_000  # about 2,000 tokens: so much goes with a message
@@ -197,7 +197,7 @@ class DocumentsRepository(Repository):
                 "number": page.number,
                 "title": page.title,
                 "text": page.text,
-                "words": indexed(f"{row.path} {page.title} {page.text}"),
+                "words": f"{owner_word(self.owner_id)} {indexed(f'{row.path} {page.title} {page.text}')}",
             }
             for page in found.pages
         ]

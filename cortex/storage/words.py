@@ -97,7 +97,7 @@ def first_match(folded: str, wanted: list[str]) -> int | None:
 def passage(text: str, wanted: list[str], width: int = 300) -> str:
     """A piece of `text` on one line, about `width` signs long, where most of the wanted and rarest words are."""
     flat = " ".join(text.split())
-    found = [(match.start(), term) for match in _WORD.finditer(flat) for term in _terms_of(match.group(), wanted)]
+    found = [(match.start(), term) for match in _WORD.finditer(flat) for term in _found(match.group(), wanted)]
     times = Counter(term for _, term in found)
     best, best_score = 0, 0.0
     for place, (start, _) in enumerate(found):
@@ -118,6 +118,14 @@ def stem(term: str) -> str:
     return term[:-1] if len(term) > _SHORT and term.endswith("s") else term
 
 
-def _terms_of(word: str, wanted: list[str]) -> list[str]:
-    parts = list(words(word))
-    return [term for term in wanted if any(part.startswith(stem(term)) for part in parts)]
+def owner_word(owner_id: str) -> str:
+    """A word that is in all that is indexed of this user and that nobody else's has."""
+    return "owner" + "".join(words(owner_id))
+
+
+def _found(word: str, wanted: list[str]) -> list[str]:
+    """The terms of which it is a form."""
+    folded = fold(word)
+    if not folded.startswith(tuple(map(stem, wanted))) and " " not in folded:
+        return []
+    return [term for term in wanted if any(part.startswith(stem(term)) for part in folded.split())]

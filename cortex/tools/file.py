@@ -3,14 +3,16 @@
 import asyncio
 import difflib
 import fnmatch
+from collections.abc import Sequence
 from typing import Any
 
 from cortex.base import scan
 from cortex.base.clock import ticks_s
-from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.errors import NotFound, ToolFailed, ToolRetry
 from cortex.base.zone import moment
 from cortex.integrations.files import WRITE_BYTES, Files, FolderItem, decoded, version_of
 from cortex.integrations.sandbox import Sandbox
+from cortex.ports.documents import DocumentHit, DocumentTexts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -19,7 +21,11 @@ from cortex.toolkit.stretch import beginning, stretch
 from cortex.toolkit.words import counted
 
 SUMMARY = "the user's files: read, write, search, check"
-NEEDS = ("Files",)
+NEEDS = ("Files", "DocumentTexts")
+DOCUMENTS = (".pdf", ".docx", ".odt", ".eml")  # what has no text of its own; all else is read as it stands
+PAGES_AT_ONCE = 10
+PAGES_MOST = 10_000
+CONTENTS_CHARACTERS = 1_200
 SHOWN = 100
 HITS = 60
 DIFF_CHARACTERS = 400_000
@@ -27,16 +33,42 @@ DIFF_LINES = 6_000
 HIT_CHARACTERS = 160
 
 
-@tool(words="Read {path}[, from character {offset}]", effect="read", reads_private=True, reads_untrusted=True)
-async def file_read(ctx: Ctx, path: str, offset: int = 0) -> str:
-    """Read a text file from the user's folders.
+@tool(
+    words="Read {path}[, page {pages}][, from character {offset}]",
+    effect="read",
+    reads_private=True,
+    reads_untrusted=True,
+)
+async def file_read(ctx: Ctx, path: str, offset: int = 0, pages: str = "") -> str:
+    """Read a file from the user's folders: text, PDF, DOCX, mail.
 
     Args:
         path: Such as notes.md, or name:path in an allowed folder.
         offset: Character to start at; a long file says how to go on.
+        pages: Such as 12 or 12-14.
     """
+    if pages or path.lower().endswith(DOCUMENTS):
+        return await _pages(ctx, path, offset, pages)
     text = await _text(ctx, path)
     return stretch(text, offset, "file_read") or "(the file is empty)"
+
+
+@tool(words="Search files for {query}[ in {path}]", effect="read", reads_private=True, reads_untrusted=True)
+async def file_search(ctx: Ctx, query: str, path: str = "") -> str:
+    """Find what the user's files and PDFs say on something, with pages.
+
+    Args:
+        query: Words of the matter and of the file's name.
+        path: Only this folder or file.
+    """
+    found = await ctx.use(DocumentTexts).search(query, path)
+    lines = [_cited(hit) for hit in found.hits]
+    if lines:
+        first = found.hits[0]
+        lines.append(f'[Read on: file_read path="{first.path}" pages="{first.number}". Cite file and page.]')
+    if found.unread:
+        lines.append(f"[{found.unread} more files are still being read; search again in a moment.]")
+    return "\n".join(lines) or "No file has these words. Try others, or file_list."
 
 
 @tool(words="List files[ in {path}][ named {pattern}]", effect="read", reads_private=True, reads_untrusted=True)
@@ -232,6 +264,51 @@ def _replaced(old: str, passage: str, text: str, path: str) -> str:
     return old.replace(passage, text)
 
 
+def _cited(hit: DocumentHit) -> str:
+    title = f" ({hit.title})" if hit.title and hit.title not in hit.passage else ""
+    return f"{hit.path}, {'page' if hit.is_paged else 'part'} {hit.number}{title}: {hit.passage}"
+
+
+async def _pages(ctx: Ctx, path: str, offset: int, pages: str) -> str:
+    """Pages of a document, each under its name and number; without a choice the contents and the first ones."""
+    first, last = _range(pages)
+    found = await ctx.use(DocumentTexts).read(path, first, last)
+    word = "page" if found.is_paged else "part"
+    if not found.pages:
+        raise ToolRetry(f"{path!r} has {found.count} {word}s.")
+    last = found.pages[-1].number
+    head = "" if pages or offset else _contents(found.outline)
+    text = "\n\n".join(f"[{path}, {word} {page.number} of {found.count}]\n{page.text}" for page in found.pages)
+    shown = stretch(head + text, offset, f"file_read, pages={first}-{last}")
+    if last < found.count:
+        shown += f"\n[{found.count} {word}s; the next with pages={last + 1}-{min(last + PAGES_AT_ONCE, found.count)}]"
+    return f"{shown}\n[{found.note}]" if found.note else shown
+
+
+def _range(pages: str) -> tuple[int, int]:
+    """The first and the last page that are meant."""
+    if not pages:
+        return 1, PAGES_AT_ONCE
+    begin, dash, end = pages.replace(" ", "").partition("-")
+    numbers = [begin, end or begin] if dash else [begin, begin]
+    if not all(number.isdecimal() and 0 < int(number[:9]) <= PAGES_MOST for number in numbers):
+        raise ToolRetry(f"Write pages as 12 or 12-14, not {pages[:20]!r}.")
+    first, last = int(numbers[0]), int(numbers[1])
+    return min(first, last), min(max(first, last), min(first, last) + PAGES_AT_ONCE * 2)
+
+
+def _contents(outline: Sequence[str]) -> str:
+    """The headings with their pages, as many as fit."""
+    lines, size = list[str](), 0
+    for line in outline:
+        size += len(line)
+        if size > CONTENTS_CHARACTERS:
+            lines.append("...")
+            break
+        lines.append(line)
+    return "Contents:\n" + "\n".join(lines) + "\n\n" if lines else ""
+
+
 async def _text(ctx: Ctx, path: str) -> str:
     return decoded(await ctx.use(Files).read(path), path)
 
@@ -268,6 +345,13 @@ PHRASES = (
     TriggerPhrase(text="save to a file", weight=1.2, tools=("file_write",)),
     TriggerPhrase(text="write to the file", weight=1.1, tools=("file_write",)),
     TriggerPhrase(text="save it as", weight=0.8, tools=("file_write",), unless=("draft", "task", "note")),
+    TriggerPhrase(text="my contract", weight=0.9, tools=("file_search",)),
+    TriggerPhrase(text="rental contract", weight=0.9, tools=("file_search",)),
+    TriggerPhrase(text="the lease", weight=0.8, tools=("file_search",)),
+    TriggerPhrase(text="my documents", weight=0.8, tools=("file_search",), unless=("list", "show")),
+    TriggerPhrase(text="which page", weight=1.0, tools=("file_search",), unless=("web page", "website")),
+    TriggerPhrase(text="search my files", weight=1.2, tools=("file_search",)),
+    TriggerPhrase(text="in the pdf", weight=1.1, tools=("file_search", "file_read")),
     TriggerPhrase(text="grep", weight=1.1, tools=("file_grep",)),
     TriggerPhrase(text="search in files", weight=1.1, tools=("file_grep",)),
     TriggerPhrase(text="diff", weight=0.7, tools=("file_diff",), unless=("git", "commit", "branch", "staged")),

@@ -23,6 +23,7 @@ TOOLS = {
     "web_post": {"http_post": HIGH},
     "file": {
         "file_read": LOW,
+        "file_search": LOW,
         "file_list": LOW,
         "file_write": MEDIUM,
         "file_diff": LOW,
@@ -83,7 +84,7 @@ MEMBER = {
     *("web", "tasks", "cron", "reminders", "scratchpad", "notes", "skills", "session", "ha", "aether", "aether_db"),
     *("ae_tasks", "agents", "memory"),
 }
-READS = ("file_read", "file_list", "file_diff", "file_syntax_check")
+READS = ("file_read", "file_search", "file_list", "file_diff", "file_syntax_check")
 
 
 def of(*categories: str) -> set[str]:

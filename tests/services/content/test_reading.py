@@ -1,4 +1,4 @@
-"""DocumentTexts are read in the background: what was given, what tools made, once each, also across a kill."""
+"""Documents are read in the background: what was given, what tools made, once each, also across a kill."""
 
 import os
 from collections.abc import AsyncIterator
