@@ -13,6 +13,11 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
+def counted(count: int, noun: str) -> str:
+    """The number with its noun: 1 chat, 2 chats."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def compact(value: int) -> str:
     """12400 -> 12.4k."""
     size, unit = next((one for one in _SIZES if abs(value) >= one[0]), (1, ""))

@@ -23,18 +23,19 @@ async def frame_of(
     conversation_id: str = "",
 ) -> Frame:
     """The frame of a logged-in user's page. `here`: the href of the open nav entry."""
-    nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
+    nav = await entries_for(request, services, user)
+    open_page = next((entry for entry in nav if entry.href == here), None)
     chosen = await services.preferences.get(user)
     warnings = (getattr(request.app.state, "warning", ""), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
-    ports = (await services.tool_settings.in_force()).access.ports(user)
     return Frame(
         user=user,
         theme=chosen.theme,
         density=chosen.density,
         keys=chosen.keys,
         here=here,
-        nav=tuple(entry for entry in nav if _is_shown(entry, user, ports)),
+        nav=tuple(entry for entry in nav if not entry.under),
+        up=next((entry for entry in nav if open_page and entry.href == open_page.under), None),
         groups=side_groups(await services.conversations.list(user)),
         conversation_id=conversation_id,
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
@@ -45,6 +46,13 @@ async def frame_of(
         halts=tuple(await services.stop_all.shown(user)),
         toast=take(request),
     )
+
+
+async def entries_for(request: Request, services: Cortex, user: User) -> tuple[NavEntry, ...]:
+    """All pages that this user may open and links lead to, in order."""
+    nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
+    ports = (await services.tool_settings.in_force()).access.ports(user)
+    return tuple(entry for entry in nav if _is_shown(entry, user, ports))
 
 
 def _is_shown(entry: NavEntry, user: User, ports: frozenset[str]) -> bool:

@@ -5,7 +5,7 @@ Knows no route and no service. Called by `web/pages/*`, `web/sse.py` and the err
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
@@ -20,6 +20,7 @@ from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup
 from starlette.types import Receive, Scope, Send
 
+from cortex.app import Cortex
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.turns.stop_all import HaltView
@@ -29,6 +30,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 HERE = Path(__file__).parent
+ADMIN = "/admin"
+MORE = "/more"
 PIECE_BYTES = 65_536
 THREADS = 2  # that make pages; more would only take the event loop's turns
 
@@ -40,8 +43,11 @@ def described(words: str, **default: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NavEntry:
-    """A page's line in the sidebar; each page module may offer one as `NAV`. `order` sorts, lowest first.
+    """How links lead to a page: by a line of the sidebar, or by a card of the page `under` which it is.
 
+    Each page module may offer one, or several, as `NAV`. `order` sorts, lowest first. The sidebar has at most seven.
+    under: the address of that page, "" = the sidebar; `/admin` is for admins alone.
+    about: the card's sentence. state: how it is just now, where that is read fast; "" says nothing.
     port: shown only to those whose integrations open it ("" = to everybody).
     """
 
@@ -49,8 +55,15 @@ class NavEntry:
     href: str
     icon: str
     order: int
-    is_admin_only: bool = False
+    under: str = ""
+    about: str = ""
+    state: Callable[[Cortex, User], Awaitable[str]] | None = None
     port: str = ""
+
+    @property
+    def is_admin_only(self) -> bool:
+        """Whether members do not see it."""
+        return ADMIN in (self.href, self.under)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +104,7 @@ class Frame:
     keys: bool = described("whether single-key shortcuts are on", default=True)
     here: str = described("href of the nav entry that is open", default="")
     nav: tuple[NavEntry, ...] = described("the sidebar's pages, sorted, allowed for this user", default=())
+    up: NavEntry | None = described("the page whose card leads to the open one", default=None)
     groups: tuple[SideGroup, ...] = described("the sidebar's conversations by day", default=())
     conversation_id: str = described("the open conversation", default="")
     counts: dict[str, int] = described("href -> number shown in the sidebar", default_factory=dict)

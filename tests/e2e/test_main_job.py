@@ -23,7 +23,10 @@ PAGES = (
     "/models",
     "/account",
     "/search?q=milk",
+    "/chats",
     "/health",
+    "/more",
+    "/admin",
     "/admin/users",
 )
 
@@ -145,7 +148,8 @@ def test_every_page_is_quiet_in_the_console(house: Daemon, ada: Caller, opens: O
             page.fill("[name=password]", PASSWORD)
             page.click("main button.primary")
             page.wait_for_url(f"**{path}")
-        seen |= {house.origin + path, *page.locator("nav.side .nav a").evaluate_all("all => all.map(one => one.href)")}
+        links = page.locator("nav.side .nav a, a.card").evaluate_all("all => all.map(one => one.href)")
+        seen |= {house.origin + path, *links}
     for address in sorted(seen):
         answered = page.goto(address)
         assert answered is not None

@@ -116,6 +116,16 @@ def test_the_sheet_with_the_sidebar_is_sound(house: Daemon, furnished: Furnished
     go(window, "/tasks").locator(".top [popovertarget=side]").click()
     expect(window.page.locator("#side")).to_be_visible()
     assert looked_at(window) == []
+    first = window.page.locator("#convs a").first
+    assert first.evaluate("one => one.getBoundingClientRect().top") < 200  # the chats are what is seen first
+    window.page.locator("#side .find input").press_sequentially("milk")
+    expect(window.page.locator("#convs mark").first).to_be_visible()
+    assert looked_at(window) == []
+    page = go(window, "/chats")
+    expect(page.get_by_role("button", name="Archive")).to_be_hidden()
+    page.locator(".pick input").first.check()
+    expect(page.get_by_role("button", name="Archive")).to_be_visible()
+    assert looked_at(window) == []
 
 
 @pytest.mark.full

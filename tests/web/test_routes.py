@@ -108,6 +108,43 @@ IDS = (
 ANY = dict.fromkeys(IDS.split(), "x")
 
 
+NO_PAGES = re.compile(r"\.(csv|json|md|zip|txt)$|/events$|/callback$|/export$|^/push/key$|^/databases|^/confirm$")
+OF_SOMETHING = {  # linked where there is something of the kind, or for an admin
+    "/lists",
+    "/models/connect/here",
+    "/models/edit",
+    "/models/remove",
+    "/memory/forget-all",
+    "/reminders/clear",
+    "/admin/push-keys",
+}
+
+
+async def test_every_page_is_reached_by_links(ada: Browser, bob: Browser) -> None:
+    pages = {path for method, path in routes() if method == "GET" and "{" not in path} - OPEN
+    pages = {path for path in pages - OF_SOMETHING if not NO_PAGES.search(path)}
+    for person in (ada, bob):
+        wanted = {path for path in pages if person.user.is_admin or not path.startswith("/admin")}
+        reached, waiting = {"/"}, ["/c/new"]
+        while waiting:
+            page = (await person.get(waiting.pop())).text
+            links = {link.split("#")[0].split("?")[0] for link in re.findall(r'href="(/[^"]*)"', page)}
+            fresh = (links & wanted) - reached
+            reached |= fresh
+            waiting += fresh
+        assert wanted - reached == set()
+
+
+async def test_the_sidebar_has_seven_pages_at_most(ada: Browser, bob: Browser) -> None:
+    for person in (ada, bob):
+        side = (await person.get("/tasks")).text.partition('<ul class="nav">')[2].partition("</ul>")[0]
+        titles = re.findall(r"</svg>([^<]+)<", side)
+        assert 4 < len(titles) <= 7
+        assert ("Admin" in titles) == person.user.is_admin
+    assert (await bob.get("/admin")).status_code == 403
+    assert 'href="/admin' not in (await bob.get("/more")).text
+
+
 async def test_a_visitor_is_sent_to_log_in_from_every_route(house: Cortex, visitor: httpx.AsyncClient) -> None:
     let_in = {}
     for method, path in routes():

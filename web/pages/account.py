@@ -16,12 +16,20 @@ from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
 from web.deps import CurrentLogin, Services
 from web.frame import frame_of
-from web.render import Context, DeletionContext, described, respond
+from web.render import MORE, Context, DeletionContext, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.security import clear_login, login_token
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+NAV = NavEntry(
+    title="Account",
+    href="/account",
+    icon="user",
+    order=48,
+    under=MORE,
+    about="Theme, time zone, password, roles and where you are logged in.",
+)
 
 Text = Annotated[str, Form()]
 

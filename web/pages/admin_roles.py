@@ -8,19 +8,37 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
+from cortex.app import Cortex
 from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
+from cortex.base.user import User
 from cortex.services.workshop.role_editing import EDITED, CategoryChoice, PricedTools, RoleSheet
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
 from web.deps import ReauthedAdmin, Services
+from web.figures import counted
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond
+from web.render import ADMIN, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/roles"
-NAV = NavEntry(title="Roles", href=HREF, icon="gear", order=84, is_admin_only=True)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many there are."""
+    return counted(len(await services.roles.names(user)), "role")
+
+
+NAV = NavEntry(
+    title="Roles",
+    href=HREF,
+    icon="gear",
+    order=70,
+    under=ADMIN,
+    about="Prompts, tools, models and limits of each role.",
+    state=_state,
+)
 CHAIN_LENGTH = 3
 RECIPES = tuple((name, name) for name in RECIPE_NAMES)
 

@@ -6,16 +6,35 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from cortex.app import Cortex
 from cortex.base.errors import UserError
+from cortex.base.user import User
 from cortex.services.api.tokens import TokenView
 from web.deps import CurrentUser, ReauthedUser, Services
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, described, respond
+from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HERE = "/account/tokens"
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many there are."""
+    count = len(await services.api_tokens.list(user))
+    return f"{count} in use" if count else ""
+
+
+NAV = NavEntry(
+    title="Tokens",
+    href=HERE,
+    icon="leave",
+    order=44,
+    under=MORE,
+    about="Let other programs use Cortex in your name.",
+    state=_state,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +85,7 @@ async def ask_revoke(request: Request, services: Services, user: CurrentUser, to
     """The question before it goes."""
     token = await services.api_tokens.get(user, token_id)
     context = ConfirmContext(
-        frame=await frame_of(request, services, user, here="/account"),
+        frame=await frame_of(request, services, user, here=HERE),
         title=f"Revoke {token.name}?",
         text="Programs using it are refused at once, and their running requests end. This cannot be undone.",
         action=f"{HERE}/{token_id}/revoke",
@@ -91,7 +110,7 @@ async def _page(request: Request, services: Services, user: CurrentUser, secret:
         rows = await services.api_tokens.latest(user, view.token.id)
         asked[view.token.id] = tuple(row.conversation_id for row in rows)
     context = TokensContext(
-        frame=await frame_of(request, services, user, here="/account"),
+        frame=await frame_of(request, services, user, here=HERE),
         tokens=tokens,
         asked=asked,
         url=f"{root.rstrip('/')}/v1",
@@ -109,7 +128,7 @@ async def _form(
     status: int = 200,
 ) -> Response:
     context = NewTokenContext(
-        frame=await frame_of(request, services, user, here="/account"),
+        frame=await frame_of(request, services, user, here=HERE),
         roles=[(name, name) for name in await services.roles.names(user)],
         given=given,
         errors=errors,

@@ -10,16 +10,34 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
+from cortex.app import Cortex
+from cortex.base.user import User
 from cortex.services.turns.approval_admin import ApprovalPage, OwnedApproval, OwnedGrant
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond
+from web.render import ADMIN, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/approvals"
-NAV = NavEntry(title="Approvals", href=HREF, icon="shield", order=85, is_admin_only=True)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many wait."""
+    count = len(await services.approval_admin.waiting(user))
+    return f"{count} waiting" if count else ""
+
+
+NAV = NavEntry(
+    title="Approvals",
+    href=HREF,
+    icon="shield",
+    order=72,
+    under=ADMIN,
+    about="Calls that wait for approval, and what was allowed before.",
+    state=_state,
+)
 
 Name = Annotated[str, Query(max_length=200)]
 

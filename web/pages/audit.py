@@ -17,12 +17,19 @@ from cortex.services.accounts.people import AccountRow
 from cortex.services.health.audit_log import AuditFilter, AuditPage, AuditRow, AuditVerdict
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond, zone_of
+from web.render import ADMIN, Context, NavEntry, described, respond, zone_of
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/audit"
-NAV = NavEntry(title="Audit log", href=HREF, icon="fold", order=86, is_admin_only=True)
+NAV = NavEntry(
+    title="Audit log",
+    href=HREF,
+    icon="fold",
+    order=80,
+    under=ADMIN,
+    about="Who changed what, in a log that cannot be altered unnoticed.",
+)
 KINDS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 COLUMNS = ("number", "at", "person", "actor", "action", "subject", "detail", "previous_hash", "hash")
 RUN_BY_SHEETS = ("=", "+", "-", "@", "\t", "\r")

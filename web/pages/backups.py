@@ -2,22 +2,46 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from cortex.app import Cortex
 from cortex.base.errors import Conflict, UserError
+from cortex.base.user import User
 from cortex.services.backup.backups import BackupState
 from cortex.services.backup.places import Stored
+from web import figures
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond
+from web.render import ADMIN, Context, NavEntry, described, respond, zone_of
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/backups"
-NAV = NavEntry(title="Backups", href=HREF, icon="fold", order=86, is_admin_only=True)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How the last one went."""
+    state = services.backups.state()
+    if state.error:
+        return "The last one failed"
+    if not state.made_at:
+        return "None yet"
+    return f"Last: {figures.day(datetime.fromisoformat(state.made_at), zone_of(user))}"
+
+
+NAV = NavEntry(
+    title="Backups",
+    href=HREF,
+    icon="copy",
+    order=78,
+    under=ADMIN,
+    about="Make a backup, and see where they are kept.",
+    state=_state,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,16 +8,35 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
+from cortex.app import Cortex
 from cortex.base.errors import UserError
+from cortex.base.user import User
 from cortex.services.usage.budget_admin import BudgetStanding
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, described, respond
+from web.render import ADMIN, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/budgets"
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many there are."""
+    count = len(await services.budget_admin.list())
+    return f"{count} set" if count else "No limits"
+
+
+NAV = NavEntry(
+    title="Budgets",
+    href=HREF,
+    icon="chart",
+    order=74,
+    under=ADMIN,
+    about="Limits on tokens and costs for people, roles and jobs.",
+    state=_state,
+)
 
 
 class BudgetForm(BaseModel):
@@ -66,7 +85,7 @@ async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, 
     """Really?"""
     await services.budget_admin.get(budget_id)
     context = ConfirmContext(
-        frame=await frame_of(request, services, user, here="/usage"),
+        frame=await frame_of(request, services, user, here=HREF),
         title="Remove this budget?",
         text="It stops applying at the next model call. Past usage is kept.",
         action=f"{HREF}/{budget_id}/remove",
@@ -88,7 +107,7 @@ async def _page(
 ) -> Response:
     people = await services.accounts.users()
     context = BudgetsContext(
-        frame=await frame_of(request, services, user, here="/usage"),
+        frame=await frame_of(request, services, user, here=HREF),
         standings=await services.budget_admin.standings(people),
         names=[
             *(one.name for one in people),

@@ -12,12 +12,20 @@ from cortex.base.errors import NotFound, UserError
 from cortex.services.chat.imports import ImportState
 from web.deps import CurrentUser, ReauthedUser, Services
 from web.frame import frame_of
-from web.render import Context, described, respond
+from web.render import MORE, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.security import IMPORTS
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+NAV = NavEntry(
+    title="Import chats",
+    href=IMPORTS,
+    icon="chat",
+    order=46,
+    under=MORE,
+    about="Take over chats from ChatGPT or Open WebUI.",
+)
 NO_FILE = "Choose a file first."
 
 
@@ -88,7 +96,7 @@ async def _page(
     request: Request, services: Services, user: CurrentUser, *, runs: bool = False, error: str = "", status: int = 200
 ) -> Response:
     context = ChatImportContext(
-        frame=await frame_of(request, services, user, here="/account"),
+        frame=await frame_of(request, services, user, here=IMPORTS),
         state=await services.chat_imports.state(user),
         runs=runs,
         error=error,

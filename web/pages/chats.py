@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.services.chat.several import Done, Undoable
 from web.deps import CurrentUser, Services
+from web.figures import counted
 from web.frame import frame_of, side_groups
 from web.render import Context, SideGroup, described, in_pieces, respond
 from web.routes import LazyRoute
@@ -78,7 +79,7 @@ async def change(
         done = await (chats.pin(user, id) if act == "pin" else chats.unarchive(user, id))
     except UserError as refused:
         return redirect(request, here, refused.message)
-    return redirect(request, here, f"{_counted(done)} {'pinned' if act == 'pin' else 'back in the list'}.")
+    return redirect(request, here, f"{counted(done, 'chat')} {'pinned' if act == 'pin' else 'back in the list'}.")
 
 
 @router.post("/chats/undo")
@@ -88,7 +89,7 @@ async def undo(request: Request, services: Services, user: CurrentUser, what: Un
     if moment is None:
         raise UserError("Say what to undo, as the page does.")
     count = await services.several_chats.undo(user, what, moment)
-    return redirect(request, HOME, f"{_counted(count)} back in the list.")
+    return redirect(request, HOME, f"{counted(count, 'chat')} back in the list.")
 
 
 @router.post("/c/{cid}/archive")
@@ -108,13 +109,13 @@ async def unarchive(request: Request, services: Services, user: CurrentUser, cid
 
 
 def _redirected(request: Request, here: str, what: Undoable, words: str, done: Done) -> Response:
-    left = f" {_counted(done.left)} still being answered: stop first." if done.left else ""
+    left = f" {counted(done.left, 'chat')} still being answered: stop first." if done.left else ""
     undo_href = f"/chats/undo?what={what}&at={quote(done.at.isoformat(), safe='')}" if done.count else ""
-    return redirect(request, here, f"{_counted(done.count)} {words}.{left}", undo_href=undo_href)
+    return redirect(request, here, f"{counted(done.count, 'chat')} {words}.{left}", undo_href=undo_href)
 
 
-def _counted(count: int) -> str:
-    return "1 chat" if count == 1 else f"{count} chats"
+def _chats(count: int) -> str:
+    return counted(count, "chat")
 
 
 def _address(**query: str) -> str:

@@ -14,14 +14,21 @@ from cortex.base.user import User
 from cortex.ports.agents import CodeRepository
 from cortex.services.agents.coding import PAGE
 from cortex.services.agents.coding import CodingRow as CodingRow
-from cortex.services.integrations.kinds import PAGE as CARDS
 from web.deps import Admin, ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import Context, described, respond
+from web.render import ADMIN, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+NAV = NavEntry(
+    title="Coding agent",
+    href=PAGE,
+    icon="pen",
+    order=76,
+    under=ADMIN,
+    about="Folders it may work in, and what it changed.",
+)
 SHOWN = 50
 Text = Annotated[str, Form()]
 
@@ -58,7 +65,7 @@ async def show(request: Request, services: Services, user: Admin) -> Response:
         lacks = error.message
     runs = await services.coding.newest(user.id, SHOWN)
     context = CodingContext(
-        frame=await frame_of(request, services, user, here=CARDS),
+        frame=await frame_of(request, services, user, here=PAGE),
         runs=runs,
         repositories=repositories,
         folders=await services.coding.folders(),
@@ -105,7 +112,7 @@ async def _one(
 ) -> Response:
     run = await services.coding.get(user.id, id)
     context = CodingRunContext(
-        frame=await frame_of(request, services, user, here=CARDS),
+        frame=await frame_of(request, services, user, here=PAGE),
         run=run,
         diff=[(_kind(line), show_hidden(line)) for line in run.diff.splitlines()],
         said=show_hidden(run.said),

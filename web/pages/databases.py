@@ -16,12 +16,20 @@ from cortex.services.integrations.browsed_databases import BrowsedDatabases, Bro
 from web.deps import CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond
+from web.render import MORE, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/databases"
-NAV = NavEntry(title="Databases", href=HREF, icon="fold", order=24, port="AetherDatabase")
+NAV = NavEntry(
+    title="Databases",
+    href=HREF,
+    icon="fold",
+    order=32,
+    under=MORE,
+    about="Ask and read the databases that an admin connected.",
+    port="AetherDatabase",
+)
 ROWS_SHOWN = 100
 FIRST_ROWS = 20
 TABLES_SHOWN = 500

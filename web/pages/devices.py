@@ -12,15 +12,23 @@ from cortex.services.notices.devices import DeviceView, PushKey, Subscription
 from web.deps import CurrentLogin, CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, described, respond
+from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.security import client, is_secure
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+HERE = "/account/devices"
+NAV = NavEntry(
+    title="Devices",
+    href=HERE,
+    icon="out",
+    order=42,
+    under=MORE,
+    about="Browsers and phones that get push notifications.",
+)
 
 Text = Annotated[str, Form()]
-HERE = "/account/devices"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -47,7 +55,7 @@ class DeviceContext(Context):
 async def show(request: Request, services: Services, user: CurrentUser) -> Response:
     """The devices, and the way to add this one."""
     context = DevicesContext(
-        frame=await frame_of(request, services, user, here="/account"),
+        frame=await frame_of(request, services, user, here=HERE),
         devices=await services.devices.list(user),
         key=await services.devices.key(),
         is_plain=not is_secure(request) and request.url.hostname not in LOOPBACK,
@@ -59,7 +67,7 @@ async def show(request: Request, services: Services, user: CurrentUser) -> Respo
 async def show_one(request: Request, services: Services, user: CurrentUser, device_id: str) -> Response:
     """One device: its name, how it fares."""
     device = await _device(services, user, device_id)
-    frame = await frame_of(request, services, user, here="/account")
+    frame = await frame_of(request, services, user, here=HERE)
     return respond(request, "device.html", DeviceContext(frame=frame, device=device, name=device.name))
 
 
@@ -70,7 +78,7 @@ async def rename(request: Request, services: Services, user: CurrentUser, device
     try:
         await services.devices.rename(user, device_id, name)
     except UserError as refused:
-        frame = await frame_of(request, services, user, here="/account")
+        frame = await frame_of(request, services, user, here=HERE)
         context = DeviceContext(frame=frame, device=device, name=name, error=refused.message)
         return respond(request, "device.html", context, status=422)
     return redirect(request, HERE, "Saved.")
@@ -81,7 +89,7 @@ async def test(request: Request, services: Services, user: CurrentUser, device_i
     """Push a test to it now; its page says what came of it."""
     tested = await services.devices.test(user, device_id)
     device = await _device(services, user, device_id)
-    frame = await frame_of(request, services, user, here="/account")
+    frame = await frame_of(request, services, user, here=HERE)
     return respond(request, "device.html", DeviceContext(frame=frame, device=device, name=device.name, tested=tested))
 
 
@@ -90,7 +98,7 @@ async def ask_to_remove(request: Request, services: Services, user: CurrentUser,
     """Asks before a device is told nothing more."""
     device = await _device(services, user, device_id)
     context = ConfirmContext(
-        frame=await frame_of(request, services, user, here="/account"),
+        frame=await frame_of(request, services, user, here=HERE),
         title=f"Remove {device.name}?",
         text="It gets no more notifications. You can add it again on the device.",
         action=f"{HERE}/{device_id}/remove",

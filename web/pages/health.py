@@ -6,16 +6,33 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.services.health.doctor import Finding
 from web.connections import Connections
 from web.deps import Admin, CurrentUser, ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, described, respond
+from web.render import ADMIN, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """Whether all checks are green."""
+    return "All well" if await services.doctor.is_well() else "Needs attention"
+
+
+NAV = NavEntry(
+    title="Health",
+    href="/admin/health",
+    icon="check",
+    order=60,
+    under=ADMIN,
+    about="Every check of the server, and a restart.",
+    state=_state,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +60,7 @@ async def show_all(request: Request, services: Services, user: Admin) -> Respons
 async def ask_restart(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """The question before it is restarted."""
     context = ConfirmContext(
-        frame=await frame_of(request, services, user, here="/health"),
+        frame=await frame_of(request, services, user, here=NAV.href),
         title="Restart Cortex?",
         text="Running answers get up to a minute to finish; the rest continues after the restart. Open pages reload "
         "by themselves.",
@@ -75,7 +92,7 @@ async def _findings(request: Request, services: Services, user: User) -> Sequenc
 
 async def _page(request: Request, services: Services, user: User, findings: Sequence[Finding]) -> Response:
     context = HealthContext(
-        frame=await frame_of(request, services, user, here="/health"),
+        frame=await frame_of(request, services, user, here=NAV.href),
         is_ready=await services.doctor.is_ready(),
         findings=findings,
         has_proxy=bool(user.is_admin and services.settings.public_url),

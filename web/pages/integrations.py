@@ -8,6 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
+from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.integrations.forms import FormErrors
@@ -15,12 +16,30 @@ from cortex.services.integrations.integrations import IntegrationCard
 from cortex.services.integrations.kinds import PAGE
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, NavEntry, described, respond
+from web.render import ADMIN, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
-NAV = NavEntry(title="Integrations", href=PAGE, icon="bolt", order=83, is_admin_only=True)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many are set up, or that one fails."""
+    cards = [card for card in await services.integrations.cards() if card.is_set_up]
+    if any(card.is_failing for card in cards):
+        return "Needs attention"
+    return f"{len(cards)} set up" if cards else "None yet"
+
+
+NAV = NavEntry(
+    title="Integrations",
+    href=PAGE,
+    icon="bolt",
+    order=64,
+    under=ADMIN,
+    about="Connect mail, calendars, Home Assistant, databases and more.",
+    state=_state,
+)
 VALUE_CHARACTERS = 100_000  # the forms have limits of their own, far below
 
 Text = Annotated[str, Form()]

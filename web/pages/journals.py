@@ -18,7 +18,14 @@ from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
-NAV = NavEntry(title="Journals", href="/journals", icon="book", order=21)
+NAV = NavEntry(
+    title="Journals",
+    href="/journals",
+    icon="book",
+    order=21,
+    under="/notes",
+    about="Dated entries, sorted into journals.",
+)
 
 Text = Annotated[str, Form()]
 

@@ -10,18 +10,35 @@ from urllib.parse import quote, urlsplit
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from cortex.app import Cortex
 from cortex.base.errors import CortexError
 from cortex.base.hidden import show_hidden
 from cortex.base.user import User
-from cortex.services.integrations.kinds import PAGE as CARDS
 from cortex.services.integrations.mcp import PAGE, Choice, SeenTool
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import Context, described, respond
+from web.render import ADMIN, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many there are."""
+    count = len(await services.mcp_tools.servers())
+    return f"{count} connected" if count else ""
+
+
+NAV = NavEntry(
+    title="MCP servers",
+    href=PAGE,
+    icon="repeat",
+    order=66,
+    under=ADMIN,
+    about="Connect servers and choose which of their tools to allow.",
+    state=_state,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +164,7 @@ async def _list(
     request: Request, services: Services, user: User, pasted: str = "", error: str = "", status: int = 200
 ) -> Response:
     context = ServersContext(
-        frame=await frame_of(request, services, user, here=CARDS),
+        frame=await frame_of(request, services, user, here=PAGE),
         servers=await _lines(services),
         pasted=pasted,
         error=error,
@@ -168,7 +185,7 @@ async def _server(
     row = await services.mcp_tools.server(name)
     line = next(one for one in await _lines(services) if one.name == row.name)
     context = ServerContext(
-        frame=await frame_of(request, services, user, here=CARDS),
+        frame=await frame_of(request, services, user, here=PAGE),
         line=line,
         tools=[_choice(one) for one in await services.mcp_tools.tools(row.name)],
         has_login=bool(row.settings.get("has_login")),

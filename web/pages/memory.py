@@ -20,7 +20,14 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/memory"
-NAV = NavEntry(title="Memory", href=HREF, icon="pin", order=21)
+NAV = NavEntry(
+    title="Memory",
+    href=HREF,
+    icon="pin",
+    order=22,
+    under="/notes",
+    about="What Cortex remembers about you.",
+)
 QUERY_CHARS_MAX = 200
 PAGE_ROWS = 100
 

@@ -10,8 +10,10 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from cortex.app import Cortex
 from cortex.base.errors import ConfigError, Conflict, CortexError, UserError
 from cortex.base.model import OFFLINE, ModelEntry
+from cortex.base.user import User
 from cortex.services.models.files import FileTest, ModelRegistry, Slips, host_of
 from cortex.services.models.last_good import BROKEN
 from cortex.services.models.models import RegistryFault
@@ -21,12 +23,28 @@ from cortex.services.models.sharing import BorrowedModel, PersonShare, ShareForm
 from web.deps import CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, NavEntry, described, respond, wants_fragment
+from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, wants_fragment
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
-NAV = NavEntry(title="Models", href="/models", icon="model", order=60)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many are connected."""
+    count = len((await services.models.shown(user)).entries)
+    return f"{count} connected" if count else "None yet"
+
+
+NAV = NavEntry(
+    title="Models",
+    href="/models",
+    icon="model",
+    order=34,
+    under=MORE,
+    about="The models that answer you, their order and prices.",
+    state=_state,
+)
 CHAIN_LENGTH = 3
 
 SHARE_FIELDS = ("share", "share_tokens", "share_usd", "share_people", "whom", "own_tokens", "own_usd")

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
+from cortex.base.plain_text import plain_text
 from cortex.services.content.notes import AgentNotes, Note
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
@@ -213,6 +214,6 @@ async def _editor(
         delete=f"{here}/delete" if name else "",
         delete_words="Delete" if name else "",
         line=line,
-        line_text=lines[line - 1].strip() if line else "",
+        line_text=plain_text(lines[line - 1]) if line else "",
     )
     return respond(request, "note.html", context, status=status)

@@ -14,13 +14,21 @@ from cortex.services.notices.devices import DeviceView
 from cortex.services.notices.preferences import CHANNELS, KINDS, Choices, usual
 from web.deps import CurrentUser, ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, described, respond
+from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
-
 HERE = "/notifications/settings"
+NAV = NavEntry(
+    title="Notifications",
+    href=HERE,
+    icon="bell",
+    order=40,
+    under=MORE,
+    about="What you are notified of, how and when.",
+)
+
 PUSH_KEYS = "/admin/push-keys"
 Text = Annotated[str, Form()]
 Words = Annotated[list[str], Form()]
@@ -144,7 +152,7 @@ async def remove_address(request: Request, services: Services, user: CurrentUser
 async def ask_for_new_keys(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Asks before push services know this server by another key."""
     context = ConfirmContext(
-        frame=await frame_of(request, services, user, here="/notifications"),
+        frame=await frame_of(request, services, user, here=HERE),
         title="Create a new push key?",
         text="Do this if somebody else may have read the key. Each device switches to the new key at its next visit. "
         "The two previous keys keep working until then; devices with older keys have to be added again. This cannot be "
@@ -189,7 +197,7 @@ async def _page(
     )
     start, _, end = choices.quiet.partition("-")
     context = SettingsContext(
-        frame=await frame_of(request, services, user, here="/notifications"),
+        frame=await frame_of(request, services, user, here=HERE),
         choices=choices,
         quiet=(said.typed.get("quiet_from", start), said.typed.get("quiet_to", end)),
         kinds=KINDS,

@@ -15,12 +15,19 @@ from cortex.services.usage.runs import RunList, RunQuery
 from cortex.services.usage.traces import Trace
 from web.deps import CurrentUser, Number, Services, reauthed_admin
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, in_pieces, respond
+from web.render import MORE, Context, NavEntry, described, in_pieces, respond
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/runs"
-NAV = NavEntry(title="Runs", href=HREF, icon="fold", order=52)
+NAV = NavEntry(
+    title="Runs",
+    href=HREF,
+    icon="fold",
+    order=38,
+    under=MORE,
+    about="Every answer and job step by step, with its trace.",
+)
 LABELS = (("", "All"), ("running", "Running"), ("done", "Done"), ("failed", "Failed"), ("stopped", "Stopped"))
 WORDS_MAX = 100
 

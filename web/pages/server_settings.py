@@ -9,12 +9,19 @@ from fastapi.responses import Response
 from cortex.base.settings_view import SettingLine, setting_lines
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond
+from web.render import ADMIN, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/settings"
-NAV = NavEntry(title="Settings", href=HREF, icon="gear", order=88, is_admin_only=True)
+NAV = NavEntry(
+    title="Settings",
+    href=HREF,
+    icon="gear",
+    order=82,
+    under=ADMIN,
+    about="All settings of this server and where each value comes from.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,19 +9,38 @@ from fastapi import APIRouter, Form, Request, UploadFile
 from fastapi import File as FormFile
 from fastapi.responses import Response
 
+from cortex.app import Cortex
 from cortex.base.errors import Conflict, UserError
 from cortex.base.skill import TEXT_CHARS_MAX
+from cortex.base.user import User
 from cortex.services.tools.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillMatch, SkillRow, SkillTrial
 from web.deps import CurrentUser, Services
+from web.figures import counted
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond
+from web.render import MORE, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HREF = "/skills"
 FOLDERS = "/skill-folders"
-NAV = NavEntry(title="Skills", href=HREF, icon="bolt", order=22)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many there are."""
+    count = len(await services.skills.list(user))
+    return counted(count, "skill") if count else ""
+
+
+NAV = NavEntry(
+    title="Skills",
+    href=HREF,
+    icon="bolt",
+    order=30,
+    under=MORE,
+    about="Instructions that Cortex follows when a message needs them.",
+    state=_state,
+)
 MESSAGE_CHARS_MAX = 2_000
 MESSAGES_CHARS_MAX = 8_000
 

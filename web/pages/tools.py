@@ -8,10 +8,12 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
+from cortex.app import Cortex
+from cortex.base.user import User
 from cortex.services.tools.listing import ToolList
 from web.deps import Number, ReauthedAdmin, Services
 from web.frame import frame_of
-from web.render import Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
+from web.render import ADMIN, Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
 from web.routes import LazyRoute
 from web.security import local_path
 from web.toast import redirect
@@ -19,7 +21,23 @@ from web.tool_view import TOOLS, tool_page
 
 router = APIRouter(route_class=LazyRoute)
 HREF = TOOLS
-NAV = NavEntry(title="Tools", href=HREF, icon="wrench", order=82, is_admin_only=True)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many are off."""
+    count = len((await services.tool_settings.in_force()).off)
+    return f"{count} off" if count else ""
+
+
+NAV = NavEntry(
+    title="Tools",
+    href=HREF,
+    icon="wrench",
+    order=68,
+    under=ADMIN,
+    about="Switch tools on and off, set when they ask, try them.",
+    state=_state,
+)
 RISKS = ("low", "medium", "high")
 
 Text = Annotated[str, Form()]

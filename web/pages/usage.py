@@ -18,12 +18,19 @@ from web.deps import CurrentUser, Services, reauthed_admin
 from web.errors import not_found
 from web.frame import frame_of
 from web.plots import Plot
-from web.render import Context, NavEntry, described, respond
+from web.render import MORE, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.usage_tables import UsageTable
 
 router = APIRouter(route_class=LazyRoute)
-NAV = NavEntry(title="Usage", href="/usage", icon="chart", order=50)
+NAV = NavEntry(
+    title="Usage",
+    href="/usage",
+    icon="chart",
+    order=36,
+    under=MORE,
+    about="Tokens and costs by day, model, role and tool.",
+)
 RANGES = (7, 28, 90)
 BYS: tuple[By, ...] = ("model", "role", "tool", "job", "person")
 

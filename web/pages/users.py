@@ -7,18 +7,35 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
+from cortex.app import Cortex
 from cortex.base.errors import NotAllowed, UserError
 from cortex.base.user import User
 from cortex.services.accounts.people import AccountRow
 from web.deps import ReauthedAdmin, Services
 from web.errors import not_found
+from web.figures import counted
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, DeletionContext, NavEntry, described, respond
+from web.render import ADMIN, ConfirmContext, Context, DeletionContext, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
-NAV = NavEntry(title="People", href="/admin/users", icon="user", order=80, is_admin_only=True)
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """How many accounts there are."""
+    return counted(len(await services.accounts.all_accounts()), "account")
+
+
+NAV = NavEntry(
+    title="People",
+    href="/admin/users",
+    icon="user",
+    order=62,
+    under=ADMIN,
+    about="Invite people, disable accounts, reset passwords.",
+    state=_state,
+)
 
 Text = Annotated[str, Form()]
 
