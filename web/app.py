@@ -49,7 +49,12 @@ def create_app(cortex: Cortex) -> FastAPI:
     add_handlers(app)
     app.add_middleware(GZipMiddleware, minimum_size=600, compresslevel=9)  # leaves text/event-stream alone
     settings = cortex.settings
-    app.add_middleware(Shield, hosts=host_rule(settings), is_https=settings.public_url.startswith("https://"))
+    app.add_middleware(
+        Shield,
+        hosts=host_rule(settings),
+        is_https=settings.public_url.startswith("https://"),
+        upload_bytes=cortex.documents.limit_bytes,
+    )
     return app
 
 

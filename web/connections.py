@@ -20,9 +20,11 @@ from uvicorn.server import ServerState
 
 from cortex.base.address import network_of
 from cortex.base.clock import ticks_s
+from web.security import UPLOADS
 
 HEAD_S = 10.0  # from the first moment, or from the answer before, until a request's head is whole
-BODY_S = 60.0  # from the head until the body is whole
+BODY_S = 60.0  # from the head until the body is whole; of an upload, in which nothing comes
+UPLOAD_S = 3_600.0  # from the head until an upload is whole
 STALLED_S = 30.0  # in which a reader takes nothing of what waits to be sent
 KEPT_FILES = 96  # descriptors left for databases, model calls, tools, and for what one round of the loop accepts
 MOST = 4_000  # connections, however many descriptors there are: each costs some ten kilobytes
@@ -61,6 +63,7 @@ class Connections:
         connection: Connection = scope["state"]["connection"]
         self.forget(connection)
         self.doubt(connection, scope["client"])
+        connection.is_upload = scope["path"] == UPLOADS
         await self._app(scope, receive, send)
 
     def accept(self, connection: "Connection") -> bool:
@@ -125,8 +128,9 @@ class Connection(H11Protocol):
         """As uvicorn makes it; each of its requests finds it in `request.state`."""
         super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
         self._all = cast(Connections, config.app)  # `web/serve.py` has uvicorn serve nothing else
-        self._waits_since_s = self._moved_s = ticks_s()
+        self._waits_since_s = self._moved_s = self._came_s = ticks_s()
         self._unsent = 0
+        self.is_upload = False
 
     def connection_made(self, transport: Any) -> None:
         """Taken in, or told that there is no room."""
@@ -140,6 +144,11 @@ class Connection(H11Protocol):
         self._all.remove(self)
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Something came."""
+        self._came_s = ticks_s()
+        super().data_received(data)
+
     def handle_events(self) -> None:
         """Read what has come; a head that is whole by now begins the wait for its body."""
         had_head = self.conn.their_state is not h11.IDLE
@@ -152,6 +161,7 @@ class Connection(H11Protocol):
         self._all.forget(self)
         self._all.doubt(self, self.client)
         self._waits_since_s = ticks_s()
+        self.is_upload = False
         super().on_response_complete()
 
     def prove(self) -> None:
@@ -173,6 +183,8 @@ class Connection(H11Protocol):
 
     def _patience_s(self) -> float:
         state = self.conn.their_state
+        if state is h11.SEND_BODY and self.is_upload:  # a slow phone is not cut off while something comes
+            return min(UPLOAD_S, BODY_S + self._came_s - self._waits_since_s)
         return HEAD_S if state is h11.IDLE else BODY_S if state is h11.SEND_BODY else float("inf")
 
 

@@ -111,6 +111,8 @@ class Settings(NotificationSettings):
         description="Days for which CSV files of database results stay in query-results/, the newest 200 of each "
         "person at most; 0: no age limit.",
     )
+    upload_mb: int = Field(20, ge=1, le=2_000, description="MB that one file may have that a person gives.")
+    files_mb: int = Field(1_000, ge=1, description="MB that all the files may have that a person gave.")
     workspace_mb: int = Field(
         4_000, ge=10, description="MB that a person's files may hold; a shell command that goes past it is stopped."
     )

@@ -28,6 +28,7 @@ from cortex.services.backup.backups import Backups
 from cortex.services.backup.restore import Restores
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
+from cortex.services.content.documents import DocumentsService
 from cortex.services.content.file_looks import FileLooks
 from cortex.services.content.journals import JournalsService
 from cortex.services.content.notes import NotesService
@@ -167,6 +168,10 @@ class Foundation:
         looks = FileLooks(runtime=self.runtime, homes=self.homes)
         extractor = DocumentReader(self._sandbox, is_boxed=self._is_boxed)
         return DocumentReading(runtime=self.runtime, looks=looks, extractor=extractor)
+
+    @cached_property
+    def documents(self) -> DocumentsService:
+        return DocumentsService(runtime=self.runtime, homes=self.homes)
 
     @cached_property
     def journals(self) -> JournalsService:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import func, or_, select, update
 
@@ -174,10 +174,11 @@ class DocumentsRepository(Repository):
         given = total.where(DocumentTable.owner_id == self.owner_id, ~DocumentTable.is_found)
         return int((await self.session.execute(given)).scalar_one())
 
-    async def set_deleted(self, id: str, *, is_deleted: bool) -> DocumentRow:
-        """Delete it, or take that back; NotFound."""
-        change = self._change(DocumentTable).where(DocumentTable.id == id)
-        await self.session.execute(change.values(deleted_at=self.clock() if is_deleted else None))
+    async def set_deleted(self, id: str, *, is_deleted: bool, path: str = "") -> DocumentRow:
+        """Delete it, or take that back, at another `path` now; NotFound."""
+        values: dict[str, Any] = {"deleted_at": self.clock() if is_deleted else None}
+        values |= {"path": path} if path else {}
+        await self.session.execute(self._change(DocumentTable).where(DocumentTable.id == id).values(**values))
         return await self.get(id)
 
     async def remove(self, id: str) -> None:
@@ -235,6 +236,11 @@ class AllDocumentsRepository(SharedRepository):
         """Nobody reads any now: those that a process which is gone was reading need not wait for their leases."""
         change = update(DocumentTable).execution_options(synchronize_session=False)
         await self.session.execute(change.where(DocumentTable.state == "waiting").values(claimed_until=None))
+
+    @reading
+    async def ids(self) -> frozenset[str]:
+        """Of all, deleted ones too."""
+        return frozenset((await self.session.execute(select(DocumentTable.id))).scalars())
 
     async def claim(self) -> DocumentRow | None:
         """The oldest one whose text is to be read and that nobody reads now; nobody else gets it for `READ_FOR`.

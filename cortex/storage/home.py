@@ -167,7 +167,7 @@ class Home:
         if not os.path.lexists(self.path.joinpath(*names)):
             return found
         try:
-            with self._walk(names, create=False) as folder, os.scandir(folder) as entries:
+            with self.walk(names, create=False) as folder, os.scandir(folder) as entries:
                 for entry in entries:
                     about = entry.stat(follow_symlinks=False)
                     is_folder = stat.S_ISDIR(about.st_mode)
@@ -217,16 +217,16 @@ class Home:
             os.fsync(target)
 
     def _folder(self, names: tuple[str, ...]) -> Path:
-        with self._walk(names, create=True):
+        with self.walk(names, create=True):
             return self.path.joinpath(*names)
 
     @contextmanager
     def _parent(self, names: tuple[str, ...], *, create: bool) -> Iterator[int]:
-        with self._walk(names[:-1], create=create) as handle:
+        with self.walk(names[:-1], create=create) as handle:
             yield handle
 
     @contextmanager
-    def _walk(self, names: tuple[str, ...], *, create: bool) -> Iterator[int]:
+    def walk(self, names: tuple[str, ...], *, create: bool) -> Iterator[int]:
         """An open folder, reached name by name so that a symlink put in the way at any moment is refused."""
         if create:
             private.make_folder(self.path)
@@ -243,7 +243,7 @@ class Home:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """One writer at a time in this folder, other processes included."""
-        with self._walk((), create=True) as handle:
+        with self.walk((), create=True) as handle:
             deadline = ticks_s() + _LOCK_WAIT_S
             while True:
                 try:

@@ -15,11 +15,12 @@ from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.services.chat.conversations import ConversationsService
 from cortex.services.runtime import Runtime
+from cortex.storage.given_files import INCOMING, PICTURES, REMOVED
 from cortex.storage.home import Homes
 from cortex.storage.owned import OwnedRepository
 
 FOLDER = "exports"
-PASSED_OVER = (FOLDER, "imports")
+PASSED_OVER = (FOLDER, "imports", INCOMING, REMOVED, PICTURES)
 PAGE = 200
 ABOUT = """Everything that Cortex keeps of {name}, {at}.
 

@@ -1,4 +1,4 @@
-"""What the server throws away when its time is up: ended logins, links, forgotten facts, old notices, runs, results.
+"""What the server throws away when its time is up: ended logins, links, forgotten facts, deleted files, old runs.
 
 It also has the audit log verified, and its admins told of it.
 
@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.content.documents import DocumentsService
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.integrations.query_results import QueryResults
 from cortex.services.memory.user_memory import UNDO
@@ -79,6 +80,7 @@ class Housekeeping:
                 RUNS_KEPT.days,
             )
         await self._prune_query_results(now)
+        await DocumentsService(runtime=self.runtime, homes=Homes(self.runtime.settings.home)).clear()
 
     async def _prune_query_results(self, now: datetime) -> None:
         """Delete everybody's old results of database queries."""

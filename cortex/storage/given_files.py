@@ -1,0 +1,189 @@
+"""The files that a person gave, on the disk: received whole or not at all, put below `files/uploads/`, removed, back.
+
+A file is written to `incoming/` first, under its id and locked, then linked to its name, then known to the database;
+only then its first name goes. So whatever a kill leaves is seen at the next start, and is finished or goes
+(`sweep`).
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import IO
+
+from cortex.base.errors import NotFound, UserError
+from cortex.base.media import TAKEN, Sniffer, safe_name
+from cortex.storage.home import Home
+
+FOLDER = "files"
+UPLOADS = "uploads"
+INCOMING = "incoming"
+REMOVED = "removed"
+PICTURES = "pictures"  # made from those of the person, so that they are made once
+PIECE_BYTES = 1 << 20
+SAME_NAMES_MOST = 10_000
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenFile:
+    """A file that is in its place. `path`: below `files/`."""
+
+    path: str
+    name: str
+    media_type: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenFiles:
+    """Those of one person."""
+
+    home: Home
+
+    @asynccontextmanager
+    async def receive(self, id: str, given_name: str, source: IO[bytes]) -> AsyncIterator[GivenFile]:
+        """The file in its place, while the block makes it known; where that fails, nothing of it stays.
+
+        UserError in a sentence for what is empty or of a type that is not taken.
+        """
+        incoming, is_kept = await asyncio.to_thread(self._begin, id), False
+        try:
+            yield await asyncio.to_thread(self._placed, incoming, id, given_name, source)
+            is_kept = True
+        finally:  # cancelled too, while the thread above still works
+            await asyncio.to_thread(self._end, id, incoming, is_kept=is_kept)
+
+    async def path_of(self, path: str) -> Path:
+        """Where the file below `files/` is; NotFound where it is gone, or is no ordinary file."""
+        return await asyncio.to_thread(self._path_of, path)
+
+    async def remove(self, id: str, path: str) -> None:
+        """Take it out of `files/`, to be brought back by `bring_back`. It may be gone already."""
+        await asyncio.to_thread(self._move_out, id, path)
+
+    async def bring_back(self, id: str, path: str) -> str:
+        """Put it back, under another name where its own was taken since; its path. NotFound where it is gone."""
+        return await asyncio.to_thread(self._move_back, id, path)
+
+    async def forget(self, id: str) -> None:
+        """Delete a removed one for good."""
+        await asyncio.to_thread(self._unlink, (REMOVED, id))
+
+    async def sweep(self, known: Collection[str]) -> int:
+        """Clear what killed uploads left; how many there were. `known`: the ids that the database has."""
+        return await asyncio.to_thread(self._sweep, known)
+
+    def _begin(self, id: str) -> IO[bytes]:
+        with self.home.walk((INCOMING,), create=True) as folder:
+            file = os.fdopen(os.open(id, _NEW, 0o600, dir_fd=folder), "wb")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system lets go of it with this process
+        return file
+
+    def _end(self, id: str, incoming: IO[bytes], *, is_kept: bool) -> None:
+        """Take the first name away, so that no other can be given; and, of what is not kept, the one that was."""
+        self._unlink((INCOMING, id))
+        if not is_kept and os.fstat(incoming.fileno()).st_nlink:
+            self._unlink_same(os.fstat(incoming.fileno()))
+        with suppress(OSError):  # a full disk: what was not kept is gone anyway
+            incoming.close()
+
+    def _placed(self, incoming: IO[bytes], id: str, given_name: str, source: IO[bytes]) -> GivenFile:
+        name, sniffer, digest, size_bytes = safe_name(given_name), Sniffer(), hashlib.sha256(), 0
+        while piece := source.read(PIECE_BYTES):
+            sniffer.add(piece)
+            digest.update(piece)
+            size_bytes += len(piece)
+            incoming.write(piece)
+        if not size_bytes:
+            raise UserError(f"{name} is empty.")
+        media_type = sniffer.media_type(name)
+        if not media_type:
+            raise UserError(f"{name} cannot be taken. {TAKEN}")
+        incoming.flush()
+        os.fsync(incoming.fileno())
+        with self.home.walk((INCOMING,), create=False) as source_folder:
+            path = self._linked(source_folder, id, name)
+        return GivenFile(path=path, name=name, media_type=media_type, size_bytes=size_bytes, sha256=digest.hexdigest())
+
+    def _linked(self, source_folder: int, id: str, name: str) -> str:
+        """Give the file its name, with a number where that is taken: never in place of another."""
+        with self.home.walk((FOLDER, UPLOADS), create=True) as folder:
+            for free in _names(name):
+                with suppress(FileExistsError):
+                    os.link(id, free, src_dir_fd=source_folder, dst_dir_fd=folder, follow_symlinks=False)
+                    os.fsync(folder)
+                    return f"{UPLOADS}/{free}"
+        raise UserError(f"There are too many files of the name {name}.")
+
+    def _path_of(self, path: str) -> Path:
+        names = (FOLDER, *path.split("/"))
+        found = self.home.path.joinpath(*names)
+        with self.home.walk(names[:-1], create=False):
+            if found.is_symlink() or not found.is_file():
+                raise NotFound(f"{names[-1]} is not in your files any more.")
+        return found
+
+    def _move_out(self, id: str, path: str) -> None:
+        names = (FOLDER, *path.split("/"))
+        with (
+            suppress(FileNotFoundError, NotFound),
+            self.home.walk((REMOVED,), create=True) as target,
+            self.home.walk(names[:-1], create=False) as folder,
+        ):
+            os.rename(names[-1], id, src_dir_fd=folder, dst_dir_fd=target)
+            os.fsync(target)
+
+    def _move_back(self, id: str, path: str) -> str:
+        with self.home.walk((REMOVED,), create=True) as folder:
+            try:
+                back = self._linked(folder, id, PurePath(path).name)
+            except FileNotFoundError as error:
+                raise NotFound("That file is gone for good.") from error
+            os.unlink(id, dir_fd=folder)
+        return back
+
+    def _unlink(self, names: tuple[str, ...]) -> None:
+        with suppress(FileNotFoundError, NotFound), self.home.walk(names[:-1], create=False) as folder:
+            os.unlink(names[-1], dir_fd=folder)
+
+    def _sweep(self, known: Collection[str]) -> int:
+        if not self.home.path.joinpath(INCOMING).is_dir():
+            return 0
+        with self.home.walk((INCOMING,), create=False) as folder:
+            return sum(self._cleared(folder, id, is_known=id in known) for id in os.listdir(folder))
+
+    def _cleared(self, folder: int, id: str, *, is_known: bool) -> bool:
+        """Clear one, unless it is being received now."""
+        handle = os.open(id, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            if not is_known and os.fstat(handle).st_nlink > 1:
+                self._unlink_same(os.fstat(handle))
+            os.unlink(id, dir_fd=folder)
+        finally:
+            os.close(handle)
+        return True
+
+    def _unlink_same(self, about: os.stat_result) -> None:
+        """The name that it got before the kill."""
+        with self.home.walk((FOLDER, UPLOADS), create=True) as folder:
+            for name in os.listdir(folder):
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if (found.st_dev, found.st_ino) == (about.st_dev, about.st_ino):
+                    os.unlink(name, dir_fd=folder)
+
+
+def _names(name: str) -> Iterator[str]:
+    yield name
+    stem, ending = PurePath(name).stem, PurePath(name).suffix
+    for number in range(2, SAME_NAMES_MOST):
+        yield f"{stem} ({number}){ending}"

@@ -1,0 +1,137 @@
+"""Files that people gave, on the disk: whole or not at all, whenever a kill comes; never in place of another."""
+
+import asyncio
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import NotFound, UserError
+from cortex.storage.given_files import GivenFiles
+from cortex.storage.home import Homes
+
+KILLED = """
+import asyncio, io, os, signal, sys
+from pathlib import Path
+from cortex.storage.given_files import GivenFiles
+from cortex.storage.home import Homes
+
+class Source(io.BytesIO):
+    def read(self, size=-1):
+        if self.tell() >= int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().read(100)
+
+async def main():
+    files = GivenFiles(home=Homes(Path(sys.argv[1])).home_of("ann"))
+    async with files.receive("one", "a.txt", Source(b"x" * 1000)):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> GivenFiles:
+    return GivenFiles(home=Homes(tmp_path).home_of("ann"))
+
+
+def below(files: GivenFiles) -> list[str]:
+    home = files.home.path
+    return sorted(path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file())
+
+
+async def given(files: GivenFiles, id: str, name: str, data: bytes = b"words") -> str:
+    async with files.receive(id, name, io.BytesIO(data)) as file:
+        return file.path
+
+
+async def test_names_that_are_taken_get_a_number(files: GivenFiles) -> None:
+    assert [await given(files, id, "../a.txt", id.encode()) for id in ("one", "two", "three")] == [
+        "uploads/a.txt",
+        "uploads/a (2).txt",
+        "uploads/a (3).txt",
+    ]
+    assert (await files.path_of("uploads/a (2).txt")).read_bytes() == b"two"
+    assert below(files) == ["files/uploads/a (2).txt", "files/uploads/a (3).txt", "files/uploads/a.txt"]
+
+
+async def test_what_is_refused_or_not_made_known_leaves_nothing(files: GivenFiles) -> None:
+    for name, data in (("a.zip", b"PK\3\4"), ("empty.txt", b"")):
+        with pytest.raises(UserError):
+            await given(files, "one", name, data)
+    with pytest.raises(RuntimeError):
+        async with files.receive("two", "a.txt", io.BytesIO(b"words")):
+            raise RuntimeError("the database is away")
+    assert below(files) == []
+
+
+async def test_a_cancelled_one_leaves_nothing(files: GivenFiles) -> None:
+    began = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    class Source(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            loop.call_soon_threadsafe(began.set)
+            return super().read(100)
+
+    work = asyncio.create_task(given_from(files, Source(b"x" * 1_000_000)))
+    await began.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert below(files) == []
+
+
+async def given_from(files: GivenFiles, source: io.BytesIO) -> None:
+    async with files.receive("one", "a.txt", source):
+        pass
+
+
+@pytest.mark.parametrize("at", [*range(0, 1000, 100), 10_000], ids=lambda at: f"at {at}")
+async def test_a_kill_at_any_tenth_leaves_nothing_once_it_is_swept(files: GivenFiles, at: int) -> None:
+    ended = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", KILLED, str(files.home.path.parent), str(at)], check=False, timeout=60
+    )
+    assert (ended.returncode, bool(below(files))) == (-signal.SIGKILL, True)
+    assert (await files.sweep(frozenset()), below(files)) == (1, [])
+
+
+async def test_a_kill_behind_the_commit_keeps_the_file(files: GivenFiles) -> None:
+    await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", KILLED, str(files.home.path.parent), "10000"], check=False, timeout=60
+    )
+    assert (await files.sweep(frozenset({"one"})), below(files)) == (1, ["files/uploads/a.txt"])
+
+
+async def test_what_is_being_received_is_not_swept(files: GivenFiles) -> None:
+    async with files.receive("one", "a.txt", io.BytesIO(b"words")):
+        assert await files.sweep(frozenset()) == 0
+    assert below(files) == ["files/uploads/a.txt"]
+
+
+async def test_a_removed_one_comes_back_beside_what_took_its_name(files: GivenFiles) -> None:
+    path = await given(files, "one", "a.txt", b"first")
+    await files.remove("one", path)
+    with pytest.raises(NotFound):
+        await files.path_of(path)
+    await given(files, "two", "a.txt", b"second")
+    assert await files.bring_back("one", path) == "uploads/a (2).txt"
+    await files.remove("one", "uploads/a (2).txt")
+    await files.forget("one")
+    with pytest.raises(NotFound):
+        await files.bring_back("one", path)
+    assert below(files) == ["files/uploads/a.txt"]
+
+
+async def test_links_are_not_followed(files: GivenFiles, tmp_path: Path) -> None:
+    await given(files, "one", "a.txt")
+    secret = tmp_path / "secret"
+    secret.write_text("of another")
+    os.symlink(secret, files.home.path / "files/uploads/b.txt")
+    with pytest.raises(NotFound):
+        await files.path_of("uploads/b.txt")

@@ -1,0 +1,108 @@
+"""The page of the files that a person gave, and the way in for new ones."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from cortex.app import Cortex
+from cortex.storage.home import Homes
+from tests.databases import copy_home, house_settings
+from tests.web.conftest import Browser, Seed, browser
+from web.app import create_app
+
+JSON = {"Accept": "application/json"}
+
+
+async def give(person: Browser, name: str, data: bytes = b"words") -> str:
+    answer = await person.http.post("/files", files={"files": (name, data)}, headers=JSON)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["files"][0]["id"])
+
+
+def kept(house: Cortex, person: Browser) -> list[str]:
+    folder = Homes(house.settings.home).home_of(person.user.id).path
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_a_form_without_script_adds_several_and_says_which_were_not_taken(house: Cortex, ada: Browser) -> None:
+    assert "No files yet" in (await ada.get("/files")).text
+    both = [("files", ("Lease.txt", b"No pets.")), ("files", ("../notes.md", b"# Hi"))]
+    assert (await ada.http.post("/files", files=both)).status_code == 303
+    shown = (await ada.get("/files")).text
+    assert "2 files are added." in shown
+    assert re.findall(r'<a href="/files/\w+">([^<]+)', shown) == ["notes.md", "Lease.txt"]
+    mixed = [("files", ("good.txt", b"words")), ("files", ("bad.zip", b"PK\3\4"))]
+    refused = await ada.http.post("/files", files=mixed)
+    assert (refused.status_code, "bad.zip cannot be taken. Cortex takes text" in refused.text) == (422, True)
+    assert "good.txt" in refused.text
+    assert "Choose a file first." in (await ada.http.post("/files", files={"other": ("", b"")})).text
+
+
+async def test_it_is_found_opened_deleted_and_brought_back(house: Cortex, ada: Browser) -> None:
+    id = await give(ada, "Lease garden.txt", b"No pets.")
+    await give(ada, "other.txt")
+    found = (await ada.get("/files?q=garden+lea")).text
+    assert (id in found, "other.txt" in found) == (True, False)
+    assert "No file has that" in (await ada.get("/files?q=boat")).text
+    content = await ada.get(f"/files/{id}/content")
+    assert content.text == "No pets."
+    assert content.headers["content-disposition"].startswith("attachment")
+    assert content.headers["x-content-type-options"] == "nosniff"
+    gone = await ada.post(f"/files/{id}/delete")
+    assert gone.status_code == 303
+    news = (await ada.get("/files")).text
+    assert f'action="/files/{id}/restore"' in news
+    assert [(await ada.get(f"/files/{id}{rest}")).status_code for rest in ("", "/content")] == [404, 404]
+    await ada.post(f"/files/{id}/restore")
+    assert (await ada.get(f"/files/{id}/content")).text == "No pets."
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("drawing.svg", b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"),
+        ("page.html", b"<!doctype html><script>alert(1)</script>"),
+        ("both.pdf", b"%PDF-1.4\n<script>alert(1)</script>"),
+    ],
+)
+async def test_nothing_in_a_file_is_shown_as_a_part_of_the_page(ada: Browser, name: str, data: bytes) -> None:
+    id = await give(ada, name, data)
+    content = await ada.get(f"/files/{id}/content")
+    assert content.headers["content-type"] in ("text/plain; charset=utf-8", "application/pdf")
+    assert content.headers["content-disposition"].startswith("attachment")
+    for page in (f"/files/{id}", "/files"):
+        assert "<script>alert" not in (await ada.get(page)).text
+
+
+async def test_two_peoples_files_never_meet(house: Cortex, ada: Browser, bob: Browser) -> None:
+    id = await give(ada, "Lease.txt")
+    for path in (f"/files/{id}", f"/files/{id}/content"):
+        assert (await bob.get(path)).status_code == 404
+    for path in (f"/files/{id}/delete", f"/files/{id}/restore"):
+        assert (await bob.post(path)).status_code == 404
+    assert "Lease.txt" not in (await bob.get("/files")).text
+    await give(bob, "Lease.txt", b"Bob's")
+    assert (await ada.get(f"/files/{id}/content")).text == "words"
+    assert kept(house, bob) == ["files/uploads/Lease.txt"]
+
+
+async def test_who_is_not_logged_in_leaves_nothing(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    answer = await visitor.post("/files", files={"files": ("a.txt", b"x" * 3_000_000)})
+    assert answer.status_code in (303, 401)
+
+
+async def test_limits_of_a_file_of_a_form_and_of_a_person(tmp_path: Path, seed: Seed) -> None:
+    copy_home(seed.home, tmp_path / "small")
+    settings = house_settings(tmp_path / "small", upload_mb=1, files_mb=2)
+    async with Cortex.at_rest(settings) as house, browser(create_app(house), seed.tokens["Ada"]) as http:
+
+        async def answer(size: int, place: str = "/files") -> httpx.Response:
+            return await http.post(place, files={"files": ("a.txt", b"x" * size)}, headers=JSON)
+
+        assert (await answer(1_000_001)).json()["errors"] == ["A file may have 1 MB; this one is larger."]
+        assert (await answer(8_000_000)).status_code == 413
+        assert [(await answer(900_000)).status_code for _ in range(3)] == [200, 200, 422]
+        assert "Your files may have 2 MB in all" in (await answer(900_000)).json()["errors"][0]
+        assert (await answer(3_000_000, "/notes")).status_code == 413

@@ -1,0 +1,132 @@
+"""The files that a person gave: listed, searched, opened, deleted and brought back; and the way in for new ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.datastructures import UploadFile
+
+from cortex.base.errors import UserError
+from cortex.base.media import ACCEPTED, KINDS, PDF, PLAIN, TAKEN
+from cortex.services.content.documents import DocumentPage, DocumentRow, FileSpace
+from web.deps import CurrentUser, Services
+from web.frame import frame_of
+from web.render import Context, NavEntry, described, respond
+from web.routes import LazyRoute
+from web.security import UPLOADS, UPLOADS_AT_ONCE
+from web.toast import redirect
+
+router = APIRouter(route_class=LazyRoute)
+NAV = NavEntry(title="Files", href=UPLOADS, icon="fold", order=19)
+NO_FILE = "Choose a file first."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesContext(Context):
+    """The list."""
+
+    files: Sequence[DocumentRow] = described("the person's files, the newest first")
+    query: str = described("what was searched for", default="")
+    space: FileSpace = described("how much of what is allowed they take")
+    kinds: dict[str, str] = described("what the types are called", default_factory=lambda: KINDS)
+    accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
+    taken: str = described("the sentence on what is taken", default=TAKEN)
+    limit_mb: int = described("what one file may have")
+    errors: Sequence[str] = described("why some were not taken", default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContext(Context):
+    """One file."""
+
+    file: DocumentRow = described("the file")
+    kind: str = described("what its type is called")
+    pages: Sequence[DocumentPage] = described("its text by page, none for a picture")
+
+
+@router.get(UPLOADS)
+async def show(request: Request, services: Services, user: CurrentUser, q: str = "") -> Response:
+    """The list, or what has the words in its name."""
+    return respond(request, "files.html", await _list(request, services, user, query=q))
+
+
+@router.post(UPLOADS)
+async def take(request: Request, services: Services, user: CurrentUser) -> Response:
+    """Take the files of the form. The body is read here, once it is known who sends it, and never whole in memory."""
+    kept, errors = await _taken(request, services, user)
+    if request.headers.get("Accept") == "application/json":
+        files = [{"id": row.id, "name": row.name, "is_picture": row.is_picture} for row in kept]
+        return JSONResponse({"files": files, "errors": errors}, 200 if kept else 422)
+    if errors:
+        context = await _list(request, services, user, errors=errors)
+        return respond(request, "files.html", context, status=422)
+    return redirect(request, UPLOADS, "Added." if len(kept) == 1 else f"{len(kept)} files are added.")
+
+
+@router.get(UPLOADS + "/{id}")
+async def show_file(request: Request, services: Services, user: CurrentUser, id: str) -> Response:
+    """One file, with what could be read of it."""
+    file, pages = await services.documents.text(user, id)
+    context = FileContext(
+        frame=await frame_of(request, services, user, here=UPLOADS),
+        file=file,
+        kind=KINDS[file.media_type],
+        pages=pages,
+    )
+    return respond(request, "file.html", context)
+
+
+@router.get(UPLOADS + "/{id}/content")
+async def content(services: Services, user: CurrentUser, id: str) -> Response:
+    """The file itself, to be saved: never shown as a part of this site, whatever it holds."""
+    file, path = await services.documents.opened(user, id)
+    is_text = file.media_type.startswith(("text/", "message/"))
+    media_type = f"{PLAIN}; charset=utf-8" if is_text else file.media_type if file.media_type == PDF else ""
+    return FileResponse(
+        path,
+        media_type=media_type or "application/octet-stream",
+        filename=file.name,
+        headers={"Cache-Control": "private, no-store"},
+    )
+
+
+@router.post(UPLOADS + "/{id}/delete")
+async def delete(request: Request, services: Services, user: CurrentUser, id: str) -> Response:
+    """Delete it; the news have the way back."""
+    file = await services.documents.delete(user, id)
+    return redirect(request, UPLOADS, f"Deleted: {file.name}", undo_href=f"{UPLOADS}/{id}/restore")
+
+
+@router.post(UPLOADS + "/{id}/restore")
+async def restore(request: Request, services: Services, user: CurrentUser, id: str) -> Response:
+    """Bring a deleted one back."""
+    file = await services.documents.bring_back(user, id)
+    return redirect(request, UPLOADS, f"Restored: {file.name}")
+
+
+async def _taken(request: Request, services: Services, user: CurrentUser) -> tuple[list[DocumentRow], list[str]]:
+    """The files that are kept now, and why others are not."""
+    kept: list[DocumentRow] = []
+    errors: list[str] = []
+    async with Request(request.scope, request.receive).form(max_files=UPLOADS_AT_ONCE * 4, max_fields=20) as form:
+        given = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
+        for one in given:
+            try:
+                kept.append(await services.documents.give(user, one.filename or "", one.file, one.size or 0))
+            except UserError as refused:
+                errors.append(refused.message)
+    return kept, errors if given else [NO_FILE]
+
+
+async def _list(
+    request: Request, services: Services, user: CurrentUser, *, query: str = "", errors: Sequence[str] = ()
+) -> FilesContext:
+    return FilesContext(
+        frame=await frame_of(request, services, user, here=UPLOADS),
+        files=await services.documents.list(user, query),
+        query=query,
+        space=await services.documents.space(user),
+        limit_mb=services.settings.upload_mb,
+        errors=errors,
+    )
