@@ -13,7 +13,7 @@ _KEYS = {
     "model", "messages", "system", "tools", "tool_choice", "stream", "max_tokens", "temperature", "top_p", "top_k",
     "thinking", "metadata", "stop_sequences", "cache_control", "service_tier",
 }  # fmt: skip
-_BLOCKS = {"user": {"text", "tool_result"}, "assistant": {"text", "tool_use", "thinking", "redacted_thinking"}}
+_BLOCKS = {"user": {"text", "image", "tool_result"}, "assistant": {"text", "tool_use", "thinking", "redacted_thinking"}}
 _CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
 _TAKES_CHANGES = (
     "claude-fable-5",

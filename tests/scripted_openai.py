@@ -65,7 +65,7 @@ def _order_problems(messages: list[dict[str, Any]], *, has_tools: bool) -> list[
         elif role == "assistant":
             found += _assistant_problems(message, used, index, has_tools=has_tools)
             open_ids = [call.get("id", "") for call in message.get("tool_calls") or []]
-        elif not _is_content(message.get("content")):
+        elif not _is_content(message.get("content"), may_hold_pictures=role == "user"):
             found.append(f"messages[{index}]: content must be text")
         before = role
     if open_ids:
@@ -116,11 +116,20 @@ def _assistant_problems(message: dict[str, Any], used: set[str], index: int, *, 
     return found
 
 
-def _is_content(content: Any, *, may_be_empty: bool = False) -> bool:
+def _is_content(content: Any, *, may_be_empty: bool = False, may_hold_pictures: bool = False) -> bool:
     if isinstance(content, str):
         return may_be_empty or bool(content)
     return isinstance(content, list) and all(
-        isinstance(part, dict) and part.get("type") == "text" and part.get("text") for part in content
+        isinstance(part, dict)
+        and ((part.get("type") == "text" and part.get("text")) or (may_hold_pictures and _is_picture(part)))
+        for part in content
+    )
+
+
+def _is_picture(part: dict[str, Any]) -> bool:
+    url = part.get("image_url", {}).get("url", "")
+    return (
+        part.get("type") == "image_url" and re.match(r"data:image/(png|jpeg|webp);base64,[\w+/]+=*$", url) is not None
     )
 
 
@@ -133,7 +142,7 @@ def _is_object_text(text: Any) -> bool:
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        return "\n\n".join(part.get("text", "") for part in content)
+        return "\n\n".join(part["text"] for part in content if "text" in part)
     return content or ""
 
 

@@ -3,6 +3,7 @@
 Not a page: `web/pages/chat.py`, `turns.py`, `agents.py` and `whole.py` call it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotFound
+from cortex.base.media import ACCEPTED
 from cortex.base.user import User
 from cortex.services.chat.chat import LogPage
 from cortex.services.chat.composer import Composer
@@ -42,6 +44,9 @@ class ChatContext(TurnViewContext):
     draft: str = described("text to begin with", default="")
     error: str = described("why the last message was not taken", default="")
     steps: FirstSteps | None = described("what is left to set up, in a new chat", default=None)
+    attached: Sequence[Any] = described("files that go with the draft", default=())
+    accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
+    upload_bytes: int = described("what one file may have")
 
 
 async def chat_context(
@@ -54,6 +59,7 @@ async def chat_context(
     before: int | None = None,
     draft: str = "",
     error: str = "",
+    attached: Sequence[str] = (),
 ) -> ChatContext:
     """The context of a conversation's page, or of a new one (`page` None)."""
     conversation = page.conversation if page else None
@@ -79,6 +85,8 @@ async def chat_context(
         else None,
         draft=draft,
         error=error,
+        attached=await services.documents.named(user, attached) if attached else (),
+        upload_bytes=services.documents.limit_bytes,
     )
 
 

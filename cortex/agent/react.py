@@ -85,7 +85,7 @@ async def run_turn(turn: Turn, ports: LoopPorts) -> Outcome:
     if command is not None:
         return await run_command(turn, command, ports.history, ports.tool_runner)
     past = await ports.history.past(turn)
-    run = _Run(turn=turn, ports=ports, past=past.messages, added=[user(turn.text, turn.done_before)])
+    run = _Run(turn=turn, ports=ports, past=past.messages, added=[said(turn)])
     while True:
         is_last = run.is_last
         plan, reply = await _round(run, run.need(is_last=is_last))
@@ -104,6 +104,11 @@ async def run_turn(turn: Turn, ports: LoopPorts) -> Outcome:
         ending = await _act(run, reply.message, plan)
         if ending is not None:
             return ending
+
+
+def said(turn: Turn) -> Message:
+    """The turn's message, with what came with it."""
+    return user(turn.text, *turn.documents, turn.done_before, pictures=turn.pictures)
 
 
 async def _round(run: _Run, need: Need) -> tuple[RoundPlan, Reply]:

@@ -61,7 +61,19 @@ class Reveal:
     names: tuple[str, ...]
 
 
-Part = Text | Thinking | ToolCall | ToolResult | Opaque | Reveal
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture that the user gave: the document's id, the hash of its file, its size as models get it, in pixels."""
+
+    document: str
+    sha256: str
+    name: str
+    media_type: str
+    width: int
+    height: int
+
+
+Part = Text | Picture | Thinking | ToolCall | ToolResult | Opaque | Reveal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +86,18 @@ class Message:
     @property
     def text(self) -> str:
         """All its words, joined by blank lines."""
-        return "\n\n".join(part.text for part in self.parts if isinstance(part, Text))
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, Text) and part.text)
 
     @property
     def said(self) -> str:
         """What a person reads of it: a user's own words, without what Cortex put behind them (date, notes)."""
         first = next((part.text for part in self.parts if isinstance(part, Text)), "")
         return first if self.speaker == "user" else self.text
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """Its pictures, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Picture))
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -107,9 +124,10 @@ class Usage:
     written_tokens: int = 0
 
 
-def user(text: str, *behind: str) -> Message:
-    """A user's message of plain text, with what Cortex puts behind it."""
-    return Message(speaker="user", parts=tuple(Text(text=each) for each in (text, *filter(None, behind))))
+def user(text: str, *behind: str, pictures: tuple[Picture, ...] = ()) -> Message:
+    """A user's message: the words, pictures, and what Cortex puts behind them."""
+    texts = tuple(Text(text=each) for each in filter(None, behind))
+    return Message(speaker="user", parts=(Text(text=text), *pictures, *texts))
 
 
 def assistant(text: str, *calls: ToolCall) -> Message:
@@ -125,6 +143,7 @@ def results(*items: ToolResult) -> Message:
 
 _KINDS: dict[str, type[Part]] = {
     "text": Text,
+    "picture": Picture,
     "thinking": Thinking,
     "call": ToolCall,
     "result": ToolResult,

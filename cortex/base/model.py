@@ -1,7 +1,15 @@
 """Facts about one model: how it is reached, what it costs, what its provider caches. No network here."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
+
+# Families whose models take pictures, by their makers' pages (2026-11).
+_SEES = re.compile(
+    r"claude|gpt-4o|gpt-4\.1|gpt-[5-9]|\bo[134]\b(?!-mini)|o4-mini|gemini|gemma-?[3-9]|pixtral|llava|vision|[-_.]vl\b|\dvl\b"
+    r"|llama-?4|mistral-(small|medium|large)-?3|minicpm-v|moondream",
+    re.IGNORECASE,
+)
 
 Strength = Literal["strong", "weak"]
 
@@ -61,6 +69,11 @@ class ModelEntry:
     extra_params: tuple[tuple[str, str], ...] = ()
     owner_id: str = ""
     owner: str = ""
+
+    @property
+    def takes_pictures(self) -> bool:
+        """Whether pictures are sent to it: as its person says, else as its family is known to."""
+        return self.sees if self.sees is not None else _SEES.search(self.model) is not None
 
 
 OFFLINE = ModelEntry(

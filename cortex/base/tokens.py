@@ -4,6 +4,7 @@ Exact for o200k models, a stated yardstick for all others. Loads the vocabulary 
 """
 
 import json
+import math
 import re
 import threading
 import unicodedata
@@ -13,7 +14,18 @@ from hashlib import blake2b
 from typing import Any, assert_never
 
 from cortex.base import scan
-from cortex.base.messages import Message, Opaque, Part, Reveal, Text, Thinking, ToolCall, ToolResult, ToolSchema
+from cortex.base.messages import (
+    Message,
+    Opaque,
+    Part,
+    Picture,
+    Reveal,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSchema,
+)
 
 LONG_WORD_BYTES = 1_000
 _SAMPLE = 256
@@ -66,13 +78,21 @@ def count_schema(schema: ToolSchema) -> int:
 
 
 def count_message(message: Message) -> int:
-    """What one message costs, role and calls included; opaque parts count as their JSON."""
-    return count(_wire_message(message))
+    """What one message costs, role, calls and pictures included; opaque parts count as their JSON."""
+    return count(_wire_message(message)) + sum(map(count_picture, message.pictures))
+
+
+def count_picture(picture: Picture) -> int:
+    """What a picture costs: width x height / 750 tokens, by Anthropic's documentation (2026-11).
+
+    OpenAI's models take fewer: 85, and 170 for each tile of 512 pixels once the shorter side is 768.
+    """
+    return math.ceil(picture.width * picture.height / 750)
 
 
 def message_bytes(message: Message) -> int:
     """The bytes of the same: never fewer than its tokens, and had without a tokenizer."""
-    return len(_wire_message(message).encode("utf-8", "replace"))
+    return len(_wire_message(message).encode("utf-8", "replace")) + sum(map(count_picture, message.pictures))
 
 
 def count_text_message(speaker: str, text: str) -> int:
@@ -88,6 +108,8 @@ def _wire_part(part: Part) -> Any:
     match part:
         case Text() | Thinking():
             return part.text
+        case Picture():
+            return {"picture": part.name}
         case ToolCall():
             return {"id": part.id, "name": part.name, "arguments": part.arguments}
         case ToolResult():

@@ -6,7 +6,7 @@ A turn is a user message until its answer; a round is one model call; a call is 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cortex.base.messages import Message, ToolCall, ToolResult, ToolSchema, Usage
+from cortex.base.messages import Message, Picture, ToolCall, ToolResult, ToolSchema, Usage
 from cortex.base.role import Channel, ToolMode
 
 TurnState = Literal["queued", "running", "waiting", "done", "stopped", "failed", "interrupted", "out_of_rounds"]
@@ -32,7 +32,8 @@ class Turn:
 
     `job_id`: the job that it runs for, "" for none. `is_order`: its message may be an order that needs no model; a turn
     that an earlier version opened says nothing of it, and has no such step. `done_before`: what the tries that were set
-    aside for it did, in words for the model.
+    aside for it did, in words for the model. `pictures`: those that came with its message; `documents`: what a model
+    reads of the other files that did.
     """
 
     id: str
@@ -54,6 +55,8 @@ class Turn:
     job_id: str = ""
     is_order: bool = False
     done_before: str = ""
+    pictures: tuple[Picture, ...] = ()
+    documents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

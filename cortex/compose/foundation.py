@@ -17,6 +17,7 @@ from cortex.engine.database import examine
 from cortex.integrations.aider.system import AiderHost
 from cortex.integrations.documents.reader import DocumentReader
 from cortex.integrations.mcp.system import McpHost
+from cortex.integrations.pictures import PictureMaker
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
 from cortex.ports.mcp import FAMILY
@@ -29,9 +30,11 @@ from cortex.services.backup.restore import Restores
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.content.documents import DocumentsService
+from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.file_looks import FileLooks
 from cortex.services.content.journals import JournalsService
 from cortex.services.content.notes import NotesService
+from cortex.services.content.pictures import PicturesService
 from cortex.services.content.reading import DocumentReading
 from cortex.services.content.shared_lists import SharedLists
 from cortex.services.content.tasks import TasksService
@@ -171,7 +174,17 @@ class Foundation:
 
     @cached_property
     def documents(self) -> DocumentsService:
-        return DocumentsService(runtime=self.runtime, homes=self.homes)
+        return DocumentsService(
+            runtime=self.runtime, homes=self.homes, pictures=self.pictures, wake=self.document_reading.wake
+        )
+
+    @cached_property
+    def file_clearing(self) -> FileClearing:
+        return FileClearing(runtime=self.runtime, homes=self.homes)
+
+    @cached_property
+    def pictures(self) -> PicturesService:
+        return PicturesService(runtime=self.runtime, homes=self.homes, maker=PictureMaker(sandbox=self._sandbox))
 
     @cached_property
     def journals(self) -> JournalsService:

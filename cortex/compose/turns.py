@@ -53,6 +53,7 @@ from cortex.services.tools.encoders import Encoders
 from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
 from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.attached import AttachedFiles
 from cortex.services.turns.call_changes import CallChanges
 from cortex.services.turns.calls import CallLog
 from cortex.services.turns.history import ConversationHistory
@@ -217,15 +218,16 @@ class TurnServices(Foundation):
     def turn_runs(self) -> TurnRuns:
         contexts = self.turn_contexts
         history = ConversationHistory(runtime=self.runtime, contexts=contexts)
+        files = AttachedFiles(runtime=self.runtime, pictures=self.pictures)
         return TurnRuns(
             contexts=contexts,
             queue=self.turn_queue,
-            turn_start=TurnStart(runtime=self.runtime, contexts=contexts, history=history),
+            turn_start=TurnStart(runtime=self.runtime, contexts=contexts, history=history, files=files),
             ports=self._traced(
                 LoopPorts(
                     history=history,
                     planner=self.planning,
-                    model_caller=ModelCaller(runtime=self.runtime, contexts=contexts),
+                    model_caller=ModelCaller(runtime=self.runtime, contexts=contexts, pictures=self.pictures),
                     tool_runner=ToolRuns(executor=self.executor, approvals=self.approvals, contexts=contexts),
                     commands=PlainCommandReader(runtime=self.runtime, contexts=contexts, scope=self.scope),
                 )

@@ -96,12 +96,13 @@ class DocumentTexts(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyPicture:
-    """A picture as models get it: encoded anew, without what a camera writes into it."""
+    """A picture as models get it: encoded anew, without what a camera writes into it. `small`: a WebP to be shown."""
 
     data: bytes
     media_type: str
     width: int
     height: int
+    small: bytes
 
 
 class Pictures(Protocol):

@@ -3,8 +3,8 @@
 Five methods at most each. Implementations stand on the floors above or beside; `compose/` plugs them in.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -23,7 +23,8 @@ class Request:
     """One model call, provider-neutral. Wire providers drop `hints` and `purpose`.
 
     `late_from`: the place in `tools` from which they came after the prefix was cached. A wire that can declare late
-    does so where the messages reveal them; any other takes `tools` as they are.
+    does so where the messages reveal them; any other takes `tools` as they are. `pictures`: the bytes of those in the
+    messages, by hash; of one that is gone there are none.
     """
 
     system: str
@@ -35,6 +36,7 @@ class Request:
     max_output_tokens: int | None = None
     hints: tuple[tuple[str, float], ...] = ()
     purpose: Literal["talk", "summary"] = "talk"
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ class StepName(StrEnum):
 
 VALUES: dict[str, type[Any]] = {
     "Text": messages.Text,
+    "Picture": messages.Picture,
     "Thinking": messages.Thinking,
     "ToolCall": messages.ToolCall,
     "ToolResult": messages.ToolResult,

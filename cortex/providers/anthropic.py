@@ -28,7 +28,8 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext
     is_native = entry.profile.late_tools == "native"
     profile = ModelProfile(json_schema_transformer=None, tool_deferral_mode="standalone" if is_native else None)
     model = AnthropicModel(entry.model, provider=provider, profile=profile)
-    wire = WireTraits(name="anthropic", has_safe_ids=True, late=_late(entry, model) if is_native else "none")
+    late = _late(entry, model) if is_native else "none"
+    wire = WireTraits(name="anthropic", has_safe_ids=True, late=late, sees=entry.takes_pictures)
     line = ModelConnection(model=model, wire=wire, settings=_caching(entry), close=client.close)
     return WireProvider(entry, line, surroundings)
 

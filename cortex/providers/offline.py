@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
 
+from cortex.base.attachments import HEAD
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, ToolSchema, Usage, assistant
 from cortex.base.model import ModelEntry
 from cortex.base.tokens import minified, wire_schema
@@ -29,6 +30,7 @@ _CATALOG_LINE = re.compile(
     r"^\s*[-*]?\s*`?([a-z][a-z0-9]*_[a-z0-9_]+)`?(?:\([^)]*\))?\s*[:\u2013\u2014-]\s+(\S.*)$", re.MULTILINE
 )
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:?\d\d|Z)?)?)")
+_ATTACHED = re.compile(re.escape(HEAD) + r" (.+?) · ")
 _ALIGNED = re.compile(r"\S {2,}\S|\t")
 
 
@@ -181,6 +183,16 @@ def _worded(result: ToolResult) -> str:
     return f"Here is what `{result.name}` gave back:\n\n{body}"
 
 
+def _received(message: Message) -> str:
+    """What came with the message, by name; "" for nothing."""
+    names = [picture.name for picture in message.pictures]
+    texts = [part.text for part in message.parts if isinstance(part, Text)][1:]
+    names += [match[1] for text in texts if (match := _ATTACHED.match(text))]
+    if not names:
+        return ""
+    return f"I got {', '.join(names)}, and can neither see pictures nor read files. "
+
+
 def _introduction(request: Request) -> str:
     """What it can do, from the tools and the catalog that it sees."""
     known: dict[str, Any] = {tool.name: (tool.description.splitlines() or [""])[0] for tool in request.tools}
@@ -193,8 +205,10 @@ def _introduction(request: Request) -> str:
         if lines
         else 'I can act on plain requests such as "add milk to my shopping list" or "what\'s on my list".'
     )
+    start = _last_user(request.messages)
+    received = _received(request.messages[start]) if start >= 0 else ""
     return (
-        f"I am the {LABEL}: I follow simple rules, I can't hold a conversation. {can}\n\n"
+        f"{received}I am the {LABEL}: I follow simple rules, I can't hold a conversation. {can}\n\n"
         "For real answers, add a model on the Models page."
     )
 

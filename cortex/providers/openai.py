@@ -45,7 +45,8 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext
         openai_chat_supports_max_completion_tokens=is_own,
     )
     model = OpenAIChatModel(entry.model, provider=provider, profile=profile)
-    line = ModelConnection(model=model, wire=WireTraits(name=name), settings={}, close=client.close)
+    wire = WireTraits(name=name, sees=entry.takes_pictures)
+    line = ModelConnection(model=model, wire=wire, settings={}, close=client.close)
     return WireProvider(entry, line, surroundings)
 
 
@@ -54,7 +55,7 @@ def _responses(entry: ModelEntry, client: AsyncOpenAI, provider: Provider[AsyncO
     _build_events()
     profile = OpenAIModelProfile(json_schema_transformer=None, tool_addition_mode="with_definitions")
     model = OpenAIResponsesModel(entry.model, provider=provider, profile=profile)
-    wire = WireTraits(name=provider.name, late="with_definitions")
+    wire = WireTraits(name=provider.name, late="with_definitions", sees=entry.takes_pictures)
     return ModelConnection(model=model, wire=wire, settings={"openai_store": False}, close=client.close)
 
 

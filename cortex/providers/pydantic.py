@@ -7,11 +7,13 @@ prefix of the next request is byte-equal. `wire.py` sends; `openai.py` and `anth
 import json
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
@@ -22,12 +24,14 @@ from pydantic_ai.messages import (
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
+    UserContent,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
+from cortex.base.attachments import words_of_gone, words_of_unseen
 from cortex.base.messages import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from cortex.ports.loop import Request
 from cortex.providers.late import Late, places, reveal
@@ -41,12 +45,13 @@ _NOT_SAID = "(nothing)"
 class WireTraits:
     """What differs between the wires. `name`: whose opaque parts go back. `has_safe_ids`: call ids must be plain.
 
-    `late`: how it takes tools that came after the prefix was cached.
+    `late`: how it takes tools that came after the prefix was cached. `sees`: whether it takes pictures.
     """
 
     name: str
     has_safe_ids: bool = False
     late: Late = "none"
+    sees: bool = False
 
 
 def parameters(request: Request, wire: WireTraits) -> ModelRequestParameters:
@@ -86,7 +91,7 @@ def to_wire(request: Request, wire: WireTraits) -> list[ModelMessage]:
                 asked = []
             sent.append(answered)
         else:
-            asked += _asked(message, wire)
+            asked += _asked(message, wire, request.pictures)
             if at in revealed:
                 asked = reveal(sent, asked, revealed[at], wire.late)
     if asked:
@@ -94,7 +99,7 @@ def to_wire(request: Request, wire: WireTraits) -> list[ModelMessage]:
     return sent
 
 
-def _asked(message: Message, wire: WireTraits) -> list[ModelRequestPart]:
+def _asked(message: Message, wire: WireTraits, pictures: Mapping[str, bytes]) -> list[ModelRequestPart]:
     if message.speaker == "tool":
         return [
             ToolReturnPart(
@@ -108,7 +113,23 @@ def _asked(message: Message, wire: WireTraits) -> list[ModelRequestPart]:
         ]
     if message.speaker == "system":
         return [SystemPromptPart(content=message.text)]
+    if message.pictures:
+        return [UserPromptPart(content=_with_pictures(message, wire, pictures))]
     return [UserPromptPart(content=message.text or _NOT_SAID)]
+
+
+def _with_pictures(message: Message, wire: WireTraits, pictures: Mapping[str, bytes]) -> list[UserContent]:
+    """Pictures ahead of the words, as Anthropic advises; in place of what cannot be sent, a line."""
+    sent: list[UserContent] = []
+    lines: list[str] = []
+    for picture in message.pictures:
+        data = pictures.get(picture.sha256)
+        if wire.sees and data is not None:
+            sent.append(BinaryContent(data=data, media_type=picture.media_type))
+        else:
+            lines.append(words_of_gone(picture.name) if wire.sees else words_of_unseen(picture.name))
+    words = "\n\n".join(filter(None, (*lines, message.text)))
+    return [*sent, words] if words or not sent else sent
 
 
 def _response(message: Message, wire: WireTraits, late: set[str]) -> ModelResponse | None:

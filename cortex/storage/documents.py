@@ -129,6 +129,12 @@ class DocumentsRepository(Repository):
         return await self._first(DocumentRow, statement.order_by(DocumentTable.created_at.desc()))
 
     @reading
+    async def has(self, sha256: str) -> bool:
+        """Whether a file of this hash is kept, a deleted one too."""
+        held = select(DocumentTable.id).where(DocumentTable.owner_id == self.owner_id, DocumentTable.sha256 == sha256)
+        return (await self.session.execute(held)).first() is not None
+
+    @reading
     async def list(self, query: str = "", limit: int = 500) -> Sequence[DocumentRow]:
         """Those that are not deleted and have all words of the query in their names, the newest first."""
         statement = self._mine(DocumentRow, DocumentTable).where(

@@ -101,15 +101,17 @@ class GivenFiles:
             size_bytes += len(piece)
             incoming.write(piece)
         if not size_bytes:
-            raise UserError(f"{name} is empty.")
+            raise UserError("The file is empty.")
         media_type = sniffer.media_type(name)
         if not media_type:
-            raise UserError(f"{name} cannot be taken. {TAKEN}")
+            raise UserError(f"This kind of file cannot be taken. {TAKEN}")
         incoming.flush()
         os.fsync(incoming.fileno())
         with self.home.walk((INCOMING,), create=False) as source_folder:
             path = self._linked(source_folder, id, name)
-        return GivenFile(path=path, name=name, media_type=media_type, size_bytes=size_bytes, sha256=digest.hexdigest())
+        return GivenFile(
+            path=path, name=PurePath(path).name, media_type=media_type, size_bytes=size_bytes, sha256=digest.hexdigest()
+        )
 
     def _linked(self, source_folder: int, id: str, name: str) -> str:
         """Give the file its name, with a number where that is taken: never in place of another."""

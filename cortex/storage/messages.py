@@ -158,12 +158,12 @@ def by_turn(stored: Sequence[MessageRow]) -> list[tuple[int, tuple[Message, ...]
 def is_from_outside(message: Message, turn_is_tainted: bool, reads: Reads) -> bool:
     """Whether a message of a turn holds words from outside; what is not the person's own may repeat what was read.
 
-    Behind the person's own words a remembered fact may stand that came from outside.
+    Behind the person's own words a remembered fact or a file may stand that came from outside, and so may pictures.
     """
     if message.speaker != "user":
         return reads.outside
     behind = (part.text for part in message.parts[1:] if isinstance(part, Text))
-    return turn_is_tainted or any(FROM_OUTSIDE in text for text in behind)
+    return turn_is_tainted or bool(message.pictures) or any(FROM_OUTSIDE in text for text in behind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,14 @@
 
 import base64
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
 from datetime import date, datetime
 from itertools import count
 from typing import Any
 
 from sqlalchemy import select
 
+from cortex.base.attachments import Attachment
 from cortex.storage.repository import Repository
 from cortex.storage.schema import Table
 
@@ -43,6 +45,8 @@ class OwnedRepository(Repository):
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime | date):
         return value.isoformat()
+    if isinstance(value, tuple):
+        return [asdict(each) if isinstance(each, Attachment) else each for each in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return value

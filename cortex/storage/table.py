@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, cast
 
@@ -27,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
+from cortex.base.attachments import Attachment
 from cortex.storage.words import pieces
 
 # PostgreSQL refuses U+0000 in text, and neither database can encode half of a surrogate pair.
@@ -97,6 +99,21 @@ class Names(TypeDecorator[tuple[str, ...]]):
         return None if value is None else tuple(value)
 
 
+class Attachments(TypeDecorator[tuple[Attachment, ...]]):
+    """What was attached to a message, kept as JSON."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[Attachment, ...] | None, dialect: Dialect) -> list[dict[str, Any]]:
+        """Each as an object."""
+        return [asdict(each) for each in value or ()]
+
+    def process_result_value(self, value: list[dict[str, Any]] | None, dialect: Dialect) -> tuple[Attachment, ...]:
+        """Each as a value."""
+        return tuple(Attachment(**each) for each in value or ())
+
+
 class PackedJson(TypeDecorator[dict[str, Any]]):
     """A large JSON object, kept as `{"zlib": base64}`: a seventh of its size. Rows from before are read as they are."""
 
@@ -136,6 +153,7 @@ class Table(DeclarativeBase):
         bytes: LargeBinary(),
         dict[str, Any]: JSON(none_as_null=True),
         tuple[str, ...]: Names(),
+        tuple[Attachment, ...]: Attachments(),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import ColumnElement, Select, func, insert, literal, select
 
+from cortex.base.attachments import Attachment
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
 from cortex.base.turn import LIVING, LOOP_ENDS, SUB, TurnState
@@ -47,6 +48,7 @@ class TurnRow:
     is_tainted: bool
     has_read_outside: bool
     has_read_private: bool
+    attachments: tuple[Attachment, ...] = ()
 
     @property
     def is_marked(self) -> bool:
@@ -96,11 +98,12 @@ class TurnsRepository(Repository):
         state: TurnState = "queued",
         is_tainted: bool,
         reads: Reads,
+        attachments: tuple[Attachment, ...] = (),
     ) -> TurnRow:
         """A new turn at the end of the conversation; one that stands already is handed back as it is.
 
         is_tainted: its text is not its person's own. reads: what its text was written from, such as the conversation
-        that hands a task over.
+        that hands a task over, or what is attached.
         NotFound for a foreign or deleted conversation, Conflict for an id that another user's turn has.
         """
         known = await self._find(id)
@@ -130,6 +133,7 @@ class TurnsRepository(Repository):
             "is_tainted": is_tainted,
             "has_read_outside": reads.outside,
             "has_read_private": reads.private,
+            "attachments": attachments,
         }
         if not await self._is_new(TurnTable, values):
             raise Conflict(f"The turn {id!r} stands already.")

@@ -1,10 +1,12 @@
 """The page of the files that a person gave, and the way in for new ones."""
 
+import io
 import re
 from pathlib import Path
 
 import httpx
 import pytest
+from PIL import Image
 
 from cortex.app import Cortex
 from cortex.storage.home import Homes
@@ -12,13 +14,13 @@ from tests.databases import copy_home, house_settings
 from tests.web.conftest import Browser, Seed, browser
 from web.app import create_app
 
-JSON = {"Accept": "application/json"}
+SCRIPT = {"HX-Request": "true"}
 
 
 async def give(person: Browser, name: str, data: bytes = b"words") -> str:
-    answer = await person.http.post("/files", files={"files": (name, data)}, headers=JSON)
+    answer = await person.http.post("/files", files={"files": (name, data)}, headers=SCRIPT)
     assert answer.status_code == 200, answer.text
-    return str(answer.json()["files"][0]["id"])
+    return str(re.findall(r'name="attached" value="(\w+)"', answer.text)[0])
 
 
 def kept(house: Cortex, person: Browser) -> list[str]:
@@ -35,7 +37,10 @@ async def test_a_form_without_script_adds_several_and_says_which_were_not_taken(
     assert re.findall(r'<a href="/files/\w+">([^<]+)', shown) == ["notes.md", "Lease.txt"]
     mixed = [("files", ("good.txt", b"words")), ("files", ("bad.zip", b"PK\3\4"))]
     refused = await ada.http.post("/files", files=mixed)
-    assert (refused.status_code, "bad.zip cannot be taken. Cortex takes text" in refused.text) == (422, True)
+    assert (refused.status_code, "bad.zip: This kind of file cannot be taken. Cortex takes text" in refused.text) == (
+        422,
+        True,
+    )
     assert "good.txt" in refused.text
     assert "Choose a file first." in (await ada.http.post("/files", files={"other": ("", b"")})).text
 
@@ -99,10 +104,55 @@ async def test_limits_of_a_file_of_a_form_and_of_a_person(tmp_path: Path, seed: 
     async with Cortex.at_rest(settings) as house, browser(create_app(house), seed.tokens["Ada"]) as http:
 
         async def answer(size: int, place: str = "/files") -> httpx.Response:
-            return await http.post(place, files={"files": ("a.txt", b"x" * size)}, headers=JSON)
+            return await http.post(place, files={"files": ("a.txt", b"x" * size)}, headers=SCRIPT)
 
-        assert (await answer(1_000_001)).json()["errors"] == ["A file may have 1 MB; this one is larger."]
+        assert (await answer(1_000_001)).text == "a.txt: A file may have 1 MB; this one is larger."
         assert (await answer(8_000_000)).status_code == 413
         assert [(await answer(900_000)).status_code for _ in range(3)] == [200, 200, 422]
-        assert "Your files may have 2 MB in all" in (await answer(900_000)).json()["errors"][0]
+        assert "Your files may have 2 MB in all" in (await answer(900_000)).text
         assert (await answer(3_000_000, "/notes")).status_code == 413
+
+
+def photo() -> bytes:
+    data = io.BytesIO()
+    Image.new("RGB", (400, 200), "teal").save(data, "PNG")
+    return data.getvalue()
+
+
+async def test_a_picture_is_shown_encoded_anew_and_to_its_person_alone(ada: Browser, bob: Browser) -> None:
+    id, text = await give(ada, "photo.png", photo()), await give(ada, "a.txt")
+    for query in ("", "?small=1"):
+        shown = await ada.get(f"/files/{id}/picture{query}")
+        assert shown.headers["content-type"] in ("image/png", "image/webp")
+        assert Image.open(io.BytesIO(shown.content)).size[0] <= 400
+        assert (await bob.get(f"/files/{id}/picture{query}")).status_code == 404
+    assert (await ada.get(f"/files/{text}/picture")).status_code == 404
+    card = (await ada.fragment(f"/files/{id}")).text
+    assert (f'src="/files/{id}/picture"' in card, "confirm-h" in card, "<html" in card) == (True, True, False)
+
+
+async def test_without_a_script_a_file_is_attached_dropped_and_sent_with_the_draft(page: httpx.AsyncClient) -> None:
+    given = {"cid": "", "text": "what is this?", "role": "orchestrator"}
+    made = await page.post("/files", data=given, files={"files": ("photo.png", photo())})
+    (id,) = re.findall(r'name="attached" value="(\w+)"', made.text)
+    assert (made.status_code, "what is this?</textarea>" in made.text) == (200, True)
+    both = await page.post("/files", data={**given, "attached": id}, files={"files": ("a.txt", b"words")})
+    first, second = re.findall(r'name="attached" value="(\w+)"', both.text)
+    form = {**given, "attached": [first, second], "drop": second}
+    dropped = await page.post("/files", data=form, files={"files": ("", b"")})
+    assert re.findall(r'name="attached" value="(\w+)"', dropped.text) == [id]
+    refused = await page.post("/files", data={**given, "attached": id}, files={"files": ("b.zip", b"PK\3\4")})
+    assert ("b.zip: This kind of file" in refused.text, f'value="{id}"' in refused.text) == (True, True)
+    chosen = await page.post("/c/new/messages", data={"text": "hi", "files": "photo.png", "attached": id})
+    assert ("Press Attach first" in chosen.text, f'value="{id}"' in chosen.text) == (True, True)
+    sent = await page.post("/c/new/messages", data={"text": "", "attached": id})
+    assert sent.status_code == 303
+    shown = (await page.get(sent.headers["location"])).text
+    assert (f'href="/files/{id}" data-confirm' in shown, 'class="said"' in shown) == (True, False)
+
+
+async def test_a_file_for_the_composer_is_a_card_or_a_sentence(ada: Browser) -> None:
+    card = await ada.http.post("/files", files={"files": ("a.txt", b"words")}, headers=SCRIPT)
+    assert re.findall(r'name="attached" value="(\w+)"', card.text)
+    refused = await ada.http.post("/files", files={"files": ("a.zip", b"PK\3\4")}, headers=SCRIPT)
+    assert (refused.status_code, refused.text.startswith("a.zip: This kind of file")) == (422, True)

@@ -21,6 +21,7 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 
+NOT_ATTACHED = "Press Attach first: the files that you chose have not been sent yet."
 Text = Annotated[str, Form()]
 Mode = Annotated[ToolMode, Form()]
 Rounds = Annotated[str, Form()]
@@ -83,22 +84,31 @@ async def send(
     rounds_default: Rounds = "",
     role: Text = "",
     quick: Text = "",
+    attached: Annotated[list[str] | None, Form()] = None,
+    files: Annotated[list[str] | None, Form()] = None,
 ) -> Response:
     """Take a message; a new conversation begins with it. Rounds left at their default are not fixed.
 
-    Mode and rounds stay with the conversation, but for a `quick` question.
+    Mode and rounds stay with the conversation, but for a `quick` question. `files`: names of what was chosen without a
+    script and not yet attached.
     """
     rounds = whole_number(max_rounds) if max_rounds != rounds_default else None
     is_new = cid == "new"
     try:
-        if is_new and text.strip():
+        if files and any(files):
+            raise UserError(NOT_ATTACHED)
+        if is_new and (text.strip() or attached):
             cid = (await services.conversations.new(user, role, "auto" if quick else mode)).id
-        await services.chat.send_message(user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick)
+        await services.chat.send_message(
+            user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick, attached=attached or ()
+        )
     except (UserError, Busy) as refused:
         if wants_fragment(request) and isinstance(refused, Busy):
             raise  # the composer there keeps its words
         page = None if cid == "new" else await services.chat.log(user, cid)
-        context = await chat_context(request, services, user, page, role=role, draft=text, error=refused.message)
+        context = await chat_context(
+            request, services, user, page, role=role, draft=text, error=refused.message, attached=attached or ()
+        )
         return respond(request, "chat.html", context, block="composer", status=refused.status)
     return done(request, f"/c/{cid}", is_new_place=is_new)
 

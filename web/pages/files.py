@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, JSONResponse, Response
-from starlette.datastructures import UploadFile
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from starlette.datastructures import FormData, UploadFile
 
 from cortex.base.errors import UserError
-from cortex.base.media import ACCEPTED, KINDS, PDF, PLAIN, TAKEN
+from cortex.base.media import ACCEPTED, KINDS, PDF, PLAIN, TAKEN, safe_name
+from cortex.base.user import User
 from cortex.services.content.documents import DocumentPage, DocumentRow, FileSpace
-from web.deps import CurrentUser, Services
+from web.chat_view import chat_context
+from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond
+from web.render import Context, Frame, NavEntry, Renderer, described, respond
 from web.routes import LazyRoute
 from web.security import UPLOADS, UPLOADS_AT_ONCE
 from web.toast import redirect
@@ -54,14 +56,26 @@ async def show(request: Request, services: Services, user: CurrentUser, q: str =
 @router.post(UPLOADS)
 async def take(request: Request, services: Services, user: CurrentUser) -> Response:
     """Take the files of the form. The body is read here, once it is known who sends it, and never whole in memory."""
-    kept, errors = await _taken(request, services, user)
-    if request.headers.get("Accept") == "application/json":
-        files = [{"id": row.id, "name": row.name, "is_picture": row.is_picture} for row in kept]
-        return JSONResponse({"files": files, "errors": errors}, 200 if kept else 422)
+    async with Request(request.scope, request.receive).form(max_files=UPLOADS_AT_ONCE * 4, max_fields=40) as form:
+        kept, errors = await _taken(services, user, form)
+        if request.headers.get("HX-Request") == "true":  # a file of its own, for the composer
+            pages: Renderer = request.app.state.pages
+            macros = pages.macros("ui.html", Context(frame=Frame(user=user)))
+            chips = "".join(macros.file(row) for row in kept)
+            return HTMLResponse(chips) if kept else PlainTextResponse(" ".join(errors), 422)
+        if "cid" in form:
+            return await _with_composer(request, services, user, form, [row.id for row in kept], errors)
     if errors:
         context = await _list(request, services, user, errors=errors)
         return respond(request, "files.html", context, status=422)
     return redirect(request, UPLOADS, "Added." if len(kept) == 1 else f"{len(kept)} files are added.")
+
+
+@router.get(UPLOADS + "/{id}/picture")
+async def picture(services: Services, user: CurrentUser, id: str, small: Number = 0) -> Response:
+    """A picture as it was encoded anew: nothing of the file itself."""
+    path = await services.documents.picture(user, id, is_small=bool(small))
+    return FileResponse(path, headers={"Cache-Control": "private, max-age=31536000, immutable"})
 
 
 @router.get(UPLOADS + "/{id}")
@@ -71,10 +85,10 @@ async def show_file(request: Request, services: Services, user: CurrentUser, id:
     context = FileContext(
         frame=await frame_of(request, services, user, here=UPLOADS),
         file=file,
-        kind=KINDS[file.media_type],
+        kind=KINDS.get(file.media_type, file.media_type),
         pages=pages,
     )
-    return respond(request, "file.html", context)
+    return respond(request, "file.html", context, block="card")
 
 
 @router.get(UPLOADS + "/{id}/content")
@@ -105,18 +119,37 @@ async def restore(request: Request, services: Services, user: CurrentUser, id: s
     return redirect(request, UPLOADS, f"Restored: {file.name}")
 
 
-async def _taken(request: Request, services: Services, user: CurrentUser) -> tuple[list[DocumentRow], list[str]]:
-    """The files that are kept now, and why others are not."""
+async def _taken(services: Services, user: User, form: FormData) -> tuple[list[DocumentRow], list[str]]:
+    """The files of the form that are kept now, and why others are not."""
     kept: list[DocumentRow] = []
     errors: list[str] = []
-    async with Request(request.scope, request.receive).form(max_files=UPLOADS_AT_ONCE * 4, max_fields=20) as form:
-        given = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
-        for one in given:
-            try:
-                kept.append(await services.documents.give(user, one.filename or "", one.file, one.size or 0))
-            except UserError as refused:
-                errors.append(refused.message)
-    return kept, errors if given else [NO_FILE]
+    given = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
+    for one in given:
+        try:
+            kept.append(await services.documents.give(user, one.filename or "", one.file, one.size or 0))
+        except UserError as refused:
+            errors.append(f"{safe_name(one.filename or '')}: {refused.message}")
+    return kept, errors if given or "drop" in form else [NO_FILE]
+
+
+async def _with_composer(
+    request: Request, services: Services, user: User, form: FormData, kept: list[str], errors: list[str]
+) -> Response:
+    """Back in the conversation, where there is no script: the draft with its files."""
+    cid = str(form["cid"])
+    page = await services.chat.log(user, cid) if cid else None
+    before = [str(id) for id in form.getlist("attached") if id != form.get("drop")]
+    context = await chat_context(
+        request,
+        services,
+        user,
+        page,
+        role=str(form.get("role", "")),
+        draft=str(form.get("text", "")),
+        error=" ".join(errors),
+        attached=[*before, *kept],
+    )
+    return respond(request, "chat.html", context, status=422 if errors else 200)
 
 
 async def _list(

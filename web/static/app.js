@@ -97,8 +97,21 @@
     const said = sent.get('text'), now = text().value; // what was typed while it was on its way stays
     text().value = now.startsWith(said) ? now.slice(said.length).trimStart() : now;
     if (!text().value) delete sessionStorage[draft];
+    sent.getAll('attached').forEach(id => $('#f' + id)?.remove());
     typed();
   });
+
+  // --- files: their script comes with the first one
+  const give = (event, files) => {
+    if (!files?.length || !$('#files')) return;
+    const all = [...files];
+    event.preventDefault();
+    import($('#files').dataset.src).then(script => script.give(all));
+  };
+  on('change', event => { if (event.target.id === 'pick') { give(event, event.target.files); event.target.value = ''; } });
+  on('paste', event => give(event, event.clipboardData?.files));
+  on('dragover', event => { if ($('#files') && event.dataTransfer?.types.includes('Files')) event.preventDefault(); });
+  on('drop', event => give(event, event.dataTransfer?.files));
 
   // --- a time that can be read now: what the last saving said of it is over
   on('htmx:after:swap', () => {

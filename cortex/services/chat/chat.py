@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cortex.agent.titles import title
+from cortex.base.attachments import Attachment
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.events import Event, OpenPart
 from cortex.base.ids import new_id
@@ -21,12 +22,14 @@ from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Opener
+from cortex.storage.documents import DocumentsRepository
 from cortex.storage.halts import HaltsRepository
 from cortex.storage.plans import PlansRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
 
 MESSAGE_CHARS_MAX = 32_000
+FILES_MOST = 10
 LOOK_AGAIN_S = 15.0  # should a signal be lost
 NOT_SAID = ("agent", "result", "api")  # channels whose texts no person wrote
 
@@ -60,21 +63,24 @@ class Chat:
         role: str | None = None,
         is_tainted: bool = False,
         is_kept: bool = False,
+        attached: Sequence[str] = (),
     ) -> str:
         """Commit the message and start its turn; the turn's id. `is_tainted`: its words are not the person's own.
 
+        `attached`: ids of the person's files that go with it; with one it needs no words. NotFound for a foreign one.
         `is_kept`: mode and rounds, as far as they are given, are the conversation's from now on.
 
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
-        words = _checked(text, max_rounds)
+        words = _checked(text, max_rounds, has_files=bool(attached))
         async with self.runtime.transaction_then_notify(user.id, conversation_id) as repository:
+            files = await _attachments(repository(DocumentsRepository), attached)
             if role is not None and role != (await repository(ConversationsRepository).get(conversation_id)).role:
                 await repository(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
                 await _keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds)
             row, is_queued = await _sent(
-                repository, conversation_id, words, mode, max_rounds, NOTHING_READ, is_tainted=is_tainted
+                repository, conversation_id, words, mode, max_rounds, NOTHING_READ, files, is_tainted=is_tainted
             )
         if not is_queued:
             await self.turns.start(row, is_free=True)
@@ -97,7 +103,8 @@ class Chat:
     async def edit(self, user: User, turn_id: str, text: str) -> str:
         """Say it differently: the turn and what followed are set aside, the new text is sent."""
         row = await self._settled(user, turn_id)
-        return await self._replace(user, row, _checked(text, None), row.mode)
+        words = _checked(text, None, has_files=bool(row.attachments))
+        return await self._replace(user, row, words, row.mode)
 
     async def keep_going(self, user: User, turn_id: str) -> str:
         """Give an interrupted turn, or one that ran out of rounds, another one to finish its work."""
@@ -110,6 +117,7 @@ class Chat:
             mode=row.mode,
             max_rounds=row.max_rounds,
             is_tainted=is_again and row.is_tainted,
+            attached=[file.id for file in row.attachments] if is_again else (),
         )
 
     async def log(self, user: User, conversation_id: str, *, before: int | None = None, turns: int = 30) -> LogPage:
@@ -239,7 +247,14 @@ class Chat:
             )
             # Changed words of a job's prompt that a model wrote name no place either: most of them are still its.
             made, is_queued = await _sent(
-                repository, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=row.is_tainted
+                repository,
+                row.conversation_id,
+                text,
+                mode,
+                row.max_rounds,
+                reads,
+                row.attachments,
+                is_tainted=row.is_tainted,
             )
             for words in meanwhile:  # none was marked: the turn would not have taken it in
                 await _sent(
@@ -267,6 +282,7 @@ async def _sent(
     mode: ToolMode | None,
     max_rounds: int | None,
     reads: Reads,
+    attachments: tuple[Attachment, ...] = (),
     *,
     is_tainted: bool,
 ) -> tuple[TurnRow, bool]:
@@ -280,13 +296,14 @@ async def _sent(
         role=conversation.role,
         max_rounds=max_rounds if max_rounds is not None else conversation.max_rounds,
         is_tainted=is_tainted,
-        reads=reads,
+        reads=Reads(outside=True, private=True) if attachments else reads,
+        attachments=attachments,
     )
     ahead = [turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal]
     is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
     is_queued = is_queued or await repository(HaltsRepository).of(row.owner_id) is not None
     rows: list[Row] = [message_row(row, is_queued)]
-    if conversation.is_title_auto and not conversation.title:
+    if conversation.is_title_auto and not conversation.title and words:
         name = title(words)
         await repository(ConversationsRepository).rename(conversation_id, name, by_user=False, is_tainted=is_tainted)
         rows.append(("title", {"title": name}, None))
@@ -294,10 +311,22 @@ async def _sent(
     return row, is_queued
 
 
-def _checked(text: str, max_rounds: int | None) -> str:
+async def _attachments(documents: DocumentsRepository, ids: Sequence[str]) -> tuple[Attachment, ...]:
+    """The person's files of these ids. UserError where there are too many, NotFound where one is not there."""
+    if len(ids) > FILES_MOST:
+        raise UserError(f"At most {FILES_MOST} files go with a message.")
+    rows = await documents.named(list(dict.fromkeys(ids)))
+    if len(rows) < len({*ids}):
+        raise NotFound("A file that was attached is not there any more.")
+    return tuple(
+        Attachment(id=row.id, name=row.name, media_type=row.media_type, size_bytes=row.size_bytes) for row in rows
+    )
+
+
+def _checked(text: str, max_rounds: int | None, *, has_files: bool = False) -> str:
     """The message without outer blanks; UserError for an empty or oversized one."""
     words = text.strip()
-    if not words:
+    if not words and not has_files:
         raise UserError("Write a message first.")
     if len(words) > MESSAGE_CHARS_MAX:
         raise UserError(

@@ -25,6 +25,7 @@ EXAMPLES_SHOWN = 3
 class Composer:
     """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
 
+    `sees`: whether the model takes pictures.
     `payer`: who shares the model and pays for it, "" = the user. `is_role_missing`: nobody wrote `role`, or it was
     deleted: a turn in it is refused.
 
@@ -39,6 +40,7 @@ class Composer:
     model: str
     payer: str
     is_offline: bool
+    sees: bool
     window_tokens: int
     examples: tuple[str, ...] = ()
     recipe: str = ""
@@ -75,6 +77,7 @@ class ComposerService:
             max_rounds_from=origin,
             model=entry.name,
             payer=entry.owner,
+            sees=entry.takes_pictures,
             is_offline=entry.provider == "offline",
             window_tokens=entry.context_tokens,
             examples=await self._examples(user, current.name),

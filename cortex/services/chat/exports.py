@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -30,6 +31,7 @@ def as_markdown(
         if said and said[0].speaker == "user":
             said = said[1:]
         blocks += [f"## You, {_time(turn.created_at, zone)}", turn.text]
+        blocks += [f"- Attached: {file.name} ({file.kind})" for file in turn.attachments]
         blocks += [block for message in said for block in _blocks(message)]
         if turn.state not in ("done", "running", "waiting", "queued"):
             blocks.append(f"*{turn.state.replace('_', ' ').capitalize()}.{' ' + turn.error if turn.error else ''}*")
@@ -64,6 +66,7 @@ def as_json(
                 "role": turn.role,
                 "mode": turn.mode,
                 "text": turn.text,
+                "attachments": [asdict(file) for file in turn.attachments],
                 "created_at": turn.created_at,
                 "ended_at": turn.ended_at,
                 "rounds": turn.rounds,

@@ -6,6 +6,7 @@ What happens inside one turn is folded by `services/chat/transcript_turn.py`.
 
 from collections.abc import Callable, Iterable
 
+from cortex.base.attachments import attachments_of
 from cortex.base.events import Event
 from cortex.services.chat.transcript_turn import FOLDS, part_of
 from cortex.services.chat.transcript_views import Marker, Part, SteerPart, TurnView, ViewChange
@@ -89,6 +90,7 @@ class Transcript:
             mode=data.get("mode") or "auto",
             state="queued" if waits or data.get("is_steer") else "running",
             agent=data.get("agent") or "",
+            attachments=attachments_of(data),
         )
         return [ViewChange(kind="turn.new", turn=turn_id)]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from cortex.base.attachments import Attachment
 from cortex.base.turn import SUB, TurnState
 from cortex.ports.agents import RunState
 
@@ -216,6 +217,7 @@ class TurnView:
     cost_usd: float | None = None
     ending: TurnEndView | None = None
     agent: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
     @property
     def key(self) -> str:

@@ -3,10 +3,8 @@
 Their text is read by `reading.py`; the files themselves are `storage/given_files.py`'s matter.
 """
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO
 
@@ -14,20 +12,17 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.media import PICTURES
 from cortex.base.user import User
+from cortex.services.content.pictures import PicturesService
 from cortex.services.runtime import Runtime
-from cortex.storage.accounts import AccountsRepository
-from cortex.storage.documents import AllDocumentsRepository, DocumentsRepository
 from cortex.storage.documents import DocumentPage as DocumentPage
 from cortex.storage.documents import DocumentRow as DocumentRow
-from cortex.storage.given_files import GivenFiles
+from cortex.storage.documents import DocumentsRepository, DocumentState
+from cortex.storage.given_files import GivenFile, GivenFiles
 from cortex.storage.home import Homes
 
 MB = 1_000_000
-UNDO = timedelta(days=1)
 LISTED = 500
 GONE = "That file was deleted."
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +40,12 @@ class FileSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentsService:
-    """Every method takes whose files."""
+    """Every method takes whose files. `wake`: has a new one's text be read."""
 
     runtime: Runtime
     homes: Homes
+    pictures: PicturesService
+    wake: Callable[[], None]
 
     @property
     def limit_bytes(self) -> int:
@@ -62,16 +59,25 @@ class DocumentsService:
         documents = self.runtime.db.repository(DocumentsRepository, user.id)
         await self._must_fit(documents, size_bytes)
         id = new_id(self.runtime.clock)
-        async with self._files(user).receive(id, name, source) as file, self.runtime.db.transaction(user.id) as opened:
-            await self._must_fit(opened(DocumentsRepository), file.size_bytes)
-            return await opened(DocumentsRepository).add(
+        async with self._files(user).receive(id, name, source) as file:
+            is_picture = file.media_type in PICTURES
+            if is_picture:  # what cannot be read is not kept
+                await self.pictures.ready(user.id, file.sha256, file.path)
+            row = await self._add(user, id, file, "picture" if is_picture else "waiting")
+        self.wake()
+        return row
+
+    async def _add(self, user: User, id: str, file: GivenFile, state: DocumentState) -> DocumentRow:
+        async with self.runtime.db.transaction(user.id) as repository:
+            await self._must_fit(repository(DocumentsRepository), file.size_bytes)
+            return await repository(DocumentsRepository).add(
                 id,
                 path=file.path,
                 name=file.name,
                 media_type=file.media_type,
                 size_bytes=file.size_bytes,
                 sha256=file.sha256,
-                state="picture" if file.media_type in PICTURES else "waiting",
+                state=state,
             )
 
     async def _must_fit(self, documents: DocumentsRepository, size_bytes: int) -> None:
@@ -88,6 +94,11 @@ class DocumentsService:
         """The newest files whose names have all words of the query."""
         return await self.runtime.db.repository(DocumentsRepository, user.id).list(query, LISTED)
 
+    async def named(self, user: User, ids: Sequence[str]) -> Sequence[DocumentRow]:
+        """Those of these that are the person's and not deleted."""
+        rows = await self.runtime.db.repository(DocumentsRepository, user.id).named(ids)
+        return [row for row in rows if row.deleted_at is None]
+
     async def get(self, user: User, id: str) -> DocumentRow:
         """The file; NotFound where it is another's, or deleted."""
         row = await self.runtime.db.repository(DocumentsRepository, user.id).get(id)
@@ -100,16 +111,27 @@ class DocumentsService:
         row = await self.get(user, id)
         return row, await self._files(user).path_of(row.path)
 
+    async def picture(self, user: User, id: str, *, is_small: bool) -> Path:
+        """Where the picture of this file is, as it was encoded anew; NotFound for a file that is none."""
+        row = await self.get(user, id)
+        if not row.is_picture:
+            raise NotFound("This file is no picture.")
+        if is_small:
+            return await self.pictures.small(user.id, row)
+        return (await self.pictures.ready(user.id, row.sha256, row.path)).path
+
     async def text(self, user: User, id: str) -> tuple[DocumentRow, Sequence[DocumentPage]]:
         """The file with its text by page."""
         row = await self.get(user, id)
         return row, await self.runtime.db.repository(DocumentsRepository, user.id).text_of(id)
 
     async def delete(self, user: User, id: str) -> DocumentRow:
-        """Delete it; for `UNDO` it can be brought back."""
+        """Delete it; for a day it can be brought back."""
         row = await self.get(user, id)
         deleted = await self.runtime.db.repository(DocumentsRepository, user.id).set_deleted(id, is_deleted=True)
-        await self._files(user).remove(id, row.path)  # a kill ahead of this leaves a file that `clear` takes away
+        await self._files(user).remove(
+            id, row.path
+        )  # a kill ahead of this leaves a file that `file_clearing.py` takes away
         return deleted
 
     async def bring_back(self, user: User, id: str) -> DocumentRow:
@@ -120,24 +142,6 @@ class DocumentsService:
             return row
         path = await self._files(user).bring_back(id, row.path)
         return await documents.set_deleted(id, is_deleted=False, path=path)
-
-    async def clear(self) -> None:
-        """Of everybody: what killed uploads left, and for good what was deleted more than `UNDO` ago."""
-        known = await self.runtime.db.repository(AllDocumentsRepository).ids()
-        for account in await self.runtime.db.repository(AccountsRepository).list():
-            try:
-                await self._clear(account.id, known, self.runtime.clock() - UNDO)
-            except OSError as error:  # one person's folder keeps nobody else's from being cleared
-                log.warning("files: the folder of %s was not cleared: %s", account.id, error)
-
-    async def _clear(self, user_id: str, known: frozenset[str], before: datetime) -> None:
-        files = GivenFiles(home=self.homes.home_of(user_id))
-        await files.sweep(known)
-        documents = self.runtime.db.repository(DocumentsRepository, user_id)
-        for row in await documents.deleted(before):
-            await files.remove(row.id, row.path)
-            await files.forget(row.id)
-            await documents.remove(row.id)
 
     def _files(self, user: User) -> GivenFiles:
         return GivenFiles(home=self.homes.home_of(user.id))

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.content.documents import DocumentsService
+from cortex.services.content.file_clearing import FileClearing
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.integrations.query_results import QueryResults
 from cortex.services.memory.user_memory import UNDO
@@ -80,7 +80,7 @@ class Housekeeping:
                 RUNS_KEPT.days,
             )
         await self._prune_query_results(now)
-        await DocumentsService(runtime=self.runtime, homes=Homes(self.runtime.settings.home)).clear()
+        await FileClearing(runtime=self.runtime, homes=Homes(self.runtime.settings.home)).clear()
 
     async def _prune_query_results(self, now: datetime) -> None:
         """Delete everybody's old results of database queries."""

@@ -4,7 +4,7 @@ Used by `services/turns/model_calls.py` alone. A part is committed once, finishe
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from cortex.base.events import EventKind, OpenPart
@@ -19,7 +19,7 @@ Row = tuple[EventKind, dict[str, Any], str | None]
 
 def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "") -> Row:
     """The log's first word on a turn: the message that it answers, or what the background run `agent` found."""
-    payload = {
+    payload: dict[str, Any] = {
         "turn": row.id,
         "text": row.text,
         "at": row.created_at.isoformat(),
@@ -27,6 +27,8 @@ def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "") -> Ro
         "is_steer": is_queued,
         "ordinal": row.ordinal,
     }
+    if row.attachments:
+        payload["attachments"] = [asdict(each) for each in row.attachments]
     return "message", {**payload, "agent": agent} if agent else payload, row.id
 
 

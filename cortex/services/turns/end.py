@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from cortex.agent.plain import WITHOUT_MODEL
 from cortex.agent.refusals import as_changed
+from cortex.base.attachments import words_of_unread
 from cortex.base.events import OpenPart
 from cortex.base.ids import changed_id, derived_id
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
@@ -127,7 +128,7 @@ class TurnEnd:
         kept = await repository(MessagesRepository).of_turn(row.id)
         messages = [item.message for item in kept]
         if not messages:
-            messages.append(user(row.text))
+            messages.append(user(row.text, *(words_of_unread(file.name) for file in row.attachments)))
         last = messages[-1]
         if last.calls:
             answered = sum(message.speaker == "assistant" for message in messages)  # one answer a round

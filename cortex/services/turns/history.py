@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest, view
 from cortex.base.errors import UserError
-from cortex.base.messages import Message, ToolCall, ToolResult, user
+from cortex.base.messages import Message, Picture, ToolCall, ToolResult, user
 from cortex.base.role import Role
 from cortex.base.tokens import count, count_message, message_bytes
 from cortex.base.turn import Past, Reply, Turn
@@ -186,6 +186,8 @@ def spoken(message: Message, *, is_whole: bool = True) -> str:
             words.append(f"[calls {part.name} {part.arguments}]")
         elif isinstance(part, ToolResult):
             words.append(f"[{part.name}: {part.text[:2000]}]")
+        elif isinstance(part, Picture):
+            words.append(f"[picture {part.name}]")
     return " ".join(words)
 
 

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain as joined
 from typing import Any
 
 from cortex.agent.history import FULL_AT, fitted
@@ -20,6 +21,7 @@ from cortex.ports.loop import Request
 from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.selection.cache_misses import Sight, verdict
+from cortex.services.content.pictures import PicturesService
 from cortex.services.models.asking import ask
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
@@ -42,6 +44,7 @@ class ModelCaller:
 
     runtime: Runtime
     contexts: TurnContexts
+    pictures: PicturesService
 
     @step(StepName.ANSWER)
     async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
@@ -66,6 +69,7 @@ class ModelCaller:
             late_from=plan.late_from,
             parallel_calls=turn.parallel_calls,
             hints=plan.hints,
+            pictures=await self.pictures.data(turn.user_id, joined.from_iterable(one.pictures for one in messages)),
         )
         writer = AnswerWriter(
             runtime=self.runtime, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added)

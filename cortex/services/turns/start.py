@@ -12,6 +12,7 @@ from cortex.ports.stored_names import StepName
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.attached import AttachedFiles
 from cortex.services.turns.earlier_tries import changes, for_model, for_person
 from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.plain_commands import may_be_order
@@ -29,6 +30,7 @@ class TurnStart:
     runtime: Runtime
     contexts: TurnContexts
     history: ConversationHistory
+    files: AttachedFiles
 
     @step(StepName.OPEN)
     async def start_turn(self, user_id: str, turn_id: str) -> Turn | None:
@@ -43,7 +45,7 @@ class TurnStart:
             replaced = await self._replaced(row, context)
             done = await self._done(user_id, list(replaced))
             # Who has an answer made anew asks a model this time.
-            is_order = may_be_order(row, context) and row.text not in replaced.values()
+            is_order = may_be_order(row, context) and not row.attachments and row.text not in replaced.values()
             latest = None
             if not row.job_id:
                 latest = await self.runtime.db.repository(SummariesRepository, user_id).latest(
@@ -57,6 +59,7 @@ class TurnStart:
         if not row.job_id:
             context = replace(context, summary=await self.history.summarise(context, row))
         self.contexts.hold(turn_id, context)
+        pictures, documents = await self.files.of(row)
         return Turn(
             id=row.id,
             conversation_id=row.conversation_id,
@@ -77,6 +80,8 @@ class TurnStart:
             job_id=row.job_id,
             is_order=is_order,
             done_before=for_model(done, is_from_outside=row.is_tainted or row.has_read_outside),
+            pictures=pictures,
+            documents=documents,
         )
 
     async def _replaced(self, row: TurnRow, context: TurnContext) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cortex.base.attachments import Attachment
 from cortex.storage.table import PackedJson, Serial, Table, in_conversation, owner
 
 
@@ -89,6 +90,7 @@ class TurnTable(Table):
     has_read_outside: Mapped[bool]
     has_read_private: Mapped[bool]
     stop_asked_at: Mapped[datetime | None]
+    attachments: Mapped[tuple[Attachment, ...]] = mapped_column(server_default="[]")
 
 
 class MessageTable(Table):
