@@ -1,1 +1,1 @@
-"""What Cortex is made of, in three classes over each other; `services.py` is the whole."""
+"""What Cortex is made of, in four classes over each other; `services.py` is the whole."""

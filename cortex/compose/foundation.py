@@ -1,25 +1,21 @@
 """The lower half of what Cortex is made of: files and people, models, notifications, the turns that wait.
 
-Each part is made where it is first asked for, once: `services.py` says how the three files go together.
+Each part is made where it is first asked for, once: `services.py` says how the four files go together.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from cortex.base.crypto import Vault
-from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
 from cortex.compose import integrations
+from cortex.compose.files import FileServices
 from cortex.engine.database import examine
 from cortex.integrations.aider.system import AiderHost
-from cortex.integrations.documents.reader import DocumentReader
 from cortex.integrations.mcp.system import McpHost
-from cortex.integrations.pictures import PictureMaker
-from cortex.integrations.sandbox import Sandbox
-from cortex.ports.engine import SharedHub
 from cortex.ports.mcp import FAMILY
 from cortex.providers import ProviderContext, connect, list_models
 from cortex.services.accounts.accounts import Accounts
@@ -29,13 +25,7 @@ from cortex.services.backup.backups import Backups
 from cortex.services.backup.restore import Restores
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
-from cortex.services.content.documents import DocumentsService
-from cortex.services.content.file_clearing import FileClearing
-from cortex.services.content.file_looks import FileLooks
 from cortex.services.content.journals import JournalsService
-from cortex.services.content.notes import NotesService
-from cortex.services.content.pictures import PicturesService
-from cortex.services.content.reading import DocumentReading
 from cortex.services.content.shared_lists import SharedLists
 from cortex.services.content.tasks import TasksService
 from cortex.services.health.audit_log import AuditLog
@@ -71,7 +61,6 @@ from cortex.services.reminders.reminders import RemindersService
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.role_names import RoleNames
 from cortex.services.roles.roles import Roles
-from cortex.services.runtime import Runtime
 from cortex.services.timings import LazyReader
 from cortex.services.turns.approval_admin import ApprovalAdmin
 from cortex.services.turns.approvals import ApprovalsService
@@ -80,34 +69,10 @@ from cortex.services.turns.queue import TurnQueue
 from cortex.services.turns.stop_all import StopAll
 from cortex.services.upkeep.updates import Updates
 from cortex.storage.db import writes_within
-from cortex.storage.home import Homes
 
 
-class Foundation:
+class Foundation(FileServices):
     """Files, people, models, notifications, and the queue in which turns wait."""
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        *,
-        sandbox: Sandbox,
-        is_boxed: bool,
-        log_book: LogBook,
-        access_ended: Sequence[Callable[[str], Awaitable[None]]] = (),
-    ) -> None:
-        """is_boxed: whether the sandbox works on this machine. access_ended: who else hears that a login ended."""
-        self.runtime = runtime
-        self._sandbox, self._is_boxed, self._log_book = sandbox, is_boxed, log_book
-        self._access_ended = access_ended
-        self.started_at = runtime.clock()
-
-    @property
-    def settings(self) -> Settings:
-        return self.runtime.settings
-
-    @property
-    def hub(self) -> SharedHub:
-        return self.runtime.hub
 
     def page_view(self) -> AbstractAsyncContextManager[None]:
         """Let all that a page reads inside the block share one transaction (`Database.one_view`)."""
@@ -120,10 +85,6 @@ class Foundation:
     def writes_within(self, seconds: float) -> AbstractContextManager[None]:
         """Let what is called inside the block wait no longer than this to write (`storage/db.py: writes_within`)."""
         return writes_within(seconds)
-
-    @cached_property
-    def homes(self) -> Homes:
-        return Homes(self.settings.home)
 
     @cached_property
     def vault(self) -> Vault:
@@ -161,30 +122,6 @@ class Foundation:
     @cached_property
     def preferences(self) -> PreferencesService:
         return PreferencesService(self.runtime.db, self.homes)
-
-    @cached_property
-    def notes(self) -> NotesService:
-        return NotesService(self.homes, self.runtime.db)
-
-    @cached_property
-    def document_reading(self) -> DocumentReading:
-        looks = FileLooks(runtime=self.runtime, homes=self.homes)
-        extractor = DocumentReader(self._sandbox, is_boxed=self._is_boxed)
-        return DocumentReading(runtime=self.runtime, looks=looks, extractor=extractor)
-
-    @cached_property
-    def documents(self) -> DocumentsService:
-        return DocumentsService(
-            runtime=self.runtime, homes=self.homes, pictures=self.pictures, wake=self.document_reading.wake
-        )
-
-    @cached_property
-    def file_clearing(self) -> FileClearing:
-        return FileClearing(runtime=self.runtime, homes=self.homes)
-
-    @cached_property
-    def pictures(self) -> PicturesService:
-        return PicturesService(runtime=self.runtime, homes=self.homes, maker=PictureMaker(sandbox=self._sandbox))
 
     @cached_property
     def journals(self) -> JournalsService:

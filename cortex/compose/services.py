@@ -1,6 +1,6 @@
 """What Cortex is made of. The only place that wires services; each part is made where it is first asked for, once.
 
-`foundation.py`, then `turns.py` over it, then what the pages and commands ask for, here: each class adds to the one
+`files.py`, `foundation.py`, `turns.py`, then what the pages and commands ask for, here: each class adds to the one
 below. A new service is one property, where all it needs is at hand. Needs that would form a circle are cut by a part of
 their own: `turn_queue` starts turns and knows nothing of what they do, so agents and jobs can.
 """
@@ -21,6 +21,7 @@ from cortex.services.memory.facts import MemoryService
 from cortex.services.memory.quiet import QuietConversations
 from cortex.services.roles.settings import RoleDefaults
 from cortex.services.search.chats import ChatHits
+from cortex.services.search.files import FileHits
 from cortex.services.search.notes import NoteHits
 from cortex.services.search.search import SearchService
 from cortex.services.tools.listing import ToolListing
@@ -122,8 +123,14 @@ class Services(TurnServices):
 
     @cached_property
     def search(self) -> SearchService:
-        chats = ChatHits(self.runtime.db)
-        return SearchService({"titles": chats.titles, "messages": chats.messages, "notes": NoteHits(self.notes).find})
+        chats, notes = ChatHits(self.runtime.db), NoteHits(self.notes)
+        return SearchService(
+            {"titles": chats.titles, "messages": chats.messages, "notes": notes.find, "files": self.file_hits.find}
+        )
+
+    @cached_property
+    def file_hits(self) -> FileHits:
+        return FileHits(self.runtime.db)
 
     @cached_property
     def first_steps(self) -> FirstStepsService:

@@ -1,5 +1,7 @@
 """The chat in a real Chromium over a running house: what is live equals what is reloaded, and nothing is lost."""
 
+import base64
+import io
 import json
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -10,7 +12,8 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from playwright.sync_api import Browser, Route, expect
+from PIL import Image
+from playwright.sync_api import Browser, FilePayload, Route, expect
 
 from tests.e2e.browser import axe, overflow_px
 from tests.e2e.chat_tab import Served, Tab, tab
@@ -404,3 +407,42 @@ def test_axe_finds_nothing_in_any_state(browser: Browser, served: Lived, is_dark
             found[path] = axe(one.page)
         assert {state: lines for state, lines in found.items() if lines} == {}
         assert one.complaints == []
+
+
+PASTE = """([kind, name, base64]) => {
+    const data = new DataTransfer(), bytes = Uint8Array.from(atob(base64), sign => sign.charCodeAt(0));
+    data.items.add(new File([bytes], name));
+    const given = kind === 'paste' ? new ClipboardEvent(kind, { clipboardData: data, bubbles: true, cancelable: true })
+      : new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true });
+    document.querySelector('#text').dispatchEvent(given);
+}"""
+
+
+def test_files_come_by_button_paste_and_drop_and_stay_with_the_message(chat: Tab, served: Lived) -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (400, 200), "teal").save(picture, "PNG")
+    photo: FilePayload = {"name": "fence.png", "mimeType": "image/png", "buffer": picture.getvalue()}
+    other: FilePayload = {**photo, "name": "other.png"}
+    chat.page.set_input_files("#pick", [photo, other])
+    for kind, name in (("paste", "pasted.txt"), ("drop", "dropped.md"), ("drop", "bad.zip")):
+        chat.page.evaluate(PASTE, [kind, name, base64.b64encode(b"PK\3\4" if name == "bad.zip" else b"words").decode()])
+    cards, kept = chat.page.locator("#files .file"), chat.page.locator("#files [name=attached]")
+    expect(kept).to_have_count(4)
+    expect(chat.page.locator("#files .bad")).to_contain_text("bad.zip: This kind of file cannot be taken.")
+    chat.page.click("#files .bad button")
+    cards.filter(has_text="other.png").get_by_role("button").click()
+    expect(cards).to_have_count(3)
+    chat.page.route("**/files", lambda route: route.abort())
+    chat.page.set_input_files("#pick", {**photo, "name": "lost.png"})
+    expect(cards.filter(has_text="lost.png: It did not arrive.")).to_have_count(1)
+    chat.page.unroute("**/files")
+    chat.page.click("#files .bad button")
+    chat.send("hello")
+    expect(cards).to_have_count(0)
+    log = chat.as_reloaded()
+    assert [name in log for name in ("fence.png", "pasted.txt", "dropped.md", "other.png")] == [True, True, True, False]
+    chat.page.click(".given .pic")
+    expect(chat.page.locator("#confirm img")).to_be_visible()
+    assert axe(chat.page) == []
+    chat.page.keyboard.press("Escape")
+    chat.complaints[:] = [one for one in chat.complaints if "422" not in one and "ERR_FAILED" not in one]

@@ -13,6 +13,7 @@ import pytest
 from cortex.base.errors import NotFound, UserError
 from cortex.storage.given_files import GivenFiles
 from cortex.storage.home import Homes
+from tests.patience import PATIENCE_S
 
 KILLED = """
 import asyncio, io, os, signal, sys
@@ -95,7 +96,10 @@ async def given_from(files: GivenFiles, source: io.BytesIO) -> None:
 @pytest.mark.parametrize("at", [*range(0, 1000, 100), 10_000], ids=lambda at: f"at {at}")
 async def test_a_kill_at_any_tenth_leaves_nothing_once_it_is_swept(files: GivenFiles, at: int) -> None:
     ended = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", KILLED, str(files.home.path.parent), str(at)], check=False, timeout=60
+        subprocess.run,
+        [sys.executable, "-c", KILLED, str(files.home.path.parent), str(at)],
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert (ended.returncode, bool(below(files))) == (-signal.SIGKILL, True)
     assert (await files.sweep(frozenset()), below(files)) == (1, [])
@@ -103,7 +107,10 @@ async def test_a_kill_at_any_tenth_leaves_nothing_once_it_is_swept(files: GivenF
 
 async def test_a_kill_behind_the_commit_keeps_the_file(files: GivenFiles) -> None:
     await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", KILLED, str(files.home.path.parent), "10000"], check=False, timeout=60
+        subprocess.run,
+        [sys.executable, "-c", KILLED, str(files.home.path.parent), "10000"],
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert (await files.sweep(frozenset({"one"})), below(files)) == (1, ["files/uploads/a.txt"])
 

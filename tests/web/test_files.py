@@ -50,7 +50,7 @@ async def test_it_is_found_opened_deleted_and_brought_back(house: Cortex, ada: B
     await give(ada, "other.txt")
     found = (await ada.get("/files?q=garden+lea")).text
     assert (id in found, "other.txt" in found) == (True, False)
-    assert "No file has that" in (await ada.get("/files?q=boat")).text
+    assert "No file has that in its name or text" in (await ada.get("/files?q=boat")).text
     content = await ada.get(f"/files/{id}/content")
     assert content.text == "No pets."
     assert content.headers["content-disposition"].startswith("attachment")

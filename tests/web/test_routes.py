@@ -2,6 +2,7 @@
 are not there. A new route joins these tests by being there; one with a new kind of id has to say whose it is.
 """
 
+import io
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,6 +10,7 @@ from datetime import timedelta
 import httpx
 import pytest
 from fastapi.routing import APIRoute
+from PIL import Image
 
 from cortex.app import Cortex
 from cortex.base import messages as message
@@ -275,6 +277,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "key": turn_id.removeprefix("turn:"),
         "journal_id": journal.id,
         "entry_id": entry.id,
+        "file_id": await picture(house, user),
         "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
         "list_id": await shared_list(house, person),
         "job_id": (await house.jobs.add(user, TRUFFLE_JOB)).id,
@@ -313,6 +316,14 @@ async def shared_list(house: Cortex, person: Browser) -> str:
     await house.tasks.create(person.user, "Beech", list_name="truffle trees")
     await house.shared_lists.share(person.user, "truffle trees", [carol.id])
     return row.id
+
+
+async def picture(house: Cortex, user: User) -> str:
+    data = io.BytesIO()
+    Image.new("RGB", (8, 8), "teal").save(data, "PNG")
+    size_bytes = data.tell()
+    data.seek(0)
+    return (await house.documents.give(user, "truffles.png", data, size_bytes)).id
 
 
 async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str) -> str:

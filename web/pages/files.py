@@ -11,6 +11,7 @@ from cortex.base.errors import UserError
 from cortex.base.media import ACCEPTED, KINDS, PDF, PLAIN, TAKEN, safe_name
 from cortex.base.user import User
 from cortex.services.content.documents import DocumentPage, DocumentRow, FileSpace
+from cortex.services.search.search import Hit
 from web.chat_view import chat_context
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
@@ -21,6 +22,7 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Files", href=UPLOADS, icon="fold", order=19)
+LISTED = 500
 NO_FILE = "Choose a file first."
 
 
@@ -30,6 +32,7 @@ class FilesContext(Context):
 
     files: Sequence[DocumentRow] = described("the person's files, the newest first")
     query: str = described("what was searched for", default="")
+    hits: Sequence[Hit] = described("where the words stand in the texts of files", default=())
     space: FileSpace = described("how much of what is allowed they take")
     kinds: dict[str, str] = described("what the types are called", default_factory=lambda: KINDS)
     accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
@@ -71,17 +74,17 @@ async def take(request: Request, services: Services, user: CurrentUser) -> Respo
     return redirect(request, UPLOADS, "Added." if len(kept) == 1 else f"{len(kept)} files are added.")
 
 
-@router.get(UPLOADS + "/{id}/picture")
-async def picture(services: Services, user: CurrentUser, id: str, small: Number = 0) -> Response:
+@router.get(UPLOADS + "/{file_id}/picture")
+async def picture(services: Services, user: CurrentUser, file_id: str, small: Number = 0) -> Response:
     """A picture as it was encoded anew: nothing of the file itself."""
-    path = await services.documents.picture(user, id, is_small=bool(small))
+    path = await services.documents.picture(user, file_id, is_small=bool(small))
     return FileResponse(path, headers={"Cache-Control": "private, max-age=31536000, immutable"})
 
 
-@router.get(UPLOADS + "/{id}")
-async def show_file(request: Request, services: Services, user: CurrentUser, id: str) -> Response:
+@router.get(UPLOADS + "/{file_id}")
+async def show_file(request: Request, services: Services, user: CurrentUser, file_id: str) -> Response:
     """One file, with what could be read of it."""
-    file, pages = await services.documents.text(user, id)
+    file, pages = await services.documents.text(user, file_id)
     context = FileContext(
         frame=await frame_of(request, services, user, here=UPLOADS),
         file=file,
@@ -91,10 +94,10 @@ async def show_file(request: Request, services: Services, user: CurrentUser, id:
     return respond(request, "file.html", context, block="card")
 
 
-@router.get(UPLOADS + "/{id}/content")
-async def content(services: Services, user: CurrentUser, id: str) -> Response:
+@router.get(UPLOADS + "/{file_id}/content")
+async def content(services: Services, user: CurrentUser, file_id: str) -> Response:
     """The file itself, to be saved: never shown as a part of this site, whatever it holds."""
-    file, path = await services.documents.opened(user, id)
+    file, path = await services.documents.opened(user, file_id)
     is_text = file.media_type.startswith(("text/", "message/"))
     media_type = f"{PLAIN}; charset=utf-8" if is_text else file.media_type if file.media_type == PDF else ""
     return FileResponse(
@@ -105,17 +108,17 @@ async def content(services: Services, user: CurrentUser, id: str) -> Response:
     )
 
 
-@router.post(UPLOADS + "/{id}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, id: str) -> Response:
+@router.post(UPLOADS + "/{file_id}/delete")
+async def delete(request: Request, services: Services, user: CurrentUser, file_id: str) -> Response:
     """Delete it; the news have the way back."""
-    file = await services.documents.delete(user, id)
-    return redirect(request, UPLOADS, f"Deleted: {file.name}", undo_href=f"{UPLOADS}/{id}/restore")
+    file = await services.documents.delete(user, file_id)
+    return redirect(request, UPLOADS, f"Deleted: {file.name}", undo_href=f"{UPLOADS}/{file_id}/restore")
 
 
-@router.post(UPLOADS + "/{id}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, id: str) -> Response:
+@router.post(UPLOADS + "/{file_id}/restore")
+async def restore(request: Request, services: Services, user: CurrentUser, file_id: str) -> Response:
     """Bring a deleted one back."""
-    file = await services.documents.bring_back(user, id)
+    file = await services.documents.bring_back(user, file_id)
     return redirect(request, UPLOADS, f"Restored: {file.name}")
 
 
@@ -159,6 +162,7 @@ async def _list(
         frame=await frame_of(request, services, user, here=UPLOADS),
         files=await services.documents.list(user, query),
         query=query,
+        hits=[hit for hit in await services.file_hits.find(user, query, LISTED) if hit.snippet] if query else (),
         space=await services.documents.space(user),
         limit_mb=services.settings.upload_mb,
         errors=errors,

@@ -1,5 +1,6 @@
 """One search over chats and notes: what it finds, what it never shows, and where its hits lead."""
 
+import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,8 +10,10 @@ from cortex.app import Cortex
 from cortex.base.messages import assistant
 from cortex.base.messages import user as asks
 from cortex.base.user import User
+from cortex.ports.documents import Extracted, PageText
 from cortex.services.search.search import Hit
 from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import house_settings
@@ -84,6 +87,22 @@ async def test_titles_and_notes_are_found_by_beginnings_without_accents(house: C
     assert [hit.path for hit in (await found(house, ann, "dessert"))["notes"]] == ["/notes/Desserts"]
     assert await found(house, ann, "rème") == {}
     assert await found(house, ann, "—") == {}
+
+
+async def test_files_are_found_by_name_and_at_the_page_of_their_text(house: Cortex, ann: User) -> None:
+    row = await house.documents.give(ann, "Rental contract.pdf", io.BytesIO(b"%PDF-1.7"), 8)
+    pages = (PageText(number=1, text="Who rents."), PageText(number=2, text="Dogs are allowed, cats too."))
+    await house.runtime.db.repository(DocumentsRepository, ann.id).keep_text(row.id, Extracted(pages=pages))
+    (named, *_) = (await found(house, ann, "contract"))["files"]
+    assert (named.path, named.title[1]) == (f"/files/{row.id}", ("contract", True))
+    (text,) = (await found(house, ann, "dogs"))["files"]
+    assert (text.path, text.where, shown(text)) == (
+        f"/files/{row.id}#page-2",
+        "page 2",
+        "[Dogs] are allowed, cats too.",
+    )
+    await house.documents.delete(ann, row.id)
+    assert await found(house, ann, "dogs") == {}
 
 
 async def test_what_is_out_of_view_is_never_found(house: Cortex, ann: User) -> None:
