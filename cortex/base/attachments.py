@@ -1,5 +1,6 @@
 """What a person attached to a message: as its log, pages and exports name it, and as a model reads it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,8 @@ from cortex.base.fact import FROM_OUTSIDE
 from cortex.base.media import KINDS, PICTURES
 
 OUTLINE_LINES = 40
+READERS = ("file_read", "file_search")
+_READ_ON = f"Read on with {READERS[0]}"
 HEAD = "[Attached file:"  # how the words on a file begin behind a message
 
 
@@ -52,8 +55,13 @@ def words_of_file(
     if outline:
         lines.append("Outline:")
         lines += [f"- {each}" for each in outline[:OUTLINE_LINES]]
-    lines.append(f"Read on with file_read ({path}) or look for words in it with file_search.")
+    lines.append(f"{_READ_ON} ({path}) or look for words in it with {READERS[1]}.")
     return "\n".join(lines)
+
+
+def is_long(texts: Sequence[str]) -> bool:
+    """Whether one of these, made by `words_of_file`, is the beginning of a text only."""
+    return any(text.rpartition("\n")[2].startswith(_READ_ON) for text in texts)
 
 
 def words_of_unread(name: str) -> str:

@@ -71,6 +71,8 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     poll(lambda: 'class="foot"' in admin.get(f"/c/{chat}").text)
     admin.post("/tasks", title="Call the landlord about the boiler", list_name="home", due="2026-01-09")
     admin.post("/notes", name="Garden")
+    admin.give("Rental contract.md", b"# Rental contract\n\nNo pets, but cats.\n")
+    file = re.findall(r'href="(/files/\w+)"', admin.get("/files").text)[0]
     admin.post("/journals", name="Garden")
     journal = re.findall(r'<tr id="journal-(\w+)"', admin.get("/journals").text)[0]
     admin.post(f"/journals/{journal}/new", key="frost1", title="First frost", text="# Beds\n\nThe *dahlias* are in.")
@@ -135,6 +137,9 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         f"/jobs/{job}/address/remove",
         f"/jobs/{job}/runs",
         f"/jobs/{job}/delete",
+        "/files",
+        "/files?q=cats",
+        file,
         "/notes",
         "/notes/Garden",
         "/notes/Garden/delete",

@@ -6,7 +6,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -19,6 +19,7 @@ from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, rule
 
 FILES = 256
+SLOW_S = 0.4  # between two bytes of an upload that takes longer than other bodies may
 HALF_HEAD = b"GET /login HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 HALF_BODY = (
     b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\n"
@@ -132,6 +133,25 @@ def test_a_head_that_comes_slowly_is_given_up(small: Daemon, ada: Caller, connec
 def test_a_body_that_comes_slowly_is_given_up(small: Daemon, ada: Caller, connect: Connects) -> None:
     assert all(b"408" in answer for answer in trickle([connect(HALF_BODY) for _ in range(5)]))
     assert is_well(small, ada)
+
+
+@pytest.mark.full
+def test_an_upload_that_comes_slowly_is_waited_for(small: Daemon, ada: Caller, connect: Connects) -> None:
+    """Longer than any other body may take, while something of it comes."""
+    head = (
+        b"POST /files HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 200\r\n"
+        b"Content-Type: multipart/form-data; boundary=slow\r\nCookie: cortex=" + ada.token.encode() + b"\r\n\r\n"
+    )
+    given = b'--slow\r\nContent-Disposition: form-data; name="files"; filename="slow.txt"\r\n\r\n'
+    body = (given + b"x" * 200)[:190] + b"\r\n--slow--"
+    connection = connect(head)
+    for at in range(len(body)):
+        connection.sendall(body[at : at + 1])
+        connection.settimeout(SLOW_S)
+        with suppress(TimeoutError):
+            assert b"303" in connection.recv(1000)
+            break
+    assert "slow.txt" in ada.get("/files").text
 
 
 def trickle(connections: Sequence[socket.socket]) -> list[bytes]:

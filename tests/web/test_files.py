@@ -2,11 +2,15 @@
 
 import io
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from PIL import Image
+from starlette.requests import ClientDisconnect
+from starlette.types import Message
 
 from cortex.app import Cortex
 from cortex.storage.home import Homes
@@ -91,6 +95,34 @@ async def test_two_peoples_files_never_meet(house: Cortex, ada: Browser, bob: Br
     await give(bob, "Lease.txt", b"Bob's")
     assert (await ada.get(f"/files/{id}/content")).text == "words"
     assert kept(house, bob) == ["files/uploads/Lease.txt"]
+
+
+async def test_an_upload_that_is_cut_at_any_tenth_leaves_nothing(house: Cortex, ada: Browser, app: FastAPI) -> None:
+    body = b'--cut\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n' + b"x" * 3_000_000
+    body += b"\r\n--cut--\r\n"
+    request = ada.http.build_request(
+        "POST", "/files", content=body, headers={"Content-Type": "multipart/form-data; boundary=cut"}
+    )
+    headers = [(name.lower(), value) for name, value in request.headers.raw]
+    scope = {"type": "http", "method": "POST", "path": "/files", "raw_path": b"/files", "query_string": b""}
+    scope |= {"headers": headers, "scheme": "http", "server": ("localhost", 80), "client": ("127.0.0.1", 1)}
+
+    async def unheard(_: Message) -> None:
+        """Nobody is there any more."""
+
+    for tenth in range(10):
+        pieces: list[Message] = [
+            {"type": "http.request", "body": body[: len(body) * tenth // 10], "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+
+        async def receive(pieces: list[Message] = pieces) -> Message:
+            return pieces.pop(0) if len(pieces) > 1 else pieces[0]
+
+        with suppress(ClientDisconnect):
+            await app({**scope, "state": {}}, receive, unheard)
+    assert kept(house, ada) == []
+    assert "No files yet" in (await ada.get("/files")).text
 
 
 async def test_who_is_not_logged_in_leaves_nothing(house: Cortex, visitor: httpx.AsyncClient) -> None:

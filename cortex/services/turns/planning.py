@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from cortex.base.attachments import READERS, is_long
 from cortex.base.model import OFFLINE, ModelEntry
 from cortex.base.role import ToolMode
+from cortex.base.tokens import count_picture
 from cortex.base.turn import Need, RoundPlan, Turn
 from cortex.base.user import User
 from cortex.ports.steps import step
@@ -157,7 +159,10 @@ class Planning:
             need=need,
             now=self._moment(turn, need),
             summary_id=turn.summary_id,
+            history_tokens=asked.history_tokens + _attached_tokens(turn),
         )
+        if is_long(turn.documents):  # the words on a long text name the tools that read on: they go along
+            asked = replace(asked, need=replace(need, found=(*need.found, *READERS)))
         asked = await self._heard(turn, asked) if need.heard else asked
         is_read_first = need.round == 1 or (need.heard and need.heard_at == need.round)
         if is_read_first and turn.channel == "chat" and not turn.is_tainted and not need.missing:
@@ -286,6 +291,12 @@ class Planning:
             history_tokens=size_bytes(past) // BYTES_A_TOKEN,
             skills=context.skills,
         )
+
+
+def _attached_tokens(turn: Turn) -> int:
+    """About what a request grows by for what is attached."""
+    texts = sum(len(text.encode()) for text in turn.documents) // BYTES_A_TOKEN
+    return texts + sum(map(count_picture, turn.pictures))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

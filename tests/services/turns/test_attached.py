@@ -132,6 +132,16 @@ async def test_a_short_text_goes_whole_and_a_long_one_begins(house: LivingHouse)
     )
 
 
+async def test_tools_that_read_on_go_with_a_long_text(house: LivingHouse) -> None:
+    with ScriptedServer(rule("", "Read.")) as server:
+        await connect(house, server, "openai")
+        cid = await house.conversation()
+        id = await give(house, "lease.pdf", b"%PDF-1.7")
+        await read(house, id, "word " * 4_000)
+        await house.say(cid, "", attached=[id])
+        assert {"file_read", "file_search"} <= {*server.log[0].tools}
+
+
 async def test_a_new_try_a_branch_and_exports_keep_what_was_attached(house: LivingHouse) -> None:
     cid = await house.conversation()
     id = await give(house, "photo.jpg", photo())
