@@ -63,7 +63,7 @@ async def settle(home: Path) -> None:
     if seen.stuck.count:
         log.warning("home: cannot remove permissions of other users in %s: %s", home, seen.stuck)
     if seen.foreign.count:
-        raise ConfigError(f"CORTEX_HOME: another user owns what stands in {str(home)!r}: {seen.foreign}. {give(home)}")
+        raise ConfigError(f"CORTEX_HOME: another user owns files in {str(home)!r}: {seen.foreign}. {give(home)}")
 
 
 def own(home: Path) -> None:

@@ -54,7 +54,7 @@ def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[
     if len(words) > WORDS_MOST:
         raise UserError(f"That is too long: at most {WORDS_MOST} words.", field="words")
     if _read(words, timings, now, time_zone) is not None:
-        raise UserError(f"That is a time and nothing to be told. {SUCH_AS}", field="words")
+        raise UserError(f"That is only a time: add what to remind you of. {SUCH_AS}", field="words")
     for ahead, behind in _places(words):
         time = words[:ahead] + words[len(words) - behind :]
         timing = _read(time, timings, now, time_zone)

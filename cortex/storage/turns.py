@@ -136,7 +136,7 @@ class TurnsRepository(Repository):
             "attachments": attachments,
         }
         if not await self._is_new(TurnTable, values):
-            raise Conflict(f"The turn {id!r} stands already.")
+            raise Conflict(f"The turn {id!r} exists already.")
         return await self.get(id)
 
     @reading

@@ -116,7 +116,7 @@ async def test_what_another_user_owns_is_named_and_left(tmp_path: Path) -> None:
     made(tmp_path / "lost+found" / "x", 0o600)
     os.chown(tmp_path / "lost+found", 12_345, 12_345)
     os.chown(theirs, 12_345, 12_345)
-    with pytest.raises(ConfigError, match=r"another user owns what stands in .*: 'b\.txt'\. .*chown -R 0 "):
+    with pytest.raises(ConfigError, match=r"another user owns files in .*: 'b\.txt'\. .*chown -R 0 "):
         await private.settle(tmp_path)
     assert (bits(theirs), bits(ours)) == (0o644, 0o600)
 

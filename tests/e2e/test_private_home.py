@@ -114,7 +114,7 @@ def test_what_stood_open_is_closed_at_the_start_and_no_link_is_followed(loose: D
     ("theirs", "words"),
     [
         (".", f"belongs to the user number {STRANGER}"),
-        ("someone", "another user owns what stands in"),
+        ("someone", "another user owns files in"),
         ("someone/files/a.txt", "'someone/files/a.txt'"),
     ],
     ids=["HOME itself", "a folder", "a file"],

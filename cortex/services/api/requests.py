@@ -206,7 +206,7 @@ def passed_on(request: ChatRequest) -> tuple[str, tuple[Message, ...]]:
             messages.append(assistant(one.text, *calls))
         elif one.role == "tool":
             if one.tool_call_id not in names:
-                raise UserError(f"No call {one.tool_call_id!r} stands before its result.", field="messages")
+                raise UserError(f"No call {one.tool_call_id!r} comes before its result.", field="messages")
             result = ToolResult(call_id=one.tool_call_id, name=names[one.tool_call_id], text=one.text)
             messages.append(_with_result(messages, result))
     return system, tuple(messages)

@@ -80,7 +80,7 @@ def read(registry: Registry, category: str, typed: WordsText, default: str = "")
     for word in made:
         if not word.is_left_out and word.text_key in known[word.kind] and (word.kind, word.text_key) not in gone:
             raise UserError(
-                f"{word.text!r} stands there as it ships. To change its tools, leave the shipped one out too.",
+                f"{word.text!r} is shipped already. To change its tools, leave the shipped one out too.",
                 field=f"{word.kind}s",
             )
     return made
@@ -94,7 +94,7 @@ def read_description(typed: str) -> str:
         raise UserError(f"Say when to use the tool. {BACK}", field="description")
     if len(lines[0]) >= SUMMARY_CHARACTERS:
         raise UserError(
-            f"The first line has {len(lines[0])} characters, and {SUMMARY_CHARACTERS - 1} fit: it stands for the tool "
+            f"The first line has {len(lines[0])} characters, and {SUMMARY_CHARACTERS - 1} fit: it is used for the tool "
             "where it is sent in short. The rest goes on the next line.",
             field="description",
         )

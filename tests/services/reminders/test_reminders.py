@@ -120,7 +120,7 @@ async def test_a_sentence_is_parted_into_what_and_when(desk: Desk, said: str, te
         ("", "Enter what to remind you of"),
         ("remind me", "Enter what to remind you of"),
         ("call mum", "no time to come"),
-        ("tomorrow at 9", "nothing to be told"),
+        ("tomorrow at 9", "only a time"),
         ("call mum on 2020-01-01 at 9", "has passed"),
         ("x" * 600 + " tomorrow", "500 characters"),
         ("so " * 400 + "tomorrow", "too long"),
