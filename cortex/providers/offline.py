@@ -18,19 +18,19 @@ from cortex.base.tokens import minified, wire_schema
 from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext
 from cortex.providers.offline_arguments import fill, words_of
+from cortex.providers.offline_intent import asks_for, does, least_chance, says_nothing
+from cortex.providers.offline_talk import reply
 
-LABEL = "Offline demo model (no AI)"
-THRESHOLD = 0.3
 _RESULT_CHARACTERS = 4_000
-_SHOWN_TOOLS = 8
 _CLAUSES = re.compile(
     r"\s*;\s+|,?\s+(?:and|but)\s+(?:then|also|afterwards)\s+|,\s*then\s+|[.!]\s+(?:then|also|and)\s+", re.IGNORECASE
 )
-_CATALOG_LINE = re.compile(
-    r"^\s*[-*]?\s*`?([a-z][a-z0-9]*_[a-z0-9_]+)`?(?:\([^)]*\))?\s*[:\u2013\u2014-]\s+(\S.*)$", re.MULTILINE
-)
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:?\d\d|Z)?)?)")
 _ATTACHED = re.compile(re.escape(HEAD) + r" (.+?) · ")
+_ID = re.compile(r"\s*\(id [0-9a-f]{4,}(?:, ([^()]*(?:\([^()]*\)[^()]*)*))?\)")
+_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+_NAME = re.compile(r"\b[a-z]\w*_\w+")
+_LISTED = re.compile(r"[-*] ")
 _ALIGNED = re.compile(r"\S {2,}\S|\t")
 
 
@@ -77,8 +77,9 @@ class OfflineProvider:
         if call is not None:
             return assistant("", call)
         if told:
-            return assistant("\n\n".join(_worded(each) for each in told))
-        return assistant(_introduction(request))
+            return assistant("\n\n".join(_worded(each, request.tools) for each in told))
+        received = _received(request.messages[start]) if start >= 0 else ""
+        return assistant(received + reply(words, self._moment(request)))
 
     def _next_call(self, request: Request, words: str, results: list[ToolResult]) -> ToolCall | None:
         """At most one call: the next clause of the message that nothing was done for yet."""
@@ -89,6 +90,8 @@ class OfflineProvider:
         is_first = not results
         for tool in _candidates(request, clause, is_first=is_first):
             arguments = fill(tool, clause, self._moment(request), self._surroundings.timings)
+            if arguments is not None and _is_empty(tool, arguments):
+                return None
             if arguments is not None:
                 return ToolCall(id=f"call_{uuid.uuid4().hex[:24]}", name=tool.name, arguments=minified(arguments))
         return None
@@ -150,37 +153,50 @@ def _words(message: Message) -> str:
     return "\n".join(shown)
 
 
+def _is_empty(tool: ToolSchema, arguments: dict[str, Any]) -> bool:
+    """Whether the call would write words that name nothing: "remember things", "delete everything"."""
+    required = tool.parameters.get("required", [])
+    return does(tool) != "read" and any(
+        isinstance(arguments[name], str) and says_nothing(arguments[name]) for name in required
+    )
+
+
 def _candidates(request: Request, clause: str, *, is_first: bool) -> list[ToolSchema]:
-    """The sent tools hinted at above the threshold, best first; a later clause must share a word with its tool.
+    """The sent tools that the clause asks for and hints speak for, best first; a later clause must share a word.
 
     Of tools hinted at alike the one with more words in common. Where a call is required, every sent tool will do.
     """
     hints = dict(request.hints)
     said = words_of(clause)
-    least = 0.0 if request.tool_choice == "required" else THRESHOLD
+    is_required = request.tool_choice == "required"
     scored: list[tuple[float, int, ToolSchema]] = []
     for tool in request.tools:
+        if not is_required and not asks_for(clause, tool):
+            continue
         probability = hints.get(tool.name, 0.0)
+        least = 0.0 if is_required else least_chance(clause, tool)
         shared = len(said & words_of(f"{tool.name} {tool.description}"))
         if probability >= least and (is_first or shared):
             scored.append((probability + (0.0 if is_first else 0.5 * shared), shared, tool))
     return [tool for _, _, tool in sorted(scored, key=lambda each: (-each[0], -each[1]))]
 
 
-def _worded(result: ToolResult) -> str:
-    """A result in a sentence: short ones as they are, long ones under a line that says whose they are."""
-    text = result.text.strip()
+def _worded(result: ToolResult, tools: tuple[ToolSchema, ...]) -> str:
+    """A result for a person, without the ids and the tool names that models need; a long one under a line of words."""
+    names = frozenset(tool.name for tool in tools)
+    kept = [part for part in _SENTENCE.split(result.text.strip()) if not names & set(_NAME.findall(part))]
+    text = _ID.sub(_without_id, " ".join(kept).strip())
     if len(text) > _RESULT_CHARACTERS:
         text = text[:_RESULT_CHARACTERS].rstrip() + "\n…"
     if result.is_error:
-        return f"That did not work. `{result.name}` said: {text or 'nothing'}"
+        return f"That did not work: {text or 'no reason was given'}"
     if not text:
-        return f"Done: `{result.name}` ran and had nothing to report."
-    if "\n" not in text and len(text) <= 300:
+        return "Done."
+    if "\n" not in text and len(text) <= 300 and not _LISTED.match(text):
         return text
     fence = "~~~~" if _ALIGNED.search(text) else ""
     body = f"{fence}\n{text}\n{fence}" if fence else text
-    return f"Here is what `{result.name}` gave back:\n\n{body}"
+    return f"Here is what I found:\n\n{body}"
 
 
 def _received(message: Message) -> str:
@@ -193,24 +209,9 @@ def _received(message: Message) -> str:
     return f"I got {', '.join(names)}, and can neither see pictures nor read files. "
 
 
-def _introduction(request: Request) -> str:
-    """What it can do, from the tools and the catalog that it sees."""
-    known: dict[str, Any] = {tool.name: (tool.description.splitlines() or [""])[0] for tool in request.tools}
-    for name, line in _CATALOG_LINE.findall(request.system):
-        known.setdefault(name, line.strip())
-    lines = [f"- `{name}`: {line}" if line else f"- `{name}`" for name, line in list(known.items())[:_SHOWN_TOOLS]]
-    more = f"\n- and {len(known) - _SHOWN_TOOLS} more" if len(known) > _SHOWN_TOOLS else ""
-    can = (
-        "With this message I was given:\n\n" + "\n".join(lines) + more
-        if lines
-        else 'I can act on plain requests such as "add milk to my shopping list" or "what\'s on my list".'
-    )
-    start = _last_user(request.messages)
-    received = _received(request.messages[start]) if start >= 0 else ""
-    return (
-        f"{received}I am the {LABEL}: I follow simple rules, I can't hold a conversation. {can}\n\n"
-        "For real answers, add a model on the Models page."
-    )
+def _without_id(match: re.Match[str]) -> str:
+    """What else stands in the brackets of an id."""
+    return f" ({match[1]})" if match[1] else ""
 
 
 def _extract(text: str) -> str:

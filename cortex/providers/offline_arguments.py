@@ -31,11 +31,13 @@ _VERBS = (
     "remind me|give me|tell me|show me|let me see|let me know|look up|look for|search for|check off|tick off|note down|"
     "jot down|write down|turn on|turn off|switch on|switch off|add|put|create|make|new|set|show|list|read|open|display|"
     "print|get|fetch|find|search|google|run|execute|start|write|append|note|remember|save|store|delete|remove|clear|"
-    "erase|complete|finish|mark|close|check|tick|change|update|rename|move|schedule|plan|view|see|cat|compare|diff"
+    "erase|complete|finish|mark|close|check|tick|change|update|rename|move|schedule|plan|view|see|cat|compare|diff|"
+    "cancel|forget|take down|take"
 )
 _VERB = re.compile(rf"^(?:{_VERBS})\b[\s:]*", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:a|an|the|my|our|new|me|us|this|that|some)\s+", re.IGNORECASE)
 _STATE_ASKED = re.compile(r"^(?:is|are)\s+(.+?)\s+(?:on|off|open|closed|locked|unlocked)$", re.IGNORECASE)
+_TITLED = re.compile(r"^(?:(?:an?|the|my|new|quick|short|of)\s+)*(?:note|memo|entry|item|to-?do)s?:\s*", re.IGNORECASE)
 _LINK = re.compile(r"^(?:to|for|that|about|called|named|saying|of|with|on|in)\b[\s:]*", re.IGNORECASE)
 _EDGE = " \t\r\n,;:\u2013\u2014-"
 _WHEN = re.compile(r"\b(?:when|date|time|day|due|moment|deadline)\b", re.IGNORECASE)
@@ -66,7 +68,7 @@ def fill(tool: ToolSchema, sentence: str, now: datetime, timings: Timings | None
     """The arguments this sentence gives for the tool; None when a required one can't be found in it."""
     properties: dict[str, dict[str, Any]] = tool.parameters.get("properties", {})
     required: list[str] = list(tool.parameters.get("required", []))
-    said = _Sentence(rest=_cleaned(sentence), now=now, timings=timings)
+    said = _Sentence(rest=cleaned(sentence), now=now, timings=timings)
     found: dict[str, Any] = {}
     plain = [name for name in required if name in properties and _is_plain(name, properties[name])]
     # Shaped values first: what they take is then not part of the plain text. The last word has the main plain text.
@@ -83,7 +85,8 @@ def fill(tool: ToolSchema, sentence: str, now: datetime, timings: Timings | None
     return {name: found[name] for name in properties if name in found}
 
 
-def _cleaned(sentence: str) -> str:
+def cleaned(sentence: str) -> str:
+    """The sentence without what is only polite, and without its last mark."""
     text = " ".join(sentence.split()).strip(_EDGE)
     before = ""
     while before != text:
@@ -253,7 +256,9 @@ def _headless(sentence: str, own: set[str]) -> str:
     if asked := _STATE_ASKED.match(sentence):
         return _without_head(asked[1], set())
     text = _VERB.sub("", sentence, count=1)
-    if text != sentence:
+    if titled := _TITLED.match(text):
+        text = text[titled.end() :]
+    elif text != sentence:
         text = _without_head(text, own)
     tail = re.search(r"\s+(?:to|on|onto|off|in|into|from|at|with|using|via)\s+(?:my|the|our|a)\s+([\w -]+)$", text)
     if tail and (words_of(tail[1]) <= own or re.fullmatch(r"(?:[\w-]+ ){0,2}lists?", tail[1])):

@@ -232,7 +232,7 @@ async def test_it_calls_nothing_without_a_sent_hinted_allowed_tool(request_: Req
     text, done = await run(request_)
     assert done.message.calls == ()
     assert "no AI" in text
-    assert "Models page" in text
+    assert "/models" in text
 
 
 async def test_where_a_call_is_required_it_calls_the_likeliest_tool_that_was_sent() -> None:
