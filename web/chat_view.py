@@ -90,6 +90,12 @@ async def chat_context(
     )
 
 
+async def tool_choices(request: Request) -> dict[str, str]:
+    """What a form says of tools in a conversation: the fields `use.<tool>`, each always, never or empty."""
+    fields = await request.form()
+    return {name.removeprefix("use."): str(value) for name, value in fields.items() if name.startswith("use.")}
+
+
 def done(request: Request, place: str, *, is_new_place: bool = False) -> Response:
     """After a POST: nothing to swap for htmx (the stream brings what changed), a redirect otherwise.
 

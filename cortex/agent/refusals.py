@@ -47,10 +47,15 @@ def halted(text: str) -> Refusal:
 
 
 def refusal(facts: CallFacts, checked: CheckedCall) -> Refusal | None:
-    """Why this call is refused outright: admin only, discovery cap, loop breaker, calls used up, taint."""
+    """Why this call is refused outright: admin only, not wanted here, searches, repeats, calls used up, taint."""
     tool = checked.tool
     if tool.admin and not facts.user.is_admin:
         return unreadable(unknown_tool(checked.asked_name))
+    if tool.name in facts.never:
+        return Refusal(
+            text=f"The user set {tool.name} to “never” for this chat: not run. Go on without it, or say so.",
+            words="You set this tool to “never” for this chat.",
+        )
     if tool.free and tool.name == "tools_discover" and facts.discoveries >= DISCOVERIES_MAX:
         return Refusal(
             text=f"{DISCOVERIES_MAX} searches for tools are enough for one message; work with what was found.",

@@ -34,6 +34,7 @@ from cortex.services.usage.usage import UsageService
 from cortex.services.workshop.call_trials import CallTrials
 from cortex.services.workshop.learning import LearningService
 from cortex.services.workshop.refits import RefitsService
+from cortex.services.workshop.reports import Reports
 from cortex.services.workshop.role_editing import RoleEditing
 from cortex.services.workshop.role_library import RoleLibrary
 from cortex.services.workshop.tool_effects import ToolEffects
@@ -110,6 +111,10 @@ class Services(TurnServices):
         return LearningService(
             db=self.runtime.db, registry=self.runtime.registry, tools=self.tools, settings=self.tool_settings
         )
+
+    @cached_property
+    def reports(self) -> Reports:
+        return Reports(db=self.runtime.db, secret_key=self.runtime.settings.secret_key)
 
     @cached_property
     def refits(self) -> RefitsService:

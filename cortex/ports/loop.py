@@ -139,7 +139,8 @@ class CallFacts:
     `permitted` depends on user, role and policy alone. `taint_title`: the call that brought text from outside, in words
     for the person. `typed_hosts`: hosts and addresses typed. `same_calls`: earlier
     calls by name and arguments. `calls_left`: None = no limit. `asks_first`: an admin has these ask before each call.
-    `halt`: why nothing runs at all, "" where work is not stopped.
+    `never`: what the person switched off in this conversation. `halt`: why nothing runs at all, "" where work is not
+    stopped.
     """
 
     user: User
@@ -154,6 +155,7 @@ class CallFacts:
     now: datetime
     calls_left: int | None = None
     asks_first: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
     halt: str = ""
     taint_title: str = ""
 

@@ -16,7 +16,7 @@ EXAMPLES = (
     "Every weekday at 8 tell me my tasks",
     "What are my reminders?",
 )
-_DEMO = "I'm a demo without AI: I follow a few simple rules and can keep lists, notes, reminders and schedules for you."
+_DEMO = "I'm a demo (no AI): I follow a few simple rules and can keep lists, notes, reminders and schedules for you."
 _KINDS: tuple[tuple[str, str], ...] = (
     (r"thanks?|thank you|thx|ty|cheers|much appreciated", "thanks"),
     (r"bye|goodbye|good ?night|see (?:you|ya)|later", "bye"),

@@ -5,19 +5,24 @@ from typing import overload
 
 from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.rights import rights_of
 from cortex.selection.types import PlanInput, SentTool, StageName, ToolDecision, ToolEntry
+
+NOT_HERE = "you chose “never” for this chat"
+NOT_USED = f"{NOT_HERE}: not called any more, and left out as soon as that costs nothing"
 
 
 class Decisions(Sequence[ToolDecision]):
     """A decision for every permitted tool but the meta tools, in registry order. Equal to a tuple of the same."""
 
     def __init__(self, given: PlanInput, draft: PlanDraft) -> None:
-        """Keep what the decisions follow from."""
+        """Keep what the decisions follow from. What the person does not want is permitted all the same."""
         self._given, self._draft = given, draft
+        self._business = rights_of(given).business
         self._made: tuple[ToolDecision, ...] | None = None
 
     def __len__(self) -> int:
-        return len(self._draft.rights.business)
+        return len(self._business)
 
     @overload
     def __getitem__(self, at: int) -> ToolDecision: ...
@@ -38,7 +43,7 @@ class Decisions(Sequence[ToolDecision]):
     def _all(self) -> tuple[ToolDecision, ...]:
         if self._made is None:
             sent = {item.name: item for item in (*self._draft.kept, *self._draft.fresh)}
-            business = self._draft.rights.business
+            business = self._business
             forms = [sent[entry.name].form if entry.name in sent else "full" for entry in business]
             costs = [entry.cost(form) for entry, form in zip(business, forms, strict=True)]
             bars = [threshold(self._given.profile, entry.tokens_stub) for entry in business]
@@ -56,7 +61,10 @@ def _decided(
 ) -> ToolDecision:
     """Why this permitted tool is in or out. `item`: as it is sent, None when it is not; `tokens`: what it costs."""
     chance = draft.chances.get(entry.name)
-    if item is not None:
+    stage: StageName
+    if entry.name in given.never:
+        stage, why = "gate", NOT_USED if item else NOT_HERE
+    elif item is not None:
         stage, why = item.stage, item.reason
     elif entry.name in draft.noted:
         stage, why = "epoch", "came late: its schema stands behind the message, to be called through tool_call"

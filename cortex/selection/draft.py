@@ -24,6 +24,7 @@ class Vote:
     is_own: bool = False
 
 
+BY_YOU = Vote(stage="pins", p=0.0, why="you chose “always” for this chat")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

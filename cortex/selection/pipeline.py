@@ -11,7 +11,7 @@ from cortex.selection.decisions import Decisions
 from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index, index_of
 from cortex.selection.recipes import recipe
-from cortex.selection.rights import ready_of
+from cortex.selection.rights import ready_of, rights_of
 from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolEntry, ToolPlan
 
 NOTES_HEAD = "Also callable now, through tool_call:"
@@ -41,7 +41,7 @@ def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
         catalog=listing.tokens,
         notes=sum(index.entries[name].tokens_full for name in noted),
         total=ready.tokens,
-        permitted=draft.rights.tokens,
+        permitted=rights_of(given).tokens,
     )
     fresh = [item.name for item in sent if item.name not in known and not index.entries[item.name].is_meta]
     return ToolPlan(
@@ -76,7 +76,13 @@ def _listing(given: PlanInput, index: Index, draft: PlanDraft, opening: tuple[Se
         return draft.listing
     if draft.is_afresh or not draft.is_open or draft.is_all:
         return CatalogText()
-    return catalog(draft.rights, [index.entries[item.name] for item in opening], given.snapshot.domains)
+    frozen = rights_of(given, _frozen_never(given, draft))
+    return catalog(frozen, [index.entries[item.name] for item in opening], given.snapshot.domains)
+
+
+def _frozen_never(given: PlanInput, draft: PlanDraft) -> tuple[str, ...]:
+    """What the catalog leaves out of what the person does not want: as it was when the epoch opened."""
+    return given.memory.never if draft.kept else given.never
 
 
 def _notes(entries: list[ToolEntry]) -> str:
@@ -124,4 +130,5 @@ def _remembered(
         noted=draft.noted,
         recipe=given.recipe,
         grown=draft.grown,
+        never=_frozen_never(given, draft),
     )

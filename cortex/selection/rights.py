@@ -56,10 +56,14 @@ class ReadyTools:
     tokens: int
 
 
-def rights_of(given: PlanInput) -> Rights:
-    """What this user may use in this role on this channel."""
+def rights_of(given: PlanInput, never: tuple[str, ...] = ()) -> Rights:
+    """What this user may use in this role on this channel, less what they chose to `never` have in the conversation.
+
+    The digest is that of all they may use: such a choice rewrites no prefix.
+    """
     grant = granted(given.role, is_admin=given.is_admin)
-    return _rights(SnapshotKey(given.snapshot), given.ready, grant, given.role.core, given.is_admin, given.channel)
+    key = SnapshotKey(given.snapshot)
+    return _rights(key, given.ready, grant, given.role.core, given.is_admin, given.channel, frozenset(never))
 
 
 def ready_of(given: PlanInput) -> ReadyTools:
@@ -69,11 +73,17 @@ def ready_of(given: PlanInput) -> ReadyTools:
 
 @lru_cache(maxsize=64)
 def _rights(
-    key: SnapshotKey, ready: tuple[str, ...], grant: ToolGrant, core: tuple[str, ...], is_admin: bool, channel: Channel
+    key: SnapshotKey,
+    ready: tuple[str, ...],
+    grant: ToolGrant,
+    core: tuple[str, ...],
+    is_admin: bool,
+    channel: Channel,
+    never: frozenset[str],
 ) -> Rights:
     there, own = frozenset(ready), frozenset(core)
     found = [entry for entry in key.snapshot.entries if entry.name in there]
-    business = tuple(
+    allowed = tuple(
         entry
         for entry in found
         if not entry.is_meta
@@ -86,6 +96,7 @@ def _rights(
             channel=channel,
         )
     )
+    business = tuple(entry for entry in allowed if entry.name not in never)
     metas = tuple(entry for entry in found if entry.is_meta and business)
     members: dict[str, list[ToolEntry]] = {}
     for entry in business:
@@ -97,7 +108,7 @@ def _rights(
         listed=tuple(entry.name for entry in business),
         names=frozenset(entry.name for entry in business),
         tokens=sum(entry.tokens_full for entry in business),
-        digest=digest((*business, *metas)),
+        digest=digest((*allowed, *(entry for entry in found if entry.is_meta and allowed))),
         standing=tuple(
             entry
             for entry in business

@@ -161,6 +161,7 @@ class PlannerMemory:
 
     `opening`: how many of `sent` stood there when the epoch opened; the frozen catalog lists what they leave out.
     `recipe` made it; `grown` is what a recipe without epochs keeps for the whole conversation, in its own words.
+    `never`: what the person had switched off when the epoch opened: its frozen catalog lacks that.
     `highest`: the highest epoch number given out; a chat-only round in an open epoch takes one of its own.
     """
 
@@ -181,6 +182,7 @@ class PlannerMemory:
     noted: tuple[str, ...] = ()
     recipe: str = ""
     grown: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
 
     def grown_by(self, recipe: str) -> tuple[str, ...]:
         """What this recipe keeps for the conversation; nothing of another's."""
@@ -196,6 +198,7 @@ class PlanInput:
     `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
     `embedding`: the message's, where the caller has it already (recipe `vector`); () = it is made here.
     `encoder_skipped`: why the sentence model is left out this time; "" where there is none to leave out.
+    `always`, `never`: what the person chose for this conversation; neither permits anything.
     `facts`: what is remembered and goes along behind the message; no stage reads it.
     """
 
@@ -225,6 +228,8 @@ class PlanInput:
     encoder_skipped: str = ""
     skills: tuple[Skill, ...] = ()
     facts: tuple[FactFit, ...] = ()
+    always: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Conversations and their logs: one ordered list of events each, numbered without gaps. Turns stand beside."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal
 
 from sqlalchemy import Select, func, insert, select
@@ -29,8 +30,8 @@ class ConversationRow:
 
     is_title_tainted: its title was made of words from outside, or by who had read some.
 
-    recipe: the way of choosing tools, "" for the role's. uses_memory: what is remembered of the person goes along, and
-    what they say may be remembered.
+    recipe: the way of choosing tools, "" for the role's. tool_choices: tool -> always | never, as the person chose.
+    uses_memory: what is remembered of the person goes along, and what they say may be remembered.
     """
 
     id: str
@@ -53,6 +54,12 @@ class ConversationRow:
     parent_id: str | None
     recipe: str = ""
     uses_memory: bool = True
+    tool_choices: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def never(self) -> frozenset[str]:
+        """The tools that are not to be used in it."""
+        return frozenset(name for name, use in self.tool_choices.items() if use == "never")
 
 
 class ConversationsRepository(Repository):
@@ -70,6 +77,7 @@ class ConversationsRepository(Repository):
         parent_id: str | None = None,
         recipe: str = "",
         uses_memory: bool = True,
+        tool_choices: Mapping[str, str] = MappingProxyType({}),
         is_title_tainted: bool,
     ) -> ConversationRow:
         """A new conversation; an `id` that the user already has is handed back as it stands."""
@@ -86,6 +94,7 @@ class ConversationsRepository(Repository):
                 "role": role,
                 "mode": mode,
                 "recipe": recipe,
+                "tool_choices": dict(tool_choices),
                 "max_rounds": max_rounds,
                 "is_pinned": False,
                 "uses_memory": uses_memory,
@@ -217,6 +226,11 @@ class ConversationsRepository(Repository):
     async def set_recipe(self, id: str, recipe: str) -> None:
         """Choose its tools in another way from the next message on; "" = as its role does."""
         await self._set(id, recipe=recipe)
+
+    async def choose_tools(self, id: str, choices: Mapping[str, str]) -> None:
+        """Always or never use these tools in it from the next message on; "" leaves one to the planner again."""
+        kept = {**(await self.get(id)).tool_choices, **choices}
+        await self._set(id, tool_choices={name: use for name, use in sorted(kept.items()) if use})
 
     async def set_memory(self, id: str, *, is_used: bool) -> None:
         """Use what is remembered of the person in it from the next message on, or no longer."""

@@ -15,7 +15,10 @@ from cortex.storage.schema import ConversationTable, LearningAnswerTable, Learni
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningCaseRow:
-    """A turn whose first request did not fit. `needed`: tool -> how it came; `text`: None without consent."""
+    """A turn whose first request did not fit. `needed`: tool -> how it came; `text`: None without consent.
+
+    `unused`: sent and not called; `unneeded`: what its person reported as not needed.
+    """
 
     owner_id: str
     turn_id: str
@@ -26,6 +29,7 @@ class LearningCaseRow:
     text_hash: str
     text: str | None
     created_at: datetime
+    unneeded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +75,22 @@ class CasesRepository(Repository):
             "needed": dict(needed),
             "called": called,
         }
-        row |= {"unused": unused, "text_hash": text_hash, "text": text, "created_at": self.clock()}
+        row |= {"unused": unused, "unneeded": (), "text_hash": text_hash, "text": text, "created_at": self.clock()}
         await self.session.execute(
             self._insert(LearningCaseTable, row).on_conflict_do_nothing(index_elements=["turn_id"])
         )
+
+    async def report(self, turn_id: str, *, needed: Mapping[str, str], unneeded: tuple[str, ...]) -> None:
+        """Put what the person reported into the place of what was known of the turn; there must be a case."""
+        change = self._change(LearningCaseTable).where(LearningCaseTable.turn_id == turn_id)
+        await self.session.execute(change.values(needed=dict(needed), unneeded=unneeded))
+
+    @reading
+    async def of_turn(self, turn_id: str) -> LearningCaseRow | None:
+        """The case of this turn, if it left one."""
+        columns = (getattr(LearningCaseTable, name) for name in LearningCaseRow.__dataclass_fields__)
+        mine = (LearningCaseTable.owner_id == self.owner_id, LearningCaseTable.turn_id == turn_id)
+        return await self._first(LearningCaseRow, select(*columns).where(*mine))
 
     async def forget_words(self) -> None:
         """The user's words leave the cases; that something was needed stays."""

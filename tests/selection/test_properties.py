@@ -75,8 +75,9 @@ roles = st.builds(
     is_admin_only=st.booleans(),
 )
 modes = st.sampled_from(("auto", "auto", "auto", "chat", "all"))
-steps = st.lists(st.tuples(messages, modes, st.integers(0, 400), st.booleans()), min_size=1, max_size=5)
-Steps = list[tuple[str, str, int, bool]]
+choices = st.tuples(words.map(tuple), words.map(tuple))  # what the person always and never wants in the conversation
+steps = st.lists(st.tuples(messages, modes, st.integers(0, 400), st.booleans(), choices), min_size=1, max_size=5)
+Steps = list[tuple[str, str, int, bool, tuple[tuple[str, ...], tuple[str, ...]]]]
 Case = tuple[Snapshot, RoleView, Profile, Steps, bool]
 Property = Callable[[str, Case, str], None]
 cases_ = st.tuples(snapshots, roles, profiles, steps, st.booleans())
@@ -110,7 +111,7 @@ def conversation(recipe: str, case: Case, outside: str = "", seen: str = "") -> 
     made: list[tuple[PlanInput, ToolPlan]] = []
     memory, at_s, history = PlannerMemory(), 0, 100
     past: tuple[PastTurn, ...] = ()
-    for number, (message, mode, waited_s, has_second) in enumerate(turns):
+    for number, (message, mode, waited_s, has_second, (always, never)) in enumerate(turns):
         at_s += waited_s
         given = replace(
             asked(message),
@@ -123,6 +124,8 @@ def conversation(recipe: str, case: Case, outside: str = "", seen: str = "") -> 
             mode=mode,  # type: ignore[arg-type]
             memory=memory,
             past=past,
+            always=always,
+            never=never,
             turn=f"t{number}",
             fixed_tokens=history,
             now=f"2026-11-21T{10 + at_s // 3600:02}:{at_s // 60 % 60:02}:{at_s % 60:02}+00:00",
@@ -171,6 +174,10 @@ def test_nothing_outside_the_gate_is_ever_sent_listed_or_hinted(recipe: str, cas
         assert set(made.added) | set(made.reachable) | set(made.noted) <= allowed
         told = set(re.findall(r"\w+", f"{made.catalog} {made.notes}"))
         assert not told & (barred - {"tools_discover"})
+        unwanted = {entry.name for entry in each.snapshot.entries if entry.name in each.never and not entry.is_meta}
+        assert not unwanted & {*made.added, *made.reachable, *(name for name, _ in made.hints)}
+        if not made.memory.is_open or made.boundary:  # nothing of an earlier request stands in this one
+            assert not unwanted & {*told, *(item.name for item in made.sent)} or made.boundary == "chat only"
 
 
 @for_every_recipe

@@ -11,7 +11,7 @@ from cortex.base.errors import Busy, UserError
 from cortex.base.numbers import whole_number
 from cortex.base.role import ToolMode
 from cortex.services.chat.transcript import Transcript
-from web.chat_view import chat_context, done
+from web.chat_view import chat_context, done, tool_choices
 from web.deps import CurrentUser, Number, Services
 from web.live import LivePages
 from web.render import Frame, Renderer, respond, wants_fragment
@@ -98,7 +98,9 @@ async def send(
         if files and any(files):
             raise UserError(NOT_ATTACHED)
         if is_new and (text.strip() or attached):
-            cid = (await services.conversations.new(user, role, "auto" if quick else mode)).id
+            chosen = services.composer.checked_choices(await tool_choices(request))
+            picked = {name: use for name, use in chosen.items() if use}
+            cid = (await services.conversations.new(user, role, "auto" if quick else mode, picked)).id
         await services.chat.send_message(
             user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick, attached=attached or ()
         )
@@ -126,6 +128,13 @@ async def choose_recipe(
 ) -> Response:
     """From the next message on, choose this conversation's tools in another way."""
     await services.conversations.set_recipe(user, cid, recipe)
+    return done(request, f"/c/{cid}")
+
+
+@router.post("/c/{cid}/tools")
+async def choose_tools(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
+    """From the next message on, always or never use these tools in this conversation."""
+    await services.composer.choose_tools(user, cid, await tool_choices(request))
     return done(request, f"/c/{cid}")
 
 

@@ -23,11 +23,12 @@ CAME = {
     "rescued": "called though it was not sent",
     "discovered": "searched for, then called",
     "missing": "sent after an answer lacked it",
+    "reported": "reported as missing",
 }
 
 
 class LearnForm(BaseModel):
-    """One of the page's buttons. `do`: example, phrase, down, undo, refit or choose."""
+    """One of the page's buttons. `do`: example, phrase, agree, down, undo, refit or choose."""
 
     do: str = ""
     tool: str = ""
@@ -87,6 +88,9 @@ async def _done(services: Services, user: CurrentUser, form: LearnForm) -> str:
         case "phrase":
             said = await services.learning.add_phrase(user, form.tool, form.phrase)
             return f"“{said}” speaks for {form.tool} from the next message on."
+        case "agree":
+            await services.learning.agree(user, form.tool, form.wording)
+            return f"Noted: {form.tool} is not needed for it. The next refit learns from it."
         case "down":
             await services.learning.turn_down(user, form.tool, form.wording)
             return "Turned down: it will not be suggested again."

@@ -1,6 +1,8 @@
 """One turn: edit and resend, try again, continue, branch, why its tools, and the questions and offers of its cards."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
@@ -12,7 +14,7 @@ from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.services.chat.transcript_views import TurnView, turn_of
 from web import toast
-from web.chat_view import back_to, done, find_turn
+from web.chat_view import back_to, done, find_turn, tool_choices
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.render import Context, Frame, Renderer, described, respond, wants_fragment
@@ -20,6 +22,7 @@ from web.routes import LazyRoute
 from web.sse import TurnViewContext
 
 router = APIRouter(route_class=LazyRoute)
+REPORTED = "Reported. An admin sees it under Tools, Learn from use."
 
 Text = Annotated[str, Form()]
 Choice = Annotated[Literal["once", "conversation", "deny"], Form()]
@@ -55,6 +58,8 @@ class WhyContext(Context):
     receipt: dict[str, Any] = described("the plan's receipt, selection/types.py")
     turn_key: str = described("the turn it belongs to; empty for a draft", default="")
     is_draft: bool = described("whether nothing was sent yet", default=False)
+    cid: str = described("the conversation; empty for one that is not there yet", default="")
+    choices: Mapping[str, str] = described("tool -> always | never, as the person has it here", default_factory=dict)
     back: str = described("the conversation to return to", default="/")
 
 
@@ -111,6 +116,19 @@ async def again(
     return done(request, back_to(back))
 
 
+@router.post("/turns/{key}/report")
+async def report(
+    request: Request, services: Services, user: CurrentUser, key: str, wrong: Text = "", back: Text = "/"
+) -> Response:
+    """A wrong choice of tools: `wrong` says what, as "missing <tool>" or "unneeded <tool>"."""
+    what, _, tool = wrong.partition(" ")
+    tool = tool if what in ("missing", "unneeded") else ""
+    await services.reports.report(user, turn_of(key), tool, is_missing=what == "missing")
+    if wants_fragment(request):
+        return HTMLResponse(f'<p class="why-foot" role="status">{REPORTED}</p>')
+    return toast.redirect(request, back_to(back), REPORTED)
+
+
 @router.post("/turns/{key}/continue")
 async def keep_going(request: Request, services: Services, user: CurrentUser, key: str, back: Text = "/") -> Response:
     """Go on where the answer broke off."""
@@ -140,10 +158,11 @@ async def why_draft(
     draft: Annotated[Draft, Form()],
 ) -> Response:
     """The receipt that the draft would get."""
+    choices = await tool_choices(request)
     receipt = await services.planning.preview(
-        user, draft.cid or None, draft.text, draft.mode, role=draft.role, rounds=draft.rounds
+        user, draft.cid or None, draft.text, draft.mode, role=draft.role, rounds=draft.rounds, choices=choices
     )
-    return await _why(request, services, user, receipt, is_draft=True)
+    return await _why(request, services, user, receipt, cid=draft.cid, choices=choices, is_draft=True)
 
 
 @router.post("/preview-tools")
@@ -154,8 +173,9 @@ async def preview(
     draft: Annotated[Draft, Form()],
 ) -> Response:
     """The draft's price tag. A POST: a draft must not stand in a log or an address."""
+    choices = await tool_choices(request)
     receipt = await services.planning.preview(
-        user, draft.cid or None, draft.text, draft.mode, role=draft.role, rounds=draft.rounds
+        user, draft.cid or None, draft.text, draft.mode, role=draft.role, rounds=draft.rounds, choices=choices
     )
     pages: Renderer = request.app.state.pages
     macros = pages.macros("why.html", WhyContext(frame=Frame(user=user), receipt=receipt))
@@ -193,11 +213,16 @@ async def _why(
     *,
     turn_key: str = "",
     cid: str = "",
+    choices: Mapping[str, str] = MappingProxyType({}),
     is_draft: bool = False,
 ) -> Response:
     frame = (
         Frame(user=user) if wants_fragment(request) else await frame_of(request, services, user, conversation_id=cid)
     )
     back = f"/c/{cid}" if cid else "/"
-    context = WhyContext(frame=frame, receipt=receipt, turn_key=turn_key, is_draft=is_draft, back=back)
+    if cid:
+        choices = (await services.conversations.get(user, cid)).tool_choices
+    context = WhyContext(
+        frame=frame, receipt=receipt, turn_key=turn_key, is_draft=is_draft, cid=cid, choices=choices, back=back
+    )
     return respond(request, "why_page.html", context)

@@ -7,7 +7,7 @@ the provider's prefix.
 from dataclasses import replace
 
 from cortex.selection import talk, text
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import BY_YOU, PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
@@ -62,10 +62,12 @@ def _chosen(given: PlanInput, draft: PlanDraft) -> tuple[SentTool, ...]:
     wanted = [name for name in draft.wanted if name in allowed and (name in asked or not allowed[name].is_shy)]
     always = () if talk.is_small_talk(given.message) else [name for name in business if allowed[name].is_core]
     standing = [name for name in allowed if name in always and name not in wanted]
+    standing += [name for name in given.always if name in business and name not in (*wanted, *standing)]
     rescued = [name for name in given.found if name in business and name not in (*wanted, *standing)]
     sent = []
     for name in dict.fromkeys((*wanted, *standing, *rescued)):
         vote = draft.pins.get(name) or draft.chances.get(name) or CHOSEN
         vote = RESCUED if name in rescued else ALWAYS if name in standing else vote
+        vote = BY_YOU if name in given.always else vote
         sent.append(SentTool(name=name, form="full", stage=vote.stage, reason=vote.why))
     return tuple(sent)

@@ -1,4 +1,8 @@
-"""Permitted: the role's tools that user and channel may use and that are ready. Later stages only narrow it."""
+"""Permitted: the role's tools that user and channel may use and that are ready. Later stages only narrow it.
+
+What the person does not want in this conversation is out for every stage: not sent, hinted at, listed or found. Their
+word is an instruction, no likelihood, so nothing that a text says brings it back.
+"""
 
 from dataclasses import replace
 
@@ -10,4 +14,4 @@ from cortex.selection.types import PlanInput
 
 def gate(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the permitted tools in registry order; meta tools only where there is something to find."""
-    return replace(draft, rights=rights_of(given))
+    return replace(draft, rights=rights_of(given, given.never))

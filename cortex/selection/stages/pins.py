@@ -1,13 +1,14 @@
 """Tools that are in whatever the score: named by the user, in use in this turn, the role's core, ambient, few in all.
 
 A conversation begins bare: a greeting must cost nothing. So core, ambient and the tools of a
-small role *rest* on small talk and are pinned by the first message that is more; a name or a use pins at once.
+small role *rest* on small talk and are pinned by the first message that is more; a name, a use and the person's own
+"always" pin at once.
 """
 
 from dataclasses import replace
 
 from cortex.selection import talk, text
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import BY_YOU, PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, ToolEntry
 
@@ -21,7 +22,7 @@ def pins(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     A pin's p is what the message itself says about it: a standing pin is sent, but is no hint that it be called.
     """
     standing = {name: Vote(stage="pins", p=0.0, why=why) for name, why in _standing(given, draft)}
-    sure: dict[str, Vote] = {}
+    sure = {name: BY_YOU for name in given.always if name in draft.rights.names}
     for name in given.found:
         if name in draft.rights.names:
             sure[name] = Vote(stage="context", p=0.0, why="found or used in this turn")

@@ -196,14 +196,22 @@ class Chat:
         self.streams.end_streams(user_id)
 
     async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
-        """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
+        """The receipt of the turn's first plan; NotFound before that.
+
+        With what came `later` and in which round, how many `rounds` there were, and their `rounds_tokens` of tools.
+        """
         plans = await self.runtime.db.repository(PlansRepository, user.id).of_turn(turn_id)
         if not plans:
             raise NotFound("No tools have been chosen for this message yet.")
         first = plans[0].receipt
         known = {item["name"] for item in first["sent"]}
         later = {item["name"]: {**item, "round": p.round} for p in reversed(plans) for item in p.receipt["sent"]}
-        return {**first, "later": [item for name, item in later.items() if name not in known]}
+        return {
+            **first,
+            "later": [item for name, item in later.items() if name not in known],
+            "rounds": len(plans),
+            "rounds_tokens": sum(plan.receipt["tokens"] for plan in plans),
+        }
 
     async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
         """Let the model see the summarised messages themselves again, from the next turn on."""

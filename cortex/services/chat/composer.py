@@ -3,22 +3,25 @@
 Read by the chat page for each conversation and for a new one.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
+from cortex.selection.types import META
 from cortex.services.models.models import Models
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
-from cortex.storage.conversations import ConversationRow
+from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.toolkit.registry import Registry
 
 EXAMPLES_SHOWN = 3
+USES = ("always", "never", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +88,22 @@ class ComposerService:
             role_recipe=current.recipe,
             recipes=tuple(RECIPES),
         )
+
+    def checked_choices(self, choices: Mapping[str, str]) -> dict[str, str]:
+        """The person's choices of tools for a conversation, "" of those left to the planner; UserError for others."""
+        for name, use in choices.items():
+            tool = self.runtime.registry.get(name)
+            if tool is None or tool.category == META:
+                raise UserError(f"There is no tool {name!r} to choose.")
+            if use not in USES:
+                raise UserError(f"Choose always, never or neither for {name}, not {use!r}.")
+        return dict(choices)
+
+    async def choose_tools(self, user: User, conversation_id: str, choices: Mapping[str, str]) -> None:
+        """Always or never use these tools in the conversation, from its next message on. It permits nothing."""
+        kept = self.checked_choices(choices)
+        async with self.runtime.db.transaction(user.id) as repository:
+            await repository(ConversationsRepository).choose_tools(conversation_id, kept)
 
     async def _examples(self, user: User, role: str) -> tuple[str, ...]:
         try:

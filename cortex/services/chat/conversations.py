@@ -3,9 +3,10 @@
 What is said in them is `services/chat/chat.py`'s matter.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
 from cortex.base.clock import Clock, now
@@ -74,10 +75,16 @@ class ConversationsService:
         """The conversation; NotFound when it is absent, deleted or another user's."""
         return await self._db.repository(ConversationsRepository, user.id).get(conversation_id)
 
-    async def new(self, user: User, role: str = "orchestrator", mode: ToolMode = "auto") -> ConversationRow:
+    async def new(
+        self,
+        user: User,
+        role: str = "orchestrator",
+        mode: ToolMode = "auto",
+        tool_choices: Mapping[str, str] = MappingProxyType({}),
+    ) -> ConversationRow:
         """An empty conversation; a form that names no role begins with the usual one."""
         return await self._db.repository(ConversationsRepository, user.id).create(
-            role or "orchestrator", mode, is_title_tainted=False
+            role or "orchestrator", mode, tool_choices=tool_choices, is_title_tainted=False
         )
 
     async def rename(self, user: User, conversation_id: str, title: str) -> None:
@@ -174,6 +181,7 @@ class ConversationsService:
                 parent_id=original.id,
                 recipe=original.recipe,
                 uses_memory=original.uses_memory,
+                tool_choices=original.tool_choices,
                 is_title_tainted=original.is_title_tainted,
             )
             await _copy(repository, original.id, copy.id, turns)

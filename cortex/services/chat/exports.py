@@ -54,6 +54,7 @@ def as_json(
         "mode": conversation.mode,
         "recipe": conversation.recipe,
         "uses_memory": conversation.uses_memory,
+        "tool_choices": conversation.tool_choices,
         "max_rounds": conversation.max_rounds,
         "created_at": conversation.created_at,
         "updated_at": conversation.updated_at,

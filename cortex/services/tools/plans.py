@@ -43,7 +43,7 @@ class PlanRequest:
     `history_tokens`: what stands between system prompt and this message; an estimate will do. `recipe` overrides
     the role's. `summary_id`: the summary in use, "" for none. `model`: name of the first model of the chain.
     `facts`: what is remembered, to go along within `facts_tokens` where it fits; `carried`: what earlier messages of
-    the conversation carry of it.
+    the conversation carry of it. `choices`: tool -> always | never, as the person has it in this conversation.
     """
 
     user: User
@@ -66,6 +66,7 @@ class PlanRequest:
     facts: tuple[KnownFact, ...] = ()
     facts_tokens: int = 0
     carried: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +210,14 @@ def plan_input(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], fix
         history_tokens=asked.history_tokens,
         skills=asked.skills,
         encoder_skipped=asked.encoder_skipped,
+        always=_chosen(asked.choices, "always"),
+        never=_chosen(asked.choices, "never"),
     )
+
+
+def _chosen(choices: Mapping[str, str], use: str) -> tuple[str, ...]:
+    """The tools of which this was chosen."""
+    return tuple(sorted(name for name, chosen in choices.items() if chosen == use))
 
 
 def role_view(role: Role) -> RoleView:

@@ -26,6 +26,7 @@ from cortex.storage.plans import PlanRow, PlansRepository
 from cortex.storage.texts import TextsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
+ADDED_LATER = ("facts", "always", "never")
 ELSEWHERE = ("snapshot", "message", "past", "ready", "turn")
 
 
@@ -116,9 +117,10 @@ def fingerprint(given: PlanInput) -> str:
 
 
 def _plain(given: PlanInput) -> dict[str, Any]:
-    """The input as it is stored; without facts as it was before there were any, for older plans keep their digest."""
+    """The input as it is stored. What was added later is in it only where it says something: old digests stay."""
     data: dict[str, Any] = portable.plain(replace(given, snapshot=_NO_TOOLS))
-    return data if given.facts else {name: value for name, value in data.items() if name != "facts"}
+    data["memory"] = {name: value for name, value in data["memory"].items() if value or name != "never"}
+    return {name: value for name, value in data.items() if value or name not in ADDED_LATER}
 
 
 def _difference(recipe: str, kept: PlanRow, after: dict[str, Any], version: str, found: str) -> Replay:

@@ -163,15 +163,18 @@ class ToolsService:
         mode: ToolMode = "auto",
         memory: dict[str, Any] | None = None,
         job_id: str = "",
+        never: frozenset[str] = frozenset(),
     ) -> Discovered:
         """What `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force.
+
+        never: what the person does not want in the conversation, which is not found either.
 
         role: as it is in force, or its name.
         """
         if isinstance(role, str):
             role = await self._roles.role(user, role, job_id)
         ground = await self.ground()
-        permitted = self.permitted_on(ground, user, role, channel=channel, mode=mode)
+        permitted = self.permitted_on(ground, user, role, channel=channel, mode=mode) - never
         state = memory or {}
         is_bridged = any(item["name"] == BRIDGE for item in state.get("sent", ()))
         recipe = state.get("recipe", "")

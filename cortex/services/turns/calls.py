@@ -47,7 +47,7 @@ class CallLog:
             turns = await repository(TurnsRepository).list(turn.conversation_id)
             own = next((row for row in turns if row.id == turn.id), None)  # not there: it was dropped
             reads = await repository(TurnsRepository).reads(own or await repository(TurnsRepository).get(turn.id))
-            state = (await repository(ConversationsRepository).get(turn.conversation_id)).selection_state
+            conversation = await repository(ConversationsRepository).get(turn.conversation_id)
             tools = await self.contexts.tools.in_force()
             halt = await repository(HaltsRepository).of(turn.user_id)
             rank = (await self.contexts.accounts.user(turn.user_id)).rank
@@ -72,9 +72,10 @@ class CallLog:
             discoveries=sum(row.name == "tools_discover" for row in mine),
             same_calls=dict(Counter(f"{row.name} {row.arguments}" for row in mine)),
             now=self.runtime.clock(),
-            calls_left=self._calls_left(state.get("recipe", ""), mine),
+            calls_left=self._calls_left(conversation.selection_state.get("recipe", ""), mine),
             asks_first=context.ground.settings.asks_first,
             taint_title=title_of(self.runtime.registry, tainted[-1].name, tainted[-1].arguments) if tainted else "",
+            never=conversation.never,
             halt=HALTED.format(who=halt.who) if halt else "",
         )
 

@@ -175,13 +175,21 @@ class TurnEnd:
                     "tools_sent": len(carried(plans)),
                     "tools_total": first.get("total", 0),
                     "tokens_sent": sum(plan.receipt.get("tokens", 0) for plan in plans),
-                    "tokens_saved": sum(plan.receipt.get("saved", 0) for plan in plans),
+                    "tokens_saved": await self._saved(repository, row, plans),
                     "can_continue": row.state in ("out_of_rounds", "interrupted"),
                 },
                 row.id,
             )
         )
         return rows
+
+    async def _saved(self, repository: Opener, row: TurnRow, plans: Sequence[PlanRow]) -> int:
+        """Tokens of tools that the turn's model calls were spared; a call that failed, and no answer, saved nothing."""
+        if row.state not in ("done", "out_of_rounds") or not any(plan.receipt.get("saved") for plan in plans):
+            return 0
+        rounds = await repository(RoundsRepository).of_turn(row.id)
+        answered = {each.round for each in rounds if each.state == "answered"}
+        return sum(plan.receipt.get("saved", 0) for plan in plans if plan.round in answered)
 
     async def _closed_questions(self, repository: Opener, row: TurnRow) -> list[Row]:
         """Questions of this turn that nobody answered close with it: a late yes has nothing left to allow."""

@@ -4,9 +4,10 @@ Serves the loop as its `Planner`. Each planned round leaves a receipt with its r
 memory with the conversation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from cortex.base.attachments import READERS, is_long
@@ -249,16 +250,26 @@ class Planning:
         return datetime.fromisoformat(turn.now) if need.round == 1 else self.runtime.clock()
 
     async def preview(
-        self, user: User, conversation_id: str | None, text: str, mode: ToolMode, *, role: str = "", rounds: int = 0
+        self,
+        user: User,
+        conversation_id: str | None,
+        text: str,
+        mode: ToolMode,
+        *,
+        role: str = "",
+        rounds: int = 0,
+        choices: Mapping[str, str] = MappingProxyType({}),
     ) -> dict[str, Any]:
         """The receipt that this draft would get as the next message; stores nothing, asks no model.
 
-        rounds: how many it may take; 0 = as usual. The last of them goes out without tools.
+        rounds: how many it may take; 0 = as usual. The last of them goes out without tools. choices: the person's own
+        of tools, for a conversation that is not there yet.
         """
         async with self.runtime.db.one_view():
             name = role or await self._role_of(user, conversation_id)
             context = await self.contexts.of_draft(user, conversation_id, name)
             asked = await self._asked(context, text, mode, context.entry)
+            asked = asked if context.conversation else replace(asked, choices=choices)
             asked = await self._with_facts(context, asked, conversation_id)
             asked = replace(asked, need=replace(asked.need, is_last=True)) if rounds == 1 else asked
         await self.runtime.db.end_view()
@@ -286,6 +297,7 @@ class Planning:
             memory=conversation.selection_state if conversation else {},
             profile=profile,
             recipe=conversation.recipe if conversation else "",
+            choices=conversation.tool_choices if conversation else {},
             model=entry.name,
             now=self.runtime.clock(),
             history_tokens=size_bytes(past) // BYTES_A_TOKEN,
@@ -317,5 +329,11 @@ class Finder:
             conversation = await self.runtime.db.repository(ConversationsRepository, user.id).get(turn.conversation_id)
             role = await self.roles.of_turn(user, turn)
         return await self.tools.discover(
-            user, role, query, channel=turn.channel, mode=turn.mode, memory=conversation.selection_state
+            user,
+            role,
+            query,
+            channel=turn.channel,
+            mode=turn.mode,
+            memory=conversation.selection_state,
+            never=conversation.never,
         )

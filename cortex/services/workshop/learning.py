@@ -32,6 +32,7 @@ CASES_READ = 2_000
 WORDINGS_SHOWN = 8
 UNUSED_SHOWN = 12
 PHRASE_WORDS = (4, 3, 2)
+NOT_NEEDED = "unneeded"  # the kind of an answer that agrees to a report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +64,21 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unneeded:
+    """A tool that people reported as not needed for a wording. `text`: "" where nobody here may see the words."""
+
+    tool: str
+    text_hash: str
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LearningPage:
-    """The page: open suggestions, most needed first; tools sent for nothing; answers, newest first."""
+    """The page: open suggestions, most needed first; open reports; tools sent for nothing; answers, newest first."""
 
     suggestions: tuple[Suggestion, ...]
+    unneeded: tuple[Unneeded, ...]
     unused: tuple[tuple[str, int], ...]
     answers: tuple[WordingAnswerRow, ...]
     cases: int
@@ -110,6 +122,7 @@ class LearningService:
         unused = Counter(name for case in cases for name in case.unused if self.registry.get(name))
         return LearningPage(
             suggestions=tuple(sorted(found, key=lambda each: (-each.total, each.tool))),
+            unneeded=self._unneeded(cases, own, answers),
             unused=tuple(unused.most_common(UNUSED_SHOWN)),
             answers=tuple(answers),
             cases=len(cases),
@@ -130,9 +143,22 @@ class LearningService:
         await self._add(user, tool, f"phrase {text.normal(said)}", "phrase", said, (tool,))
         return said
 
+    async def agree(self, user: User, tool: str, text_hash: str) -> None:
+        """A report is right: the tool is not needed for this wording. The next refit learns from it."""
+        found = await self._report(user, tool, text_hash)
+        if not found.text:
+            raise UserError("These words are not shared: there is nothing that the model could learn from.")
+        async with self.db.transaction() as repository:
+            await repository(AnswersRepository).put(
+                tool, text_hash, kind=NOT_NEEDED, category=self._category(tool), text=found.text, by=user.id
+            )
+            await repository(AuditRepository).add(user.id, "learning.agreed", tool, {"wording": text_hash})
+
     async def turn_down(self, user: User, tool: str, text_hash: str) -> None:
-        """This wording is no way to ask for the tool: do not suggest it again."""
-        wording = await self._wording(user, tool, text_hash)
+        """A suggestion or a report is wrong: do not show it again."""
+        page = await self.page(user)
+        open_report = next((one for one in page.unneeded if (one.tool, one.text_hash) == (tool, text_hash)), None)
+        wording = open_report or await self._wording(user, tool, text_hash)
         async with self.db.transaction() as repository:
             category = self._category(tool)
             await repository(AnswersRepository).put(
@@ -146,7 +172,7 @@ class LearningService:
         async with self.db.transaction() as repository:
             answer = await repository(AnswersRepository).remove(answer_id)
             await repository(AuditRepository).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
-        if answer.kind:
+        if answer.kind in ("example", "phrase"):
             words = await self.settings.words(answer.category)
             key = (answer.kind, text.normal(answer.text))
             kept = [word for word in words if word.is_left_out or (word.kind, word.text_key) != key]
@@ -164,6 +190,13 @@ class LearningService:
                 tool, text_hash, kind=kind, category=category, text=said, by=user.id
             )
 
+    async def _report(self, user: User, tool: str, text_hash: str) -> Unneeded:
+        """An open report; NotFound for any other."""
+        for one in (await self.page(user)).unneeded:
+            if (one.tool, one.text_hash) == (tool, text_hash):
+                return one
+        raise NotFound("This report was answered meanwhile.")
+
     async def _wording(self, user: User, tool: str, text_hash: str) -> Wording:
         """A wording that this admin may see and nobody answered; NotFound for any other."""
         page = await self.page(user)
@@ -172,6 +205,19 @@ class LearningService:
                 if wording.text_hash == text_hash:
                     return wording
         raise NotFound("This message is not shared, or was already decided.")
+
+    def _unneeded(
+        self, cases: Sequence[LearningCaseRow], own: Mapping[str, str], answers: Sequence[WordingAnswerRow]
+    ) -> tuple[Unneeded, ...]:
+        """The open reports of tools that were not needed, the most frequent first."""
+        settled = {(answer.tool, answer.text_hash) for answer in answers}
+        keys = [(tool, case.text_hash) for case in cases for tool in case.unneeded]
+        said = {case.text_hash: case.text or own.get(case.turn_id, "") for case in reversed(cases)}
+        return tuple(
+            Unneeded(tool=tool, text_hash=key, text=" ".join(said[key].split()), count=count)
+            for (tool, key), count in Counter(keys).most_common()
+            if (tool, key) not in settled and self._category(tool, is_sure=False)
+        )
 
     def _groups(
         self, cases: Sequence[LearningCaseRow], own: Mapping[str, str], answers: Sequence[WordingAnswerRow]

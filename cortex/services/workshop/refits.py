@@ -18,9 +18,10 @@ from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
 from cortex.services.tools.own_weights import WEIGHTS, digest_of, is_current
 from cortex.services.tools.tools import ToolsService
+from cortex.services.workshop.learning import NOT_NEEDED
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.learning import AllCasesRepository
+from cortex.storage.learning import AllCasesRepository, AnswersRepository
 from cortex.storage.refits import RefitRow, RefitsRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
 
@@ -105,7 +106,7 @@ class RefitsService:
         ]
 
     async def cases(self) -> tuple[Any, ...]:
-        """What a refit would learn from: own examples, and shared messages whose tools went unused."""
+        """What a refit would learn from: own examples, tools that were not needed, messages whose tools went unused."""
         own_case = scan.load(REFIT).OwnCase
         words = await self.db.repository(ToolSettingsRepository).words()
         cases = {
@@ -117,6 +118,13 @@ class RefitsService:
             if case.text and case.unused:
                 made = own_case(text=case.text, tools=case.called, not_tools=case.unused)
                 cases.setdefault(case.text_hash, made)
+        for answer in await self.db.repository(AnswersRepository).all():
+            if answer.kind == NOT_NEEDED:
+                before = cases.get(answer.text_hash)
+                not_tools = {answer.tool, *(before.not_tools if before else ())}
+                cases[answer.text_hash] = own_case(
+                    text=answer.text, tools=before.tools if before else (), not_tools=tuple(sorted(not_tools))
+                )
         return tuple(cases.values())
 
     async def make(self, user: User) -> RefitResult:

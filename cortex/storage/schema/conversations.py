@@ -30,6 +30,7 @@ class ConversationTable(Table):
     max_rounds: Mapped[int | None]
     is_pinned: Mapped[bool]
     uses_memory: Mapped[bool]
+    tool_choices: Mapped[dict[str, Any]]
     source: Mapped[str]
     parent_id: Mapped[str | None]
     seq: Mapped[int]

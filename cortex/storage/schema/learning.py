@@ -10,7 +10,10 @@ from cortex.storage.table import Table, in_turn, owner
 
 
 class LearningCaseTable(Table):
-    """A turn whose tools were not the ones that it needed. `text` stands here with its writer's consent alone."""
+    """A turn whose tools were not the ones that it needed. `text` stands here with its writer's consent alone.
+
+    `unneeded`: tools that its person reported as not needed.
+    """
 
     __tablename__ = "learning_cases"
     __table_args__ = (
@@ -25,13 +28,14 @@ class LearningCaseTable(Table):
     needed: Mapped[dict[str, Any]]
     called: Mapped[tuple[str, ...]]
     unused: Mapped[tuple[str, ...]]
+    unneeded: Mapped[tuple[str, ...]]
     text_hash: Mapped[str]
     text: Mapped[str | None]
     created_at: Mapped[datetime]
 
 
 class LearningAnswerTable(Table):
-    """What an admin made of a wording that needed a tool: the word that was added, or nothing (`kind` empty)."""
+    """What an admin made of a wording: the word added to a tool, a report agreed to, or nothing (`kind` empty)."""
 
     __tablename__ = "learning_answers"
     __table_args__ = (UniqueConstraint("tool", "text_hash"),)

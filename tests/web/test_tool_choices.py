@@ -1,0 +1,118 @@
+"""What a person chooses of tools for one chat, and reports of a wrong choice: by plain forms, over a running house."""
+
+import re
+
+import httpx
+
+from cortex.services.workshop.learning import NOT_NEEDED
+from cortex.storage.learning import AnswersRepository
+from tests.scripted_server import Fault, Use, rule
+from tests.web.talks import LAMP, Talks
+
+LEARN = "/admin/tools/learn"
+NEVER = "you chose “never” for this chat"
+
+
+async def begun(page: httpx.AsyncClient, **fields: str) -> str:
+    """The new conversation that this message begins."""
+    answer = await page.post("/c/new/messages", data={"mode": "auto", **fields})
+    return answer.headers["location"].rpartition("/")[2]
+
+
+def chosen(html: str) -> dict[str, str]:
+    """Tool -> what its select says, of those that say something."""
+    selects = re.findall(r'<select name="use\.(\w+)".*?</select>', html, re.DOTALL)
+    picked = re.findall(r'name="use\.(\w+)"(?:(?!</select>).)*?value="(\w+)" selected', html, re.DOTALL)
+    assert len(selects) == len(set(selects))
+    return dict(picked)
+
+
+async def test_a_choice_made_on_a_draft_goes_along_holds_and_is_revoked(talks: Talks, page: httpx.AsyncClient) -> None:
+    talks.model.rules = [rule("descale", Use("task_create", {"title": "lamp"}, is_blind=True), "It is off here.")]
+    fields = {"use.git_log": "always", "use.task_create": "never"}
+    draft = (
+        await page.post("/why", data={"text": LAMP, "mode": "auto", **fields}, headers={"HX-Request": "true"})
+    ).text
+    assert chosen(draft) == {"git_log": "always", "task_create": "never"}
+    assert 'form="composer"' in draft
+    cid = await begun(page, text=LAMP, **fields)
+    turn = await talks.ended(cid)
+    (receipt,) = (await talks.living.receipts(cid))[:1]
+    sent = {one["name"]: one["reason"] for one in receipt["sent"]}
+    assert sent["git_log"] == "you chose “always” for this chat"
+    assert "task_create" not in sent
+    assert "task_create" not in receipt["reachable"]
+    assert "reminders_add" in sent
+    (result,) = await talks.living.events(cid, "tool.result")
+    assert result.payload["state"] == "refused"
+    assert "“never”" in result.payload["text"]
+    told = (await page.get(f"/turns/{turn.key}/why?c={cid}")).text
+    assert chosen(told) == {"git_log": "always", "task_create": "never"}
+    assert NEVER in told
+    assert f'action="/c/{cid}/tools"' in told
+    answer = await page.post(f"/c/{cid}/tools", data={"use.git_log": "", "use.task_create": "never"})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/c/{cid}")
+    kept = (await page.get(f"/c/{cid}/export.json")).json()["tool_choices"]
+    assert kept == {"task_create": "never"}
+    branch = (await page.post(f"/c/{cid}/branch/{turn.key}")).headers["location"].rpartition("/")[2]
+    assert (await page.get(f"/c/{branch}/export.json")).json()["tool_choices"] == kept
+
+
+async def test_a_choice_of_no_tool_or_in_a_strangers_chat_is_refused(talks: Talks, page: httpx.AsyncClient) -> None:
+    cid = talks.held.kitchen
+    for fields in ({"use.ghost": "always"}, {"use.tool_call": "never"}, {"use.git_log": "perhaps"}):
+        assert (await page.post(f"/c/{cid}/tools", data=fields)).status_code == 422
+        refused = await page.post("/c/new/messages", data={"text": "Keep my words", "mode": "auto", **fields})
+        assert refused.status_code == 422
+        assert "Keep my words" in refused.text
+    theirs = await talks.living.conversation(talks.living.member)
+    assert (await page.post(f"/c/{theirs}/tools", data={"use.git_log": "always"})).status_code == 404
+
+
+async def test_reports_are_seen_on_the_learn_page_and_answered_there(talks: Talks, page: httpx.AsyncClient) -> None:
+    key, place = talks.held.keys[-1], f"/turns/{talks.held.keys[-1]}/report"
+    receipt = (await talks.living.receipts(talks.held.kitchen))[1]
+    unneeded = next(one["name"] for one in receipt["sent"] if one["stage"] != "epoch" and one["category"] == "tasks")
+    told = (await page.get(f"/turns/{key}/why?c={talks.held.kitchen}")).text
+    assert f'<option value="unneeded {unneeded}">' in told
+    assert '<option value="missing git_log">' in told
+    for wrong in (f"unneeded {unneeded}", "missing git_log", "missing git_log"):
+        assert (await page.post(place, data={"wrong": wrong})).status_code == 303
+    for wrong in ("", "missing", f"missing {unneeded}", "unneeded git_log"):
+        assert (await page.post(place, data={"wrong": wrong})).status_code == 422
+    assert (await page.post(place, data={"wrong": "missing ghost"})).status_code == 404
+    shown = re.sub(r"\s+", " ", (await page.get(LEARN)).text)
+    assert "reported as missing" in shown
+    assert "Reported as not needed" in shown
+    named = rf'name="tool" value="{unneeded}"><input type="hidden" name="wording" value="(\w+)"'
+    wording = re.findall(named, shown)[0]
+    answer = await page.post(LEARN, data={"do": "agree", "tool": unneeded, "wording": wording})
+    assert answer.status_code == 303
+    assert "Reported as not needed" not in (await page.get(LEARN)).text
+    house = talks.living.cortex
+    (kept,) = await house.runtime.db.repository(AnswersRepository).all()
+    assert (kept.kind, kept.tool, kept.text) == (NOT_NEEDED, unneeded, LAMP)
+    assert [(case.text, case.not_tools) for case in await house.refits.cases()] == [(LAMP, (unneeded,))]
+    await page.post(LEARN, data={"do": "undo", "answer": kept.id})
+    assert "Reported as not needed" in (await page.get(LEARN)).text
+
+
+async def test_an_admin_sees_that_others_reported_and_not_their_words(talks: Talks, page: httpx.AsyncClient) -> None:
+    living = talks.living
+    theirs = await living.conversation(living.member)
+    turn = await living.say(theirs, LAMP, user=living.member)
+    await living.cortex.reports.report(living.member, turn, "scratch_clear", is_missing=True)
+    await living.cortex.reports.report(living.member, turn, "reminders_add", is_missing=False)
+    shown = (await page.get(LEARN)).text
+    assert LAMP not in shown
+    assert "Messages that are not shared" in shown
+    assert 'value="agree"' not in shown
+
+
+async def test_a_message_without_an_answer_saved_nothing(talks: Talks, page: httpx.AsyncClient) -> None:
+    talks.model.fail(Fault(kind="status", status=400))
+    cid = await begun(page, text=LAMP)
+    turn = await talks.ended(cid)
+    assert turn.ending
+    assert turn.ending.tokens_saved == 0
+    assert "saved" not in re.findall(r'<a class="meta".*?</a>', (await page.get(f"/c/{cid}")).text, re.DOTALL)[-1]
