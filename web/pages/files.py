@@ -21,7 +21,7 @@ from web.security import UPLOADS, UPLOADS_AT_ONCE
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
-NAV = NavEntry(title="Files", href=UPLOADS, icon="fold", order=19)
+NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=19)
 LISTED = 500
 NO_FILE = "Choose a file first."
 
