@@ -25,7 +25,13 @@ STATIC = Path(__file__).parent / "static"
 FOR_EVER = "public, max-age=31536000, immutable"
 PAGES = "web.pages"
 DRIP_S = 1.0
-KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png"}
+KINDS = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff2": "font/woff2",
+}
 
 frame_routes = APIRouter(route_class=LazyRoute)
 
@@ -100,12 +106,12 @@ async def readyz(request: Request) -> Response:
 
 @frame_routes.get("/static/{path:path}")
 async def static(request: Request, path: str, v: str = "") -> Response:
-    """A file of the page; for ever when the address carries its hash."""
+    """A file of the page; for ever when the address carries its hash, or that of all files and templates."""
     file = (STATIC / path).resolve()
     if file.suffix not in KINDS or not file.is_relative_to(STATIC) or not file.is_file():
         raise not_found()
     pages: Renderer = request.app.state.pages
-    is_pinned = bool(v) and pages.static_url(path).endswith(f"?v={v}")
+    is_pinned = bool(v) and (v == pages.version or pages.static_url(path).endswith(f"?v={v}"))
     headers = {"Cache-Control": FOR_EVER if is_pinned else "no-cache"}
     packed = file.with_name(f"{file.name}.br")  # made with the file, a tenth smaller than what GZipMiddleware makes
     if packed.is_file() and "br" in re.split(r"\s*,\s*", request.headers.get("accept-encoding", "")):

@@ -1,6 +1,7 @@
 // What a browser is given, made small: `web/assets.py` runs this in the folder where npm put its packages.
 // node assets.mjs <static folder> <new folder>: scripts joined and style sheets, minified, each with its brotli twin.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { transform } from 'lightningcss';
 import { minify } from 'terser';
@@ -19,3 +20,15 @@ const put = (name, content) => {
 
 put('bundle.js', [...library, await ours('app.js'), await ours('push.js')].join(';\n'));
 put('app.css', style('app.css'));
+
+// Formulas: KaTeX with its way to copy TeX, and the fonts in the one format that every browser of today reads.
+const katex = 'node_modules/katex/dist/';
+put('math.js', [read(`${katex}katex.min.js`), read(`${katex}contrib/copy-tex.min.js`), await ours('math.js')].join(';\n'));
+const hashes = {};
+for (const name of readdirSync(`${katex}fonts`).filter(name => name.endsWith('.woff2'))) {
+  const font = readFileSync(`${katex}fonts/${name}`);
+  hashes[name] = createHash('sha256').update(font).digest('hex').slice(0, 12);
+  writeFileSync(`${to}/${name}`, font);
+}
+const FORMATS = /url\(fonts\/([\w-]+\.woff2)\) format\("woff2"\),url\([^)]*\) format\("woff"\),url\([^)]*\) format\("truetype"\)/g;
+put('math.css', read(`${katex}katex.min.css`).replace(FORMATS, (all, name) => `url(${name}?v=${hashes[name]}) format("woff2")`));

@@ -20,26 +20,35 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from web.markdown_rules import RuleRenderings, add_rules
+
 LONGEST_COLOURED = 60_000  # characters; beyond that colouring costs more than it helps
 # What is rendered of one text. The worst that was found to fit takes a second (30,000 of "["), a list of so many lines
 # a tenth of one; 100,000 lines took 51 s (2026-11-22, one core).
 LONGEST_CHARACTERS, LONGEST_LINES = 30_000, 1_000
 FIRST_LEVEL = 2  # a turn's own heading is h2; the model's headings stand below it
-_BLOCKS = {"p", "br", "hr", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "div", "button"}
+LONG_LINE = 40  # characters of a listing's line; a phone shows so many
+DIAGRAMS = {"d2", "dot", "graphviz", "mermaid", "nomnoml", "plantuml", "puml", "wavedrom"}
+_BLOCKS = {"p", "br", "hr", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "div", "button", "label"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
-_TAGS = _BLOCKS | _TABLES | {"code", "em", "strong", "s", "a", "span"}
+_TAGS = _BLOCKS | _TABLES | {"code", "em", "strong", "s", "a", "span", "sup", "input"}
 _CLASSES = {
-    "div": re.compile(r"code|code-bar|tablewrap"),
-    "span": re.compile(r"code-lang|[a-z][a-z0-9]{0,2}|err"),
+    "div": re.compile(r"code|code-bar|tablewrap|notes"),
+    "span": re.compile(r"code-lang|math|wide|[a-z][a-z0-9]{0,2}|err"),
     "button": re.compile(r"mini"),
+    "label": re.compile(r"mini"),
+    "li": re.compile(r"task"),
     "code": re.compile(r"live"),
     "th": re.compile(r"ar|ac"),
     "td": re.compile(r"ar|ac"),
 }
+_ID = re.compile(r"fn(ref)?(-[A-Za-z0-9_-]{1,64})?-\d{1,5}")  # of footnotes; there are no others
 _colours = HtmlFormatter(nowrap=True, classprefix="")
 
 
 def _keep(tag: str, name: str, value: str) -> str | None:
+    if name == "id":
+        return value if _ID.fullmatch(value) else None
     if name != "class":
         return value
     allowed = _CLASSES.get(tag)
@@ -49,9 +58,12 @@ def _keep(tag: str, name: str, value: str) -> str | None:
 _cleaner = nh3.Cleaner(
     tags=_TAGS,
     attributes={
-        "a": {"href", "title"},
+        "a": {"href", "title", "id", "aria-label"},
         "ol": {"start"},
-        "span": {"class"},
+        "li": {"class", "id"},
+        "span": {"class", "tabindex", "role", "aria-label"},
+        "label": {"class"},
+        "input": {"disabled", "checked", "aria-label"},
         "code": {"class"},
         "th": {"class"},
         "td": {"class"},
@@ -59,6 +71,7 @@ _cleaner = nh3.Cleaner(
         "pre": {"tabindex"},
         "button": {"type", "class", "data-copy"},
     },
+    set_tag_attribute_values={"input": {"type": "checkbox"}},
     url_schemes={"http", "https", "mailto"},
     link_rel="noopener noreferrer nofollow",
     attribute_filter=_keep,
@@ -72,12 +85,14 @@ def language_of(info: str) -> str:
     return match.group(0) if match else ""
 
 
-def code_block(language: str, inner: str, *, is_live: bool = False) -> str:
-    """The box around a listing; `inner` is escaped or coloured already."""
+def code_block(language: str, inner: str, *, is_live: bool = False, can_wrap: bool = False) -> str:
+    """The box around a listing; `inner` is escaped or coloured already. can_wrap: it offers to break long lines."""
     live = ' class="live"' if is_live else ""
     name = escape_html.escape(language) or "text"
+    note = " · Diagrams are shown as code" if language.lower() in DIAGRAMS else ""
+    wrap = '<label class="mini"><input type="checkbox">Wrap</label>' if can_wrap else ""
     return (
-        f'<div class="code"><div class="code-bar"><span class="code-lang">{name}</span>'
+        f'<div class="code"><div class="code-bar"><span class="code-lang">{name}{note}</span>{wrap}'
         f'<button type="button" class="mini" data-copy="">Copy</button></div>'
         f'<pre tabindex="0"><code{live}>{inner}</code></pre></div>'
     )
@@ -99,15 +114,20 @@ def coloured(code: str, language: str) -> str:
     return str(highlight(code, lexer, _colours))
 
 
-class _Renderer(RendererHTML):
+def _has_long_line(code: str) -> bool:
+    return any(len(line) > LONG_LINE for line in code.splitlines())
+
+
+class _Renderer(RuleRenderings, RendererHTML):
     """Our shapes for listings and tables; alignment becomes a class because the CSP refuses style attributes."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]) -> str:
-        language = language_of(tokens[idx].info)
-        return code_block(language, coloured(tokens[idx].content, language)) + "\n"
+        language, code = language_of(tokens[idx].info), tokens[idx].content
+        return code_block(language, coloured(code, language), can_wrap=_has_long_line(code)) + "\n"
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]) -> str:
-        return code_block("", plain_code(tokens[idx].content)) + "\n"
+        code = tokens[idx].content
+        return code_block("", plain_code(code), can_wrap=_has_long_line(code)) + "\n"
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]) -> str:
         return '<div class="tablewrap" tabindex="0" role="group" aria-label="Table, scrolls sideways"><table>\n'
@@ -129,6 +149,7 @@ class _Renderer(RendererHTML):
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": True, "typographer": False}, renderer_cls=_Renderer)
+    add_rules(parser)
     return parser.enable(["table", "strikethrough", "linkify"])
 
 
@@ -166,17 +187,26 @@ def left_out(text: str) -> Left | None:
 
 def parse(text: str) -> list[Token]:
     """The tokens of a text, with raw HTML as text."""
-    return _markdown.parse(text)
+    return _markdown.parse(text, {"is_piece": True})
 
 
-def render(text: str) -> str:
-    """Sanitised HTML of a text; of a very long one its first part, see `left_out`."""
-    return render_from(text[: shown_to(text)], FIRST_LEVEL)[0]
+def render(text: str, key: str = "") -> str:
+    """Sanitised HTML of a text; of a very long one its first part, see `left_out`.
+
+    key: the id of the element that holds it, where a page shows several; footnotes have it in theirs.
+    """
+    return _rendered(text[: shown_to(text)], FIRST_LEVEL, {"key": key})[0]
 
 
-def render_from(text: str, level: int) -> tuple[str, int]:
-    """HTML of a piece and the heading level it ends on; headings sit below `level` and never skip one."""
-    env: dict[str, Any] = {}
+def render_piece(text: str, level: int) -> tuple[str, int]:
+    """HTML of a part of a text that is arriving, and the heading level it ends on.
+
+    Headings sit below `level` and never skip one. Footnotes have no notes yet: those come with the whole text.
+    """
+    return _rendered(text, level, {"is_piece": True})
+
+
+def _rendered(text: str, level: int, env: dict[str, Any]) -> tuple[str, int]:
     tokens = _markdown.parse(text, env)
     tag = ""
     for token in tokens:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from web.markdown import FIRST_LEVEL, code_block, language_of, parse, plain_code, render, render_from, shown_to
+from web.markdown import FIRST_LEVEL, code_block, language_of, parse, plain_code, render, render_piece, shown_to
 
 _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})([^\n`]*)\n")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")  # as the parser counts them
@@ -42,8 +42,10 @@ class _Fence:
 class Stream:
     """A growing text and what of it is already settled."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: str = "") -> None:
+        """`key` as for `markdown.render`."""
         self.text = ""
+        self._key = key
         self._committed: list[str] = []
         self.is_cut = False
         self._settled = 0
@@ -96,7 +98,7 @@ class Stream:
         if tail.strip():
             self._commit(len(tail), changes)
         self._fence, self._open = None, ""
-        whole = render(self.text)
+        whole = render(self.text, self._key)
         if self.committed_html != whole:
             self._committed = [whole]
             changes = [PartChange(kind="replace", html=whole)]
@@ -110,7 +112,7 @@ class Stream:
     def _cut(self) -> list[PartChange]:
         """From now on the page shows the first part, as it will in the end."""
         self.is_cut, self._fence, self._open = True, None, ""
-        self._committed = [render(self.text)]
+        self._committed = [render(self.text, self._key)]
         return [PartChange(kind="replace", html=self.committed_html)]
 
     def _step(self, changes: list[PartChange]) -> bool:
@@ -156,7 +158,7 @@ class Stream:
 
     def _commit(self, size: int, changes: list[PartChange]) -> None:
         piece = self.text[self._settled : self._settled + size]
-        html, self._level = render_from(piece, self._level)
+        html, self._level = render_piece(piece, self._level)
         self._committed.append(html)
         self._settled += size
         self._open = ""
@@ -170,12 +172,12 @@ class Stream:
             return ""
         if _BARE_MARKER.match(lines[-1]):
             tail = "\n".join(lines[:-1])
-        return render_from(close_inline(tail), self._level)[0]
+        return render_piece(close_inline(tail), self._level)[0]
 
 
 def close_inline(text: str) -> str:
     """The text with its dangling inline marks finished, so that raw syntax does not flash."""
-    text = _HALF_LINK.sub(lambda match: match.group(0).lstrip("![").split("](")[0], text)
+    text = _HALF_LINK.sub(lambda match: match.group(0).lstrip("![^").split("](")[0], text)
     if len(re.findall(r"(?<!`)`(?!`)", text)) % 2 == 1:
         return text + "`"
     if len(re.findall(r"\*\*", re.sub(r"`[^`]*`", "", text))) % 2 == 1:

@@ -199,7 +199,7 @@ class Painter:
                     f"#q{key}", "afterend", m.answer(turn)
                 )
             case "turn.end":
-                return partial(f"#f{key}", "innerHTML", m.tail(turn))
+                return partial(f"#f{key}", "outerHTML", m.tail_box(turn))
             case "status":
                 return partial(f"#w{key}", "innerHTML", m.status(turn))
             case "body":
@@ -254,7 +254,7 @@ class Painter:
         pieces = stream.flush()
         if pieces and stream.is_cut:
             return partial(f"#{target}", "innerHTML", self._macros.text_open(turn.key, target, part))
-        return _pieces(target, pieces)
+        return _pieces(target, pieces, stream.open_html)
 
     def _find_open(self, new: OpenPart) -> tuple[TurnView, TextPart | ThinkingPart] | None:
         """Where it stands, if the log has begun it and not ended it."""
@@ -279,23 +279,25 @@ class Painter:
         pieces = stream.finish()
         if stream.is_cut:
             return partial(f"#{target}", "outerHTML", self._macros.block(turn, part))
-        rest = "" if any(piece.kind == "replace" for piece in pieces) else partial(f"#{target}o", "delete")
-        return _pieces(target, pieces) + rest
+        return _pieces(target, pieces, None)
 
 
-def _pieces(target: str, pieces: "list[Piece]") -> str:
-    html = Markup("")
-    for piece in pieces:
-        match piece.kind:
-            case "commit":
-                html += partial(f"#{target}o", "beforebegin", piece.html) + partial(f"#{target}o", "innerHTML")
-            case "open":
-                html += partial(f"#{target}o", "innerMorph", piece.html)
-            case "code":
-                html += partial(f"#{target}o code.live", "beforeend", piece.html)
-            case "replace":
-                html += partial(f"#{target}", "innerHTML", piece.html)
-    return html
+def _pieces(target: str, pieces: "list[Piece]", open_html: str | None) -> str:
+    """The changes as htmx takes them, each place named once; open_html: the open block afterwards, None at the end.
+
+    The open block is a new element after a commit: an old one would be seen to move down.
+    """
+    kinds = {piece.kind for piece in pieces}
+    if "replace" in kinds:
+        return partial(f"#{target}", "innerHTML", pieces[-1].html)
+    if "commit" in kinds or open_html is None:
+        settled = "".join(piece.html for piece in pieces if piece.kind == "commit")
+        after = "" if open_html is None else f'<div class="open" id="{target}o">{open_html}</div>'
+        return partial(f"#{target}o", "outerHTML", settled + after)
+    if "open" in kinds:
+        return partial(f"#{target}o", "innerMorph", open_html)
+    lines = "".join(piece.html for piece in pieces)
+    return partial(f"#{target}o code.live", "beforeend", lines) if lines else ""
 
 
 def _element(turn: TurnView, part: Part) -> str:
@@ -310,7 +312,7 @@ def _block_of(turn: TurnView, part: Part) -> Part | CallGroup:
 
 
 def _fed(part: OpenPart) -> "Stream":
-    stream = cast("Stream", scan.load("web.markdown_stream").Stream())
+    stream = cast("Stream", scan.load("web.markdown_stream").Stream(dom_id("p", part.turn_id, part.part)))
     stream.feed(part.text)
     if part.kind == "text":
         stream.flush()

@@ -92,9 +92,9 @@ def by_category(rows: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str
     return [(category, list(group)) for category, group in groupby(ordered, key=lambda row: row["category"])]
 
 
-def markdown(text: str) -> Markup:
-    """A model's markdown as sanitised HTML."""
-    return Markup(scan.load("web.markdown").render(text))  # noqa: S704 - nh3 cleaned it
+def markdown(text: str, key: str = "") -> Markup:
+    """A model's markdown as sanitised HTML. key: the id of its element, where a page shows several texts."""
+    return Markup(scan.load("web.markdown").render(text, key))  # noqa: S704 - nh3 cleaned it
 
 
 def left_out(text: str) -> Any:

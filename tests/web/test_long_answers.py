@@ -38,6 +38,9 @@ LONG = {
     "brackets": "[" * 1_000_000,
     "paragraphs": "words and words\n\n" * LINES,
     "marks": "**a _b `c " * LINES,
+    "formulas": "$x$ \\(y\\) $z \\[ " * LINES,
+    "boxes": "- [ ] $x$\n" * LINES,
+    "footnotes": "[^1]: a\n\n" + "[^1] [^ [^2 " * LINES,
 }
 
 
@@ -85,7 +88,7 @@ async def test_the_daemon_answers_while_an_answer_is_rendered(
 ) -> None:
     rendering, go_on = threading.Event(), threading.Event()
 
-    def slow(_text: str) -> Markup:
+    def slow(_text: str, _key: str) -> Markup:
         rendering.set()
         assert go_on.wait(PATIENCE_S)
         return Markup("done at last")

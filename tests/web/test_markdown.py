@@ -1,6 +1,7 @@
 """A model's markdown: the streamed page equals the whole one, and nothing in it can act."""
 
 import random
+import re
 from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
@@ -47,6 +48,26 @@ plain <b>text</b>
 
 Setext
 ======
+
+- [ ] a box
+- [x] ticked, with $x_1$ and \\(y\\)
+
+A note[^1] and another[^two].
+
+$$
+\\frac{a}{b}
+$$
+
+\\[ a \\]
+
+[^1]: What it says.
+[^two]: And *this*,
+
+    in two parts.
+
+```mermaid
+graph TD; a line that is longer than a phone is wide --> b
+```
 
 A last line with ~~struck~~ words and a [reference][r].
 
@@ -95,8 +116,46 @@ def test_a_streamed_answer_ends_as_the_whole_one(seed: int) -> None:
     assert streamed(TEXT, sizes_of(TEXT, seed))[0] == render(TEXT)
 
 
-BLOCKS = ("# ", "- ", "1. ", "1) ", "> ", "    ", "```\n", "```py\n", "~~~\n", "| a | b |\n|---|---|\n", "* * *\n")
-INLINE = ("**", "`", "[x](", ")", "<b>", "&amp;", "\\", "*", "[r]: /x\n", "é", "text ", "word")
+BLOCKS = (
+    "- [ ] ",
+    "- [x] ",
+    "$$\n",
+    "\\[\n",
+    "\\]\n",
+    "[^1]: ",
+    "```mermaid\n",
+    "# ",
+    "- ",
+    "1. ",
+    "1) ",
+    "> ",
+    "    ",
+    "```\n",
+    "```py\n",
+    "~~~\n",
+    "| a | b |\n|---|---|\n",
+    "* * *\n",
+)
+INLINE = (
+    "$",
+    "$$",
+    "\\(",
+    "\\)",
+    "x^2",
+    "[^1]",
+    "**",
+    "`",
+    "[x](",
+    ")",
+    "<b>",
+    "&amp;",
+    "\\",
+    "*",
+    "[r]: /x\n",
+    "é",
+    "text ",
+    "word",
+)
 ENDS = ("\n", "\n\n", "\t", "===\n", "---\n")
 MARKS = st.sampled_from(BLOCKS + INLINE + ENDS)
 
@@ -144,6 +203,67 @@ def test_a_half_written_mark_does_not_flash(typed: str, shown: str) -> None:
 def test_headings_stand_below_the_turns_own_and_skip_no_level() -> None:
     html = render("# a\n\n#### b\n\n# c")
     assert [tag for tag in ("<h3>a", "<h4>b", "<h3>c") if tag in html] == ["<h3>a", "<h4>b", "<h3>c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("It costs $5 and $10, or US$5, €4 and 3$.", []),
+        ("From $5-$10 to ($7/month, $60/year), $HOME/bin:$PATH and $A=$B", []),
+        ("`$x$` and \\$x\\$, a$b$c", []),
+        ("$x_1$ and $5 + 5$, ($y$), 公式$z$是", ["x_1", "5 + 5", "y", "z"]),
+        ("\\(a\\) and \\[b\\] and $$c$$", ["a", "b", "c"]),
+        (
+            "Then:\n$$\n\\begin{aligned}\na &= b \\\\[2pt]\n\\end{aligned}\n$$\nso",
+            ["\\begin{aligned}\na &= b \\\\[2pt]\n\\end{aligned}"],
+        ),
+        ("> \\[\n> a\n> \\]\n\n- $$b$$\n  $$\n  c\n  $$", ["a", "b", "c"]),
+        ("$$\na\n\nb\n$$", []),
+        ("$" + "x" * 3_000 + "$", []),
+    ],
+    ids=["prices", "more dollars", "not meant", "inline", "all four", "lines", "inside", "a gap", "too long"],
+)
+def test_a_formula_is_known_by_its_marks(text: str, formulas: list[str]) -> None:
+    found = re.findall(r'<span class="math(?: wide)?"[^>]*>(.*?)</span>', render(text), re.DOTALL)
+    assert [unescape(one) for one in found] == formulas
+
+
+def test_a_task_shows_whether_it_is_done_and_cannot_be_ticked() -> None:
+    boxes = [found for tag, found in elements(render("- [ ] a\n- [X] **b**\n- [x](/c)\n\n[ ] d")) if tag == "input"]
+    box = {"type": "checkbox", "disabled": "", "aria-label": "Done"}
+    assert boxes == [box, box | {"checked": ""}]
+
+
+NOTES = "One[^a], two[^b], one[^a].\n\n[^a]: First.\n[^b]: Second.\n[^c]: Nobody's."
+
+
+def test_footnotes_lead_there_and_back() -> None:
+    found = elements(render(NOTES, "p1-2"))
+    ids = [attributes["id"] for _, attributes in found if "id" in attributes]
+    links = [attributes["href"].removeprefix("#") for tag, attributes in found if tag == "a"]
+    assert len(ids) == len(set(ids)) == 6
+    assert set(links) == set(ids) - {"fn-p1-2-3"}
+    assert all("p1-2" in one for one in ids)
+
+
+def test_a_footnote_of_nobody_is_not_lost() -> None:
+    assert "Nobody" in render(NOTES)
+
+
+def test_footnotes_of_two_texts_are_kept_apart() -> None:
+    both = elements(render(NOTES, "p1") + render(NOTES, "p2"))
+    ids = [attributes["id"] for _, attributes in both if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_diagram_is_shown_as_code_and_says_so() -> None:
+    assert "Diagrams are shown as code" in render("```mermaid\ngraph TD\n```")
+    assert "Diagrams are shown as code" not in render("```python\nx\n```")
+
+
+def test_only_long_lines_are_offered_to_be_wrapped() -> None:
+    assert "Wrap" in render(f"```\n{'word ' * 20}\n```")
+    assert "Wrap" not in render("```\nshort\n```")
 
 
 # --- fifty and more ways in -----------------------------------------------------------------------------------------
@@ -215,9 +335,21 @@ SYNTAX = (
     "<javascript:alert(1)>",
     "**<a href=javascript:alert(1)>x</a>**",
     "\ndata: event: run\n\nid: 999\nevent: run\n",
+    "$\\href{javascript:alert(1)}{x}$",
+    '$\\htmlId{composer}{x} \\htmlData{hx-get=/logout}{x} \\htmlStyle{position:fixed}{x}$ "',
+    "$$\\includegraphics{https://evil.example/leak.png}$$",
+    "\\[<img src=x onerror=alert(1)>\\] \\(<script>alert(1)</script>\\)",
+    '$x$" onmouseover="alert(1)',
+    'A[^"><script>alert(1)</script>]\n\n[^"><script>alert(1)</script>]: <img src=x onerror=alert(1)>',
+    "A[^composer]\n\n[^composer]: [x](javascript:alert(1)) ![x](//evil.example/x.png)",
+    '- [x] <input autofocus onfocus=alert(1)>\n- [ ] "onclick="alert(1)',
+    '```mermaid" onclick="alert(1)\nclick a href "javascript:alert(1)"\n```',
 )
 PAYLOADS = (*(f"[click]({url})" for url in BAD_URLS), *(f"<{url}>" for url in BAD_URLS[:3]), *RAW, *SYNTAX)
-ALLOWED = set("p br hr h3 h4 h5 h6 ul ol li blockquote pre code em strong s a table thead tbody tr th td span".split())  # noqa: SIM905
+ALLOWED = set(
+    "p br hr h3 h4 h5 h6 ul ol li blockquote pre code em strong s a table thead tbody tr th td span sup label".split()  # noqa: SIM905
+)
+OUR_ID = re.compile(r"fn(ref)?(-[\w-]+)?-\d+(-\d+)?")
 
 
 class Elements(HTMLParser):
@@ -255,8 +387,10 @@ def acting(html: str) -> list[tuple[str, dict[str, str]]]:
     return [
         (tag, attributes)
         for tag, attributes in elements(html)
-        if tag not in ALLOWED | {"div", "button"}
-        or any(name.startswith(("on", "hx", "data-hx")) or name in ("style", "id") for name in attributes)
+        if tag not in ALLOWED | {"div", "button", "input"}
+        or any(name.startswith(("on", "hx", "data-hx")) or name in ("style", "name", "for") for name in attributes)
+        or ("id" in attributes and not OUR_ID.fullmatch(attributes["id"]))
+        or (tag == "input" and attributes.get("type") != "checkbox")
         or urlsplit(attributes.get("href", "")).scheme not in ("", "http", "https", "mailto")
     ]
 

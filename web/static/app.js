@@ -131,7 +131,8 @@
     box.close ? box.close() : box.remove();
   };
   const wholeOf = async from => {
-    const link = $('.short a', from), answer = link && await fetch(link.href + '.txt');
+    const link = $('.short a', from)?.href ?? ($('.math', from) && `/c/${form().cid.value}/whole/${from.id.slice(1)}`);
+    const answer = link && await fetch(link + '.txt');
     if (answer && !answer.ok) throw answer;
     return answer ? answer.text() : from.innerText;
   };
@@ -200,6 +201,12 @@
     const act = keys[event.key];
     if (act) { event.preventDefault(); act(); }
   });
+
+  // --- formulas: what draws them comes only where there is one, also in the midst of an answer
+  const formulas = () => { if ($('.math')) { seen.disconnect(); import('/static/vendor/math.js?v=' + document.documentElement.dataset.version); } };
+  const seen = new MutationObserver(formulas);
+  seen.observe(document.body, { childList: true, subtree: true });
+  formulas();
 
   // --- connection
   const banner = $('#offline');
