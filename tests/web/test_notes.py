@@ -4,7 +4,7 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.errors import Conflict
-from cortex.services.content.notes import SCRATCHPAD
+from cortex.services.content.notes import SCRATCHPAD, UNDO
 from cortex.storage.home import ABSENT, Home
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
@@ -37,11 +37,25 @@ async def test_saving_over_a_change_shows_both_and_loses_neither(house: Cortex, 
     assert (await house.notes.read(ada.user, "Plan")).text == "mine"
 
 
-async def test_deleting_asks_first(house: Cortex, ada: Browser) -> None:
+async def test_deleting_asks_first_and_can_be_undone_for_a_day(house: Cortex, ada: Browser, bob: Browser) -> None:
     await house.notes.create(ada.user, "Plan")
-    assert 'action="/notes/Plan/delete"' in (await ada.get("/notes/Plan/delete")).text
+    before = await house.notes.read(ada.user, "Plan")
+    assert "You can undo this for a day." in (await ada.get("/notes/Plan/delete")).text
     await ada.post("/notes/Plan/delete")
     assert await house.notes.list(ada.user) == []
+    page = (await ada.get("/notes")).text
+    assert "Deleted: Plan" in page
+    assert 'aria-label="Bring back Plan"' in page
+    assert (await bob.post("/notes/Plan/restore")).status_code == 404
+    await ada.post("/notes/Plan/restore")
+    assert (await house.notes.read(ada.user, "Plan")).text == before.text
+    assert (await ada.post("/notes/Plan/restore")).status_code == 404
+    await ada.post("/notes/Plan/delete")
+    await ada.post("/notes", name="Plan")
+    assert (await ada.post("/notes/Plan/restore")).status_code == 422
+    await house.notes.prune(ada.user.id, house.runtime.clock() + UNDO)
+    assert await house.notes.deleted(ada.user) == []
+    assert [note.name for note in await house.notes.list(ada.user)] == ["Plan"]
 
 
 async def test_the_scratchpad_is_saved_and_shown(house: Cortex, ada: Browser) -> None:

@@ -29,6 +29,7 @@ class NotesContext(Context):
 
     notes: Sequence[Note] = described("the person's notes, latest first")
     scratchpad: str = described("the scratchpad's text")
+    deleted: Sequence[Note] = described("notes that can be brought back, latest first")
     agent_notes: Sequence[AgentNotes] = described("what the assistant keeps, by role")
     draft: str = described("a name that was refused", default="")
     error: str = described("why it was refused", default="")
@@ -98,14 +99,27 @@ async def ask_delete(request: Request, services: Services, user: CurrentUser, na
     await services.notes.read(user, name)
     here = f"/notes/{quote(name, safe='')}"
     title = f"Delete the note “{name}”?"
-    return await _ask(request, services, user, title, "This cannot be undone.", "Delete it", here, f"{here}/delete")
+    return await _ask(
+        request, services, user, title, "You can undo this for a day.", "Delete it", here, f"{here}/delete"
+    )
 
 
 @router.post("/notes/{name}/delete")
 async def delete(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Delete the note."""
     await services.notes.remove(user, name)
-    return redirect(request, "/notes", f"Deleted: {name}")
+    return redirect(request, "/notes", f"Deleted: {name}", undo_href=f"/notes/{quote(name, safe='')}/restore")
+
+
+@router.post("/notes/{name}/restore")
+async def restore(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
+    """Bring a deleted note back."""
+    try:
+        await services.notes.restore(user, name)
+    except UserError as refused:
+        context = await _list(request, services, user, error=refused.message)
+        return respond(request, "notes.html", context, status=422)
+    return redirect(request, f"/notes/{quote(name, safe='')}", "The note is back.")
 
 
 @router.get("/scratchpad")
@@ -179,6 +193,7 @@ async def _list(
         frame=await frame_of(request, services, user, here="/notes"),
         notes=await services.notes.list(user),
         scratchpad=(await services.notes.scratchpad(user)).text,
+        deleted=await services.notes.deleted(user),
         agent_notes=await services.notes.agent_notes(user),
         draft=draft,
         error=error,

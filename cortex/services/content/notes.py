@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.user import User
@@ -12,11 +12,13 @@ from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
 
 NOTES = "notes"
+DELETED = "deleted_notes"
 AGENT_NOTES = "agent_notes"
 SCRATCHPAD = "scratchpad.md"
 SUFFIX = ".md"
 NAME_CHARS_MAX = 80
 TEXT_CHARS_MAX = 200_000
+UNDO = timedelta(days=1)  # how long a deleted note can be brought back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,14 @@ class NotesService:
 
     async def list(self, user: User) -> Sequence[Note]:
         """The notes, the latest changed first."""
-        entries = await self._homes.home_of(user.id).list(NOTES)
+        return await self._in(user, NOTES)
+
+    async def deleted(self, user: User) -> Sequence[Note]:
+        """Those that can be brought back, the latest deleted first; `changed_at` is when they were deleted."""
+        return [note for note in await self._in(user, DELETED) if note.changed_at > self._db.clock() - UNDO]
+
+    async def _in(self, user: User, folder: str) -> Sequence[Note]:
+        entries = await self._homes.home_of(user.id).list(folder)
         found = [_note(entry) for entry in entries if entry.name.endswith(SUFFIX) and not entry.is_folder]
         return sorted(found, key=lambda note: note.changed_at, reverse=True)
 
@@ -79,8 +88,28 @@ class NotesService:
         return await self._homes.home_of(user.id).write(_path(NOTES, name), _checked(text), version)
 
     async def remove(self, user: User, name: str) -> None:
-        """Delete a note; NotFound."""
-        await self._homes.home_of(user.id).remove(_path(NOTES, name))
+        """Delete a note, which can be brought back for a day; NotFound. One deleted earlier under its name is gone."""
+        home, path = self._homes.home_of(user.id), _path(NOTES, name)
+        kept = await home.read(path)
+        # The copy first: cut off between the two, the note is still there.
+        await home.write(_path(DELETED, name), kept.text)
+        await home.remove(path, kept.version)
+
+    async def restore(self, user: User, name: str) -> None:
+        """Bring a deleted note back; NotFound when it is gone, UserError when its name is taken."""
+        if not any(note.name == name for note in await self.deleted(user)):
+            raise NotFound(f"There is no deleted note {name!r}.")
+        try:
+            await self._homes.home_of(user.id).rename(_path(DELETED, name), _path(NOTES, name))
+        except Conflict as error:
+            raise UserError(f"There is a note named {name!r} already. Give it another name first.") from error
+
+    async def prune(self, user_id: str, before: datetime) -> None:
+        """Forget what was deleted before then."""
+        home = self._homes.home_of(user_id)
+        for entry in await home.list(DELETED):
+            if not entry.is_folder and entry.changed_at < before:
+                await home.remove(f"{DELETED}/{entry.name}")
 
     async def scratchpad(self, user: User) -> HomeFile:
         """The scratchpad; empty at first."""

@@ -16,6 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.content.file_clearing import FileClearing
+from cortex.services.content.notes import UNDO as NOTES_UNDO
+from cortex.services.content.notes import NotesService
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.integrations.query_results import QueryResults
 from cortex.services.memory.user_memory import UNDO
@@ -79,16 +81,18 @@ class Housekeeping:
                 forgotten,
                 RUNS_KEPT.days,
             )
-        await self._prune_query_results(now)
+        await self._prune_files(now)
         await FileClearing(runtime=self.runtime, homes=Homes(self.runtime.settings.home)).clear()
 
-    async def _prune_query_results(self, now: datetime) -> None:
-        """Delete everybody's old results of database queries."""
+    async def _prune_files(self, now: datetime) -> None:
+        """Delete everybody's old results of database queries, and the notes that they deleted a while ago."""
         settings = self.runtime.settings
         days = timedelta(days=settings.query_results_kept_days)
         homes = Homes(settings.home)
+        notes = NotesService(homes, self.runtime.db)
         for account in await self.runtime.db.repository(AccountsRepository).list():
             try:
                 await QueryResults(home=homes.home_of(account.id)).prune(now - days if days else None)
+                await notes.prune(account.id, now - NOTES_UNDO)
             except (CortexError, OSError) as error:  # one person's folder keeps nobody else's from being looked at
-                log.warning("housekeeping: the query results of %s were not looked at: %s", account.id, error)
+                log.warning("housekeeping: old files of %s were not looked at: %s", account.id, error)
