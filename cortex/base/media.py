@@ -27,7 +27,7 @@ KINDS = {
     "image/heic": "HEIC",
 }
 TAKEN = (
-    "Cortex takes text and code, Markdown, CSV, PDF, Word (DOCX), OpenDocument (ODT), e-mail (EML), "
+    "Cortex accepts text and code, Markdown, CSV, PDF, Word (DOCX), OpenDocument (ODT), e-mail (EML), "
     "and pictures as PNG, JPEG, WebP or HEIC."
 )
 # For the dialog in which a browser chooses files; what is text has too many endings to name.

@@ -104,7 +104,7 @@ class GivenFiles:
             raise UserError("The file is empty.")
         media_type = sniffer.media_type(name)
         if not media_type:
-            raise UserError(f"This kind of file cannot be taken. {TAKEN}")
+            raise UserError(f"This type of file is not supported. {TAKEN}")
         incoming.flush()
         os.fsync(incoming.fileno())
         with self.home.walk((INCOMING,), create=False) as source_folder:

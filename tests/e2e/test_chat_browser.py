@@ -428,7 +428,7 @@ def test_files_come_by_button_paste_and_drop_and_stay_with_the_message(chat: Tab
         chat.page.evaluate(PASTE, [kind, name, base64.b64encode(b"PK\3\4" if name == "bad.zip" else b"words").decode()])
     cards, kept = chat.page.locator("#files .file"), chat.page.locator("#files [name=attached]")
     expect(kept).to_have_count(4)
-    expect(chat.page.locator("#files .bad")).to_contain_text("bad.zip: This kind of file cannot be taken.")
+    expect(chat.page.locator("#files .bad")).to_contain_text("bad.zip: This type of file is not supported.")
     chat.page.click("#files .bad button")
     cards.filter(has_text="other.png").get_by_role("button").click()
     expect(cards).to_have_count(3)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.datastructures import FormData, UploadFile
+from starlette.requests import ClientDisconnect
 
 from cortex.base.errors import UserError
 from cortex.base.media import ACCEPTED, KINDS, PDF, PLAIN, TAKEN, safe_name
@@ -59,19 +60,14 @@ async def show(request: Request, services: Services, user: CurrentUser, q: str =
 @router.post(UPLOADS)
 async def take(request: Request, services: Services, user: CurrentUser) -> Response:
     """Take the files of the form. The body is read here, once it is known who sends it, and never whole in memory."""
-    async with Request(request.scope, request.receive).form(max_files=UPLOADS_AT_ONCE * 4, max_fields=40) as form:
-        kept, errors = await _taken(services, user, form)
-        if request.headers.get("HX-Request") == "true":  # a file of its own, for the composer
-            pages: Renderer = request.app.state.pages
-            macros = pages.macros("ui.html", Context(frame=Frame(user=user)))
-            chips = "".join(macros.file(row) for row in kept)
-            return HTMLResponse(chips) if kept else PlainTextResponse(" ".join(errors), 422)
-        if "cid" in form:
-            return await _with_composer(request, services, user, form, [row.id for row in kept], errors)
-    if errors:
-        context = await _list(request, services, user, errors=errors)
-        return respond(request, "files.html", context, status=422)
-    return redirect(request, UPLOADS, "Added." if len(kept) == 1 else f"{len(kept)} files are added.")
+    try:
+        form = await Request(request.scope, request.receive).form(max_files=UPLOADS_AT_ONCE * 4, max_fields=40)
+    except ClientDisconnect:  # cut off: nobody waits for an answer, and nothing was kept
+        return Response(status_code=400)
+    try:
+        return await _answer(request, services, user, form)
+    finally:
+        await form.close()
 
 
 @router.get(UPLOADS + "/{file_id}/picture")
@@ -120,6 +116,22 @@ async def restore(request: Request, services: Services, user: CurrentUser, file_
     """Bring a deleted one back."""
     file = await services.documents.bring_back(user, file_id)
     return redirect(request, UPLOADS, f"Restored: {file.name}")
+
+
+async def _answer(request: Request, services: Services, user: User, form: FormData) -> Response:
+    """What became of the files of the form: for a script, for a composer without one, for this page."""
+    kept, errors = await _taken(services, user, form)
+    if request.headers.get("HX-Request") == "true":
+        pages: Renderer = request.app.state.pages
+        macros = pages.macros("ui.html", Context(frame=Frame(user=user)))
+        chips = "".join(macros.file(row) for row in kept)
+        return HTMLResponse(chips) if kept else PlainTextResponse(" ".join(errors), 422)
+    if "cid" in form:
+        return await _with_composer(request, services, user, form, [row.id for row in kept], errors)
+    if errors:
+        context = await _list(request, services, user, errors=errors)
+        return respond(request, "files.html", context, status=422)
+    return redirect(request, UPLOADS, "Added." if len(kept) == 1 else f"{len(kept)} files are added.")
 
 
 async def _taken(services: Services, user: User, form: FormData) -> tuple[list[DocumentRow], list[str]]:

@@ -55,7 +55,7 @@ class DocumentsService:
     async def give(self, user: User, name: str, source: IO[bytes], size_bytes: int) -> DocumentRow:
         """Keep a file; UserError where it is too large, over the quota, or of a type that is not taken."""
         if size_bytes > self.limit_bytes:
-            raise UserError(f"A file may have {self.runtime.settings.upload_mb} MB; this one is larger.")
+            raise UserError(f"The limit for one file is {self.runtime.settings.upload_mb} MB.")
         documents = self.runtime.db.repository(DocumentsRepository, user.id)
         await self._must_fit(documents, size_bytes)
         id = new_id(self.runtime.clock)
@@ -83,7 +83,7 @@ class DocumentsService:
     async def _must_fit(self, documents: DocumentsRepository, size_bytes: int) -> None:
         if await documents.used_bytes() + size_bytes > self.runtime.settings.files_mb * MB:
             most = f"{self.runtime.settings.files_mb:,} MB"
-            raise UserError(f"Your files may have {most} in all. Delete some on the page Files first.")
+            raise UserError(f"Your files would need more than {most}. Delete some on the Files page first.")
 
     async def space(self, user: User) -> FileSpace:
         """What the person's files take; deleted ones count until they are gone for good."""
