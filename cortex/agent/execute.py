@@ -25,6 +25,7 @@ from cortex.agent.refusals import (
     refusal,
     still_no,
     unreadable,
+    verb_of,
 )
 from cortex.base.errors import CortexError, DatabaseUnavailable, ToolFailed, ToolRetry
 from cortex.base.hidden import show_hidden
@@ -311,9 +312,10 @@ class Executor:
             shown = text[:PREVIEW_CHARS]
             text = f"{shown}\n[... {len(text)} characters in all; read on with file_read path={spill!r}]"
         note = ctx.undo_notes[-1] if ctx.undo_notes and state == "ok" else None
+        done = "" if tool.reads_untrusted or tool.effect == "read" else verb_of(output.text)
         return CallEnding(
             text=text,
-            words=output.words if state == "ok" else for_person(output.text, self.registry.tools.keys()),
+            words=output.words or done if state == "ok" else for_person(output.text, self.registry.tools.keys()),
             state="ok" if state == "ok" else "err",
             is_tainted=output.is_tainted or tool.reads_untrusted,
             spill=spill,

@@ -110,6 +110,7 @@ def taint_refusal(facts: CallFacts, checked: CheckedCall) -> Refusal | None:
     )
 
 
+_VERB = re.compile(r"([A-Z][a-z]{2,14}): ")
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _TO_MODEL = re.compile(r"^(?:Use|Look|Call|Ask|Tell|Try|Narrow|Mend|Expected)\b|\btell the user\b", re.IGNORECASE)
@@ -117,6 +118,12 @@ _THE_USER = tuple(
     (re.compile(rf"\b([Tt])he user{of}\b"), you)
     for of, you in (("'s", "our"), (" has", "ou have"), (" is", "ou are"), ("", "ou"))
 )
+
+
+def verb_of(text: str) -> str:
+    """The first word of a result that says what was done: "Added: milk" gives "added"; "" for any other text."""
+    found = _VERB.match(text)
+    return found[1].lower() if found else ""
 
 
 def for_person(text: str, tools: AbstractSet[str]) -> str:

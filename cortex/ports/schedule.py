@@ -4,7 +4,7 @@ Reminders and jobs are opened by `ctx.use` for one user; another user's ids are 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -15,13 +15,15 @@ class Timing:
 
     An interval is "900 from 2026-11-21T09:15+00:00", seconds of real time from its first moment, or "14 days from
     2026-11-27T09:00", by the calendar of `time_zone`. `called` has no time of its own: a person or a web address begins
-    it. `words`: the same for a person, such as "every Friday at 09:00".
+    it. `words`: the same for a person, such as "every Friday at 09:00"; `typed`: a repeating time as it was written, ""
+    where a form shows the words.
     """
 
     kind: Literal["at", "every", "cron", "called"]
     expression: str
     time_zone: str
     words: str
+    typed: str = field(default="", compare=False)
 
     def words_in(self, time_zone: str) -> str:
         """The words beside moments of this zone: they name their own where it is another."""

@@ -1,6 +1,7 @@
 """The port `Timings`: reads words and cron lines to a timing and follows it. `Reader` holds nothing; share one."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from cortex.base.errors import ToolFailed
@@ -29,11 +30,12 @@ class Reader:
             raise ToolFailed(f"A time in words has {CHARACTERS} characters at most. {SUCH_AS}")
         line = re.sub(r"^cron(?:tab)?:? ", "", said, flags=re.IGNORECASE)
         if is_cron(line):
-            return timing_of(line, zone)
+            return replace(timing_of(line, zone), typed=line)
         if at := _iso(said):
             return timing_at(said, at, at.astimezone(zone).replace(tzinfo=None), now, zone)
         parts = taken_apart(said)
-        return (again if parts.is_repeating else once)(said, parts, now.astimezone(UTC), zone)
+        timing = (again if parts.is_repeating else once)(said, parts, now.astimezone(UTC), zone)
+        return replace(timing, typed=said) if parts.is_repeating else timing
 
     def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:
         """The next moments after this one, aware UTC, at most `count`; () when it is never due again."""

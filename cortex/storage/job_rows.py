@@ -16,6 +16,7 @@ class JobValues:
 
     `role`, `model`, `mode`: "" takes the default; `tools`: None takes the role's; `arguments`: those of a call job.
     `conversation_id`: where it posts, None before its first run. `pause_after`: failures in a row, 0 for never.
+    `typed`: a repeating time as it was written, "" where `words` stand for it.
     """
 
     name: str
@@ -27,6 +28,7 @@ class JobValues:
     expression: str
     time_zone: str
     words: str
+    typed: str = ""
     role: str = ""
     model: str = ""
     tools: tuple[str, ...] | None = None
@@ -51,7 +53,13 @@ class JobValues:
     @property
     def timing(self) -> Timing:
         """When it is due, as the readers of time take it."""
-        return Timing(kind=self.timing_kind, expression=self.expression, time_zone=self.time_zone, words=self.words)
+        return Timing(
+            kind=self.timing_kind,
+            expression=self.expression,
+            time_zone=self.time_zone,
+            words=self.words,
+            typed=self.typed,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

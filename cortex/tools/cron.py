@@ -15,7 +15,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import CallPreview, Output, TriggerPhrase
-from cortex.toolkit.words import indented, one_line, short
+from cortex.toolkit.words import counted, indented, one_line, short
 
 SUMMARY = "jobs that run on a schedule"
 NEEDS = ("Jobs", "Timings")
@@ -39,7 +39,8 @@ async def cron_list(ctx: Ctx, query: str = "") -> Output:
     if len(jobs) > SHOWN:
         lines.append(f"... and {len(jobs) - SHOWN} more: narrow it by query.")
     nothing = f"No job has {query!r}." if query else "There is no scheduled job. Add one with cron_add."
-    return Output(text="\n".join(lines) or nothing, is_tainted=any(job.is_tainted for job in jobs[:SHOWN]))
+    tainted = any(job.is_tainted for job in jobs[:SHOWN])
+    return Output(text="\n".join(lines) or nothing, words=counted(len(jobs), "job"), is_tainted=tainted)
 
 
 def _prompt(prompt: str) -> str:

@@ -10,6 +10,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.words import counted
 
 SUMMARY = "facts kept about the user"
 NEEDS = ("Memory",)
@@ -27,7 +28,8 @@ async def memory_search(ctx: Ctx, query: str = "") -> Output:
     facts = await ctx.use(Memory).search(query.strip(), SHOWN)
     lines = [_line(ctx, fact) for fact in facts]
     nothing = f"Nothing is remembered about {query!r}." if query.strip() else "Nothing is remembered yet."
-    return Output(text="\n".join(lines) or nothing, is_tainted=any(fact.is_tainted for fact in facts))
+    tainted = any(fact.is_tainted for fact in facts)
+    return Output(text="\n".join(lines) or nothing, words=counted(len(facts), "fact"), is_tainted=tainted)
 
 
 @tool(words="Remember: {fact}", idempotent=True, reads_private=True)

@@ -75,7 +75,8 @@ async def reminders_list(ctx: Ctx, query: str = "") -> Output:
     if len(rows) > SHOWN:
         lines.append(f"... and {len(rows) - SHOWN} more: narrow it by query.")
     nothing = f"No reminder has {query!r}." if query else "There is no reminder. Add one with reminders_add."
-    return Output(text="\n".join(lines) or nothing, is_tainted=any(row.is_tainted for row in rows[:SHOWN]))
+    tainted = any(row.is_tainted for row in rows[:SHOWN])
+    return Output(text="\n".join(lines) or nothing, words=_counted(len(rows)), is_tainted=tainted)
 
 
 @tool(words="Delete the reminder {reminder}", idempotent=True, reads_private=True)

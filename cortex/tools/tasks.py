@@ -22,7 +22,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, TriggerPhrase
-from cortex.toolkit.words import short
+from cortex.toolkit.words import counted, short
 
 SUMMARY = "to-do and shopping lists"
 PREFIXES = ("task_",)
@@ -63,7 +63,8 @@ async def task_list(
         lines.append(f"... and {len(rows) - SHOWN} more: narrow it by list_name, query or due_by.")
     labels = {row.list_label for row in rows[:SHOWN]}
     lines += [f"The list {one.label} is {_shared(one)}." for one in shared if one.label in labels]
-    return Output(text="\n".join(lines), is_tainted=any(row.is_tainted for row in rows[:SHOWN]))
+    tainted = any(row.is_tainted for row in rows[:SHOWN])
+    return Output(text="\n".join(lines), words=counted(len(rows), "task"), is_tainted=tainted)
 
 
 @tool(words="Add task: {title}[, to {list_name}][, due {due}]", idempotent=True)
@@ -307,7 +308,7 @@ def _nothing(lists: Sequence[TaskListRow], name: str | None, done: bool, *, is_n
     what = "finished task" if done else "open task"
     hint = f" Lists: {', '.join(others[:20])}." if others else " Add one with task_create."
     text = f"There is no {what}{where}{' that fits' if is_narrowed else ''}.{hint}"
-    return Output(text=text, is_tainted=any(one.is_tainted for one in lists))
+    return Output(text=text, words="no tasks", is_tainted=any(one.is_tainted for one in lists))
 
 
 def _line(ctx: Ctx, row: TaskRow, *, show_list: bool) -> str:

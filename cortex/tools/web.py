@@ -10,8 +10,9 @@ from cortex.integrations.web import Web, outside_url
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import TriggerPhrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 from cortex.toolkit.stretch import stretch
+from cortex.toolkit.words import counted
 
 SUMMARY = "search the web, read pages"
 PREFIXES = ("web_search", "web_read", "http_fetch")
@@ -35,7 +36,7 @@ async def _can_fetch(ctx: Ctx, url: str, offset: int) -> None:
     needs=("WebSearch",),
     check=_can_search,
 )
-async def web_search(ctx: Ctx, query: str, count: Annotated[int, Field(ge=1, le=10)] = 5) -> str:
+async def web_search(ctx: Ctx, query: str, count: Annotated[int, Field(ge=1, le=10)] = 5) -> Output:
     """Search the web for news, facts, prices, weather.
 
     Args:
@@ -45,7 +46,8 @@ async def web_search(ctx: Ctx, query: str, count: Annotated[int, Field(ge=1, le=
     await _can_search(ctx, query, count)
     found = await ctx.use(WebSearch).search(query.strip(), count)
     lines = [f"{number}. {row.title}\n   {row.url}\n   {row.snippet}" for number, row in enumerate(found, 1)]
-    return "\n".join(lines) or f"Nothing was found for {query!r}. Try other words."
+    text = "\n".join(lines) or f"Nothing was found for {query!r}. Try other words."
+    return Output(text=text, words=counted(len(found), "result"))
 
 
 @tool(

@@ -101,6 +101,20 @@ async def test_a_job_is_made_of_words_and_shown_with_its_next_run(house: Cortex,
     assert "Saved: Brief, first" in page
 
 
+@pytest.mark.parametrize("when", ["every weekday at half past seven", "30 7 * * 1-5", "every 15 minutes"])
+async def test_a_time_stays_as_it_was_written_with_its_reading_beside_it(
+    house: Cortex, ada: Browser, when: str
+) -> None:
+    job = await made(house, ada, replace(BRIEF, when=when))
+    page = (await ada.get(f"/jobs/{job.id}")).text
+    assert re.findall(r'name="when"[^>]* value="([^"]*)"', page) == [when]
+    assert f"<b>{job.words[:1].upper()}{job.words[1:]}</b>" in page
+    assert (f'<code class="sub">{job.expression}</code>' in page) == (job.timing_kind == "cron")
+    await ada.post(f"/jobs/{job.id}", **fields(JobForm.of(job), name="Other", version="1"))
+    (one,) = await jobs_of(house, ada)
+    assert (one.job.name, one.job.expression, JobForm.of(one.job).when) == ("Other", job.expression, when)
+
+
 async def test_the_form_shows_every_choice_with_a_line_of_help(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/jobs/new")).text
     names = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', page)) - {"q"}

@@ -71,6 +71,7 @@ class JobReadingContext(Context):
     form: JobForm = described("what is typed, or what stands")
     words: str = described("the reading of the time, empty for none", default="")
     zone: str = described("its time zone", default="")
+    cron: str = described("its cron line, empty where it has none", default="")
     lines: Sequence[PreviewLine] = described("the next times, and what changes of the clock mean", default=())
     unread: str = described("why the time could not be read", default="")
     carried: JobToolPlan | None = described("what a list of own tools comes to, None for the role's", default=None)
@@ -207,7 +208,8 @@ async def _read(services: Services, user: User, form: JobForm, job: JobView | No
     except UserError as refused:
         return {**found, "unread": refused.message}
     timing = reading.timing
-    return {**found, "words": timing.words, "zone": timing.time_zone, "lines": lines(reading)}
+    cron = timing.expression if timing.kind == "cron" else ""
+    return {**found, "words": timing.words, "cron": cron, "zone": timing.time_zone, "lines": lines(reading)}
 
 
 async def _context(

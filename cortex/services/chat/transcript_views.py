@@ -225,6 +225,11 @@ class TurnView:
         return key_of(self.id)
 
     @property
+    def is_job(self) -> bool:
+        """Whether a job asked, at one of its times."""
+        return self.id.startswith(JOB_TURN)
+
+    @property
     def is_live(self) -> bool:
         """Whether it is being answered."""
         return self.state == "running"

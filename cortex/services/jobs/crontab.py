@@ -84,6 +84,7 @@ def values_of(line: CrontabLine, timing: Timing) -> JobValues:
         expression=timing.expression,
         time_zone=timing.time_zone,
         words=timing.words,
+        typed=timing.typed,
         is_tainted=False,
         is_private=False,
     )

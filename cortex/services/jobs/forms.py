@@ -86,7 +86,7 @@ class JobForm:
         }
         return cls(
             **plain,
-            when=job.expression if job.timing_kind == "cron" else job.words,
+            when=job.typed or (job.expression if job.timing_kind == "cron" else job.words),
             own_tools="" if job.tools is None else "on",
             tools=" ".join(job.tools or ()),
             arguments="" if job.arguments is None else json.dumps(job.arguments, ensure_ascii=False, indent=2),
@@ -122,6 +122,7 @@ def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
         expression=timing.expression,
         time_zone=timing.time_zone,
         words=timing.words,
+        typed=timing.typed,
         role=_one_of(form.role, "role", known.roles),
         model=_one_of(form.model, "model", known.models),
         tools=(form.tool,) if kind == "call" else _tools(form, known),

@@ -37,6 +37,7 @@ class UserJobs:
             expression=timing.expression,
             time_zone=timing.time_zone,
             words=timing.words,
+            typed=timing.typed,
             role=role,
             is_tainted=is_tainted,
             is_private=is_private,

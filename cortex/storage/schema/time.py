@@ -25,6 +25,7 @@ class JobTable(Table):
     expression: Mapped[str]
     time_zone: Mapped[str]
     words: Mapped[str]
+    typed: Mapped[str]
     role: Mapped[str]
     model: Mapped[str]
     tools: Mapped[tuple[str, ...] | None] = mapped_column(Names(none_as_null=True))
