@@ -94,8 +94,8 @@ class DocumentsRepository(Repository):
         media_type: str,
         size_bytes: int,
         sha256: str,
+        is_tainted: bool,
         state: DocumentState = "waiting",
-        is_tainted: bool = True,
         is_found: bool = False,
     ) -> DocumentRow:
         """Keep a new one, once per id."""

@@ -12,7 +12,7 @@ LEASE = {3: "Rent is due on the first.", 7: "Haustiere: ein kleiner Hund ist erl
 
 async def kept(db: Database, owner: str, path: str, pages: dict[int, str]) -> None:
     documents = db.repository(DocumentsRepository, owner)
-    row = await documents.add(path, path=path, name=path, media_type="", size_bytes=1, sha256="")
+    row = await documents.add(path, path=path, name=path, media_type="", size_bytes=1, sha256="", is_tainted=True)
     texts = (PageText(number=number, text=pages.get(number, "Seite über Heizung")) for number in range(1, 10))
     await documents.keep_text(row.id, Extracted(pages=tuple(texts), is_paged=True))
 

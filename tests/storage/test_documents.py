@@ -20,7 +20,13 @@ from tests.still_clock import StillClock
 
 async def given(db: Database, owner: str, id: str, name: str = "lease.pdf", size_bytes: int = 10) -> DocumentRow:
     return await db.repository(DocumentsRepository, owner).add(
-        id, path=f"uploads/{name}", name=name, media_type="application/pdf", size_bytes=size_bytes, sha256="aa"
+        id,
+        path=f"uploads/{name}",
+        name=name,
+        media_type="application/pdf",
+        size_bytes=size_bytes,
+        sha256="aa",
+        is_tainted=True,
     )
 
 

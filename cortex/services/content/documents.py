@@ -78,6 +78,7 @@ class DocumentsService:
                 size_bytes=file.size_bytes,
                 sha256=file.sha256,
                 state=state,
+                is_tainted=True,
             )
 
     async def _must_fit(self, documents: DocumentsRepository, size_bytes: int) -> None:

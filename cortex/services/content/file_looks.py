@@ -53,6 +53,7 @@ class FileLooks:
                 size_bytes=item.size_bytes,
                 sha256="",
                 is_found=True,
+                is_tainted=True,
             )
         for mark in marks.values():
             await self._compare(documents, mark, found)

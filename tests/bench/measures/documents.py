@@ -74,7 +74,9 @@ async def _indexed(bench: Bench, random: Random, reader: DocumentReader) -> tupl
         start_s = _processor_s()
         async with reader.session() as session:
             for number, (name, data) in enumerate(given):
-                await documents.add(str(number), path=name, name=name, media_type="", size_bytes=1, sha256="")
+                await documents.add(
+                    str(number), path=name, name=name, media_type="", size_bytes=1, sha256="", is_tainted=True
+                )
                 found = await session.extract(io.BytesIO(data), name)
                 await documents.keep_text(str(number), found)
                 used_s += found.processor_s
