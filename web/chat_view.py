@@ -24,6 +24,7 @@ from web.render import Renderer, described
 from web.security import local_path
 from web.sse import TurnViewContext, open_streams
 
+AS_ROLE = "-"  # no model is called so; an empty field of a form cannot be told from a missing one
 OLD_FROM = 8  # turns above the newest eight begun are skipped by the browser's layout until they come into view
 
 
@@ -66,7 +67,7 @@ async def chat_context(
     cid = conversation.id if conversation else "new"
     pages: Renderer = request.app.state.pages
     composer = await services.composer.composer(user, conversation, role)
-    log = Transcript(page.events if page else (), title=conversation.title if conversation else "")
+    log = page.folded() if page else Transcript()
     return ChatContext(
         frame=await frame_of(request, services, user, here="/" if page is None else "", conversation_id=cid),
         cid=cid,
@@ -106,6 +107,11 @@ def done(request: Request, place: str, *, is_new_place: bool = False) -> Respons
     return Response(status_code=204, headers={"HX-Redirect": place} if is_new_place else {})
 
 
+def chosen_model(field: str | None) -> str | None:
+    """The model that a form names: "" for what the role says, None where it has no such field."""
+    return "" if field == AS_ROLE else field
+
+
 def back_to(place: str) -> str:
     """Where a form without htmx returns: a path of ours, else the start."""
     return local_path(place, "/")
@@ -116,7 +122,7 @@ async def find_turn(services: Services, user: User, cid: str, turn_id: str) -> t
     before: int | None = None
     while True:
         page = await services.chat.log(user, cid, before=before)
-        turn = Transcript(page.events).turn(turn_id)
+        turn = page.folded().turn(turn_id)
         if turn is not None:
             return turn, before
         if page.earlier is None:

@@ -8,16 +8,16 @@ import asyncio
 import functools
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import Context
 from typing import Any, TypeVar, cast
 
 from cortex.app import Cortex
 from cortex.base.clock import ticks_s
+from cortex.base.events import Event, OpenPart
 from cortex.base.user import User
 from cortex.services.chat.chat import LOOK_AGAIN_S, LogPage
-from cortex.services.chat.transcript import Transcript
 from cortex.services.content.list_bell import lists_of
 from cortex.services.notices.live import LiveNotices
 from web.render import Context as PageContext
@@ -180,7 +180,7 @@ class ConversationFeed(Feed):
         self.is_ready.set()
         async for events, parts in self._services.chat.follow(self._user, self._cid, page.seq):
             async with self._between:
-                text = await self._painter.painted([*events, *parts])
+                text, self._painter = await self._painted(self._painter, [*events, *parts])
                 self._seq = events[-1].seq if events else self._seq
                 self._push(text, self._seq)
             flush_s = min(FLUSH_MOST_S, FLUSH_S + len(text) / SLOW_CHARACTERS_S) if parts else 0.0
@@ -190,11 +190,27 @@ class ConversationFeed(Feed):
         page = await self._services.chat.log(self._user, self._cid)
         painter = await asyncio.to_thread(self._made, page, after)
         for event in await self._services.chat.events(self._user, self._cid, after, upto):
-            yield await painter.painted([event])
+            text, painter = await self._painted(painter, [event])
+            yield text
+
+    async def _painted(self, painter: Painter, items: Sequence[Event | OpenPart]) -> tuple[str, Painter]:
+        """The messages for these, and the painter that goes on.
+
+        Where another version was chosen the whole log is painted anew: what is shown again may be older than the page.
+        """
+        shows = [at for at, item in enumerate(items) if isinstance(item, Event) and item.kind == "turn.show"]
+        if not shows:
+            return await painter.painted(items), painter
+        at, show = shows[-1], cast("Event", items[shows[-1]])
+        before = await painter.painted(items[:at])
+        page = await self._services.chat.log(self._user, self._cid)
+        painter = await asyncio.to_thread(self._made, page, show.seq)
+        whole = await painter.whole(page.earlier, next(iter(show.payload["shown"]), ""))
+        return before + whole + await painter.painted(items[at + 1 :]), painter
 
     def _made(self, page: LogPage, seq: int) -> Painter:
         """For a thread: a long log is folded, and at first the templates are compiled."""
-        log = Transcript((event for event in page.events if event.seq <= seq), title=page.conversation.title)
+        log = page.folded(seq)
         log.seq = max(log.seq, seq)
         context = TurnViewContext(
             frame=Frame(user=self._user), cid=self._cid, opens={}, window_tokens=self._window_tokens

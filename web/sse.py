@@ -113,6 +113,10 @@ class Painter:
             return self._painted(items)
         return await self._pages.aside(self._painted, items)
 
+    async def whole(self, earlier: int | None, shown: str) -> str:
+        """The messages that show the whole log anew. `earlier`: as `LogPage` has it; `shown`: the turn to tell of."""
+        return await self._pages.aside(self._painted_whole, earlier, shown)
+
     def outage(self, is_over: bool) -> str:
         """The message that says that the database is away, or back."""
         return SseMessage(data=partial("#outage", "innerHTML", self._macros.outage(is_over))).encode()
@@ -127,6 +131,14 @@ class Painter:
     def _painted_open(self) -> str:
         html = [self._paint_whole(*found) for new in self._newest.values() if (found := self._find_open(new))]
         return "".join(SseMessage(data=one).encode() for one in html)
+
+    def _painted_whole(self, earlier: int | None, shown: str) -> str:
+        m, log = self._macros, self._log
+        link = [m.earlier(earlier)] if earlier is not None else []
+        turns = [m.turn(turn, marker=log.marker_after(turn)) for turn in log.turns]
+        html = partial("#log", "innerMorph", Markup("").join([*link, *turns])) + self._paint_context()
+        told = SseMessage(data=f"q{key_of(shown)}", event="shown", id=log.seq)
+        return SseMessage(data=html).encode() + told.encode()
 
     def paint(self, item: Event | OpenPart) -> list[SseMessage]:
         """The messages that bring the page up to date with one item."""
@@ -170,9 +182,12 @@ class Painter:
         if is_running != was_running or event.kind == "approval":
             is_waiting = event.kind == "approval" and event.payload["state"] == "asked"
             html += partial(f"#cr-{self._cid}", "innerHTML", self._ui.doing(is_running, is_waiting))
-        if event.kind == "turn.end" and self._window:
-            html += partial("#ctx", "innerHTML", self._macros.context(self._log.context_tokens, self._window))
-        return html
+        return html + self._paint_context() if event.kind == "turn.end" else html
+
+    def _paint_context(self) -> Markup:
+        if not self._window:
+            return Markup("")
+        return partial("#ctx", "innerHTML", self._macros.context(self._log.context_tokens, self._window))
 
     def _paint_change(self, change: ViewChange) -> str:
         turn = self._log.turn(change.turn)

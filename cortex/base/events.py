@@ -1,7 +1,7 @@
 """What a conversation's log says: one ordered row per thing that happened. The page is the fold of these rows.
 
 Kinds and payloads (every payload of a turn carries `turn`):
-message      {turn, text, at, mode, is_steer, agent?, attachments?}   a user's message; or, with `agent`, what it found
+message      {turn, text, at, mode, is_steer, agent?, attachments?, versions?}   with `agent`: what that run found
 steer        {turn, into, round}                        a queued message was taken into the running turn
 turn.start   {turn, role, model, max_rounds, max_rounds_from}
 selection    {turn, round, total}                       total: tools that there are; the receipt stands with the plan
@@ -17,7 +17,7 @@ notice       {turn, level, text, page}                  level info | warn: retri
 error        {turn, text, kind, can_retry}
 turn.end     {turn, state, rounds, seconds, tools_sent, tokens_sent, tokens_saved, can_continue}
              state done | stopped | failed | interrupted | out_of_rounds
-turn.drop    {turns}                                    superseded by an edit or a new try; hidden from then on
+turn.drop    {turns}   out of view: a new version takes their place. turn.show {hidden, shown}: another was chosen
 undo         {turn, call, undo, state, text}            state undone | refused
 summary      {summary, upto_turn, text, state, is_tainted}          state made | undone
 title        {title}
@@ -43,6 +43,7 @@ EventKind = Literal[
     "error",
     "turn.end",
     "turn.drop",
+    "turn.show",
     "undo",
     "summary",
     "title",

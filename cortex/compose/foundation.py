@@ -25,6 +25,7 @@ from cortex.services.backup.backups import Backups
 from cortex.services.backup.restore import Restores
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
+from cortex.services.chat.versions import Versions
 from cortex.services.content.journals import JournalsService
 from cortex.services.content.shared_lists import SharedLists
 from cortex.services.content.tasks import TasksService
@@ -281,7 +282,11 @@ class Foundation(FileServices):
 
     @cached_property
     def chat(self) -> Chat:
-        return Chat(runtime=self.runtime, turns=self.turn_queue, streams=self.streams)
+        return Chat(runtime=self.runtime, turns=self.turn_queue, streams=self.streams, models=self.models)
+
+    @cached_property
+    def versions(self) -> Versions:
+        return Versions(runtime=self.runtime)
 
     @cached_property
     def accounts(self) -> Accounts:

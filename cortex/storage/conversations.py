@@ -30,8 +30,9 @@ class ConversationRow:
 
     is_title_tainted: its title was made of words from outside, or by who had read some.
 
-    recipe: the way of choosing tools, "" for the role's. tool_choices: tool -> always | never, as the person chose.
-    uses_memory: what is remembered of the person goes along, and what they say may be remembered.
+    recipe: the way of choosing tools, "" for the role's. model: the one to ask first, "" for the role's. tool_choices:
+    tool -> always | never, as the person chose. uses_memory: what is remembered of the person goes along, and what they
+    say may be remembered.
     """
 
     id: str
@@ -53,6 +54,7 @@ class ConversationRow:
     source: Source
     parent_id: str | None
     recipe: str = ""
+    model: str = ""
     uses_memory: bool = True
     tool_choices: dict[str, Any] = field(default_factory=dict)
 
@@ -76,6 +78,7 @@ class ConversationsRepository(Repository):
         source: Source = "chat",
         parent_id: str | None = None,
         recipe: str = "",
+        model: str = "",
         uses_memory: bool = True,
         tool_choices: Mapping[str, str] = MappingProxyType({}),
         is_title_tainted: bool,
@@ -95,6 +98,7 @@ class ConversationsRepository(Repository):
                 "mode": mode,
                 "recipe": recipe,
                 "tool_choices": dict(tool_choices),
+                "model": model,
                 "max_rounds": max_rounds,
                 "is_pinned": False,
                 "uses_memory": uses_memory,
@@ -231,6 +235,10 @@ class ConversationsRepository(Repository):
         """Always or never use these tools in it from the next message on; "" leaves one to the planner again."""
         kept = {**(await self.get(id)).tool_choices, **choices}
         await self._set(id, tool_choices={name: use for name, use in sorted(kept.items()) if use})
+
+    async def set_model(self, id: str, model: str) -> None:
+        """Ask this model first from the next message on; "" = as its role does."""
+        await self._set(id, model=model)
 
     async def set_memory(self, id: str, *, is_used: bool) -> None:
         """Use what is remembered of the person in it from the next message on, or no longer."""

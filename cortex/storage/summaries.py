@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import exists
+
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import ConversationTable, SummaryTable
+from cortex.storage.schema import ConversationTable, SummaryTable, TurnTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +58,17 @@ class SummariesRepository(Repository):
 
     @reading
     async def latest(self, conversation_id: str, before_ordinal: int | None = None) -> SummaryRow | None:
-        """The summary in force: the furthest that was not undone, and ends ahead of `before_ordinal`."""
+        """The summary in force: the furthest that was not undone, and ends ahead of `before_ordinal`.
+
+        One that ends with a turn out of view stands for another branch: it is in force again when that comes back.
+        """
+        ends_in_view = exists().where(
+            TurnTable.conversation_id == SummaryTable.conversation_id,
+            TurnTable.ordinal == SummaryTable.upto_ordinal,
+            ~TurnTable.is_dropped,
+        )
         statement = self._mine(SummaryRow, SummaryTable).where(
-            SummaryTable.conversation_id == conversation_id, SummaryTable.undone_at.is_(None)
+            SummaryTable.conversation_id == conversation_id, SummaryTable.undone_at.is_(None), ends_in_view
         )
         if before_ordinal is not None:
             statement = statement.where(SummaryTable.upto_ordinal < before_ordinal)

@@ -21,6 +21,10 @@ AGENT_MOST = timedelta(days=1)  # longer than that no background agent is at wor
 class TurnRow:
     """A turn as it is kept. `taken_by`: the turn that took this queued message in as steering, at `taken_round`.
 
+    `parent_id`: the turn before it in its branch, "" for the first. Turns of one parent are versions of each other, of
+    which one `is_chosen`; `is_dropped`: it is out of view, because it or one before it is not the chosen one.
+
+    `model`: the one that was chosen for it, "" for what its role says; `models`: that it began with.
     `job_id`: the job that it runs for, "" for none. `is_tainted`: its text is not its person's own. `has_read_outside`,
     `has_read_private`: its calls, or what its text was written from, brought words from outside, or private data.
     """
@@ -29,6 +33,8 @@ class TurnRow:
     owner_id: str
     conversation_id: str
     ordinal: int
+    parent_id: str
+    is_chosen: bool
     state: TurnState
     text: str
     mode: ToolMode
@@ -36,6 +42,7 @@ class TurnRow:
     role: str
     channel: Channel
     job_id: str
+    model: str
     models: tuple[str, ...]
     created_at: datetime
     started_at: datetime | None
@@ -94,13 +101,14 @@ class TurnsRepository(Repository):
         role: str,
         channel: Channel = "chat",
         job_id: str = "",
+        model: str = "",
         max_rounds: int | None = None,
         state: TurnState = "queued",
         is_tainted: bool,
         reads: Reads,
         attachments: tuple[Attachment, ...] = (),
     ) -> TurnRow:
-        """A new turn at the end of the conversation; one that stands already is handed back as it is.
+        """A new turn behind the last one in view; one that stands already is handed back as it is.
 
         is_tainted: its text is not its person's own. reads: what its text was written from, such as the conversation
         that hands a task over, or what is attached.
@@ -110,10 +118,13 @@ class TurnsRepository(Repository):
         if known is not None:
             return known
         at = self.clock()
+        ordinal = await self._next_ordinal(conversation_id)
         values = {
             "id": id,
             "conversation_id": conversation_id,
-            "ordinal": await self._next_ordinal(conversation_id),
+            "ordinal": ordinal,
+            "parent_id": await self._last_in_view(conversation_id),
+            "is_chosen": True,
             "state": state,
             "text": text,
             "mode": mode,
@@ -121,6 +132,7 @@ class TurnsRepository(Repository):
             "role": role,
             "channel": channel,
             "job_id": job_id,
+            "model": model,
             "models": (),
             "created_at": at,
             "started_at": at if state == "running" else None,
@@ -221,7 +233,10 @@ class TurnsRepository(Repository):
 
     @reading
     async def replaced(self, turn: TurnRow) -> Mapping[str, str]:
-        """The turns that were set aside for this one, of the same words or others: their texts, by id."""
+        """The turns out of view since the one before this, of the same words or others: their texts, by id.
+
+        What they did, its branch has not heard of: those made earlier were out of view when the one before it began.
+        """
         before = (
             TurnTable.owner_id == self.owner_id,
             TurnTable.conversation_id == turn.conversation_id,
@@ -307,15 +322,8 @@ class TurnsRepository(Repository):
 
     @reading
     async def at(self, conversation_id: str, ordinal: int) -> TurnRow | None:
-        """The turn with this ordinal, dropped or not."""
+        """The turn with this ordinal, in view or not."""
         return await self._first(TurnRow, self._of(conversation_id).where(TurnTable.ordinal == ordinal))
-
-    async def drop_from(self, conversation_id: str, ordinal: int) -> Sequence[str]:
-        """Hide the turns from this ordinal on (an edit or a new try takes their place); their ids in order."""
-        statement = self._of(conversation_id).where(TurnTable.ordinal >= ordinal, ~TurnTable.is_dropped)
-        ids = [turn.id for turn in await self._all(TurnRow, statement.order_by(TurnTable.ordinal))]
-        await self.session.execute(self._change(TurnTable).where(TurnTable.id.in_(ids)).values(is_dropped=True))
-        return ids
 
     async def put(self, turn: TurnRow) -> None:
         """Lay a turn down exactly as given, under this user (a branch's copy)."""
@@ -341,6 +349,11 @@ class TurnsRepository(Repository):
         if not counts:
             raise NotFound("This conversation does not exist.")
         return int(counts[0])
+
+    async def _last_in_view(self, conversation_id: str) -> str:
+        statement = select(TurnTable.id).where(TurnTable.conversation_id == conversation_id, ~TurnTable.is_dropped)
+        last = await self.session.execute(statement.order_by(TurnTable.ordinal.desc()).limit(1))
+        return last.scalar() or ""
 
     def _of(self, conversation_id: str) -> Select[Any]:
         return self._mine(TurnRow, TurnTable).where(TurnTable.conversation_id == conversation_id)

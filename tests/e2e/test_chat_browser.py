@@ -257,7 +257,9 @@ def test_focus_stays_where_it_is_while_an_approval_and_messages_wait(chat: Tab) 
     assert chat.page.evaluate(COVERED, ".ask") == 0
 
 
-def test_editing_in_place_sets_the_rest_aside(chat: Tab) -> None:
+def test_editing_in_place_makes_a_version_and_the_keys_go_back_and_forth(
+    browser: Browser, chat: Tab, served: Lived
+) -> None:
     chat.send("add milk to my list")
     chat.page.hover(".turn.user:nth-last-child(2)")
     chat.page.locator("[data-edit]").last.click()
@@ -267,7 +269,18 @@ def test_editing_in_place_sets_the_rest_aside(chat: Tab) -> None:
     chat.idle()
     shown = chat.as_reloaded()
     assert "add milk to my list" not in shown
-    assert "What the earlier try did stands, and the model is told: task_create." in shown
+    assert "Kept from another version, and not done again: Add task: milk, to shopping." in shown
+    with tab(browser, served.url, served.token) as other:
+        other.go(served.place)
+        chat.page.keyboard.press("<")
+        for each in (chat, other):
+            expect(each.page.locator(".said").last).to_have_text("add milk to my list")
+        expect(chat.page.locator("#sr")).to_have_text("Version 1 of 2")
+        assert chat.page.evaluate("() => document.activeElement.matches('.turn.user:has(.ver)')")
+        assert "add milk to my list" in chat.as_reloaded()
+    chat.page.locator(".ver a").click()
+    expect(chat.page.locator("#confirm form").first).to_contain_text("add milk to my list")
+    assert axe(chat.page) == []
 
 
 def test_an_undo_shows_on_its_card(chat: Tab) -> None:

@@ -10,6 +10,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, AllTurnsRepository, TurnsRepository
+from cortex.storage.versions import VersionsRepository
 from tests.still_clock import StillClock
 
 
@@ -103,7 +104,7 @@ async def test_nothing_of_another_users_conversation_can_be_reached(
     assert await theirs.list() == []
     assert await theirs.events(talk.id) == []
     assert await turns.list(talk.id) == []
-    assert await turns.drop_from(talk.id, 0) == []
+    assert await db.repository(VersionsRepository, ben).drop_from(talk.id, 0) == []
     assert await db.repository(MessagesRepository, ben).of_conversation(talk.id) == []
     for attempt in (
         theirs.get(talk.id),
@@ -218,7 +219,7 @@ async def test_a_message_written_again_is_the_same_message(db: Database, talk: A
 async def test_the_transcript_leaves_out_what_was_superseded(db: Database, talk: Any, ann: str) -> None:
     for number in (1, 2, 3):
         await talk.turn(f"turn:{number}", user(f"say {number}"), assistant(f"said {number}"))
-    assert await db.repository(TurnsRepository, ann).drop_from(talk.id, 2) == ["turn:2", "turn:3"]
+    assert await db.repository(VersionsRepository, ann).drop_from(talk.id, 2) == ["turn:2", "turn:3"]
     await talk.turn("turn:4", user("say 4"))
     transcript = await db.repository(MessagesRepository, ann).of_conversation(talk.id)
     assert [one.message.text for one in transcript] == ["say 1", "said 1", "say 4"]

@@ -16,6 +16,7 @@ from cortex.storage.round_rows import Spent
 from cortex.storage.rounds import AllRoundsRepository, RoundsRepository
 from cortex.storage.texts import TextsRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.versions import VersionsRepository
 from tests.still_clock import StillClock
 
 RECEIPT = {
@@ -144,7 +145,7 @@ async def test_the_request_before_is_the_last_answered_one_and_knows_whether_its
     found = await rounds.before(talk.id, "turn:2", 1)
     assert found is not None
     assert (found.input_tokens, found.tools_digest, found.is_replaced) == (900, "t", False)
-    await db.repository(TurnsRepository, ann).drop_from(talk.id, 1)
+    await db.repository(VersionsRepository, ann).drop_from(talk.id, 1)
     found = await rounds.before(talk.id, "turn:2", 1)
     assert found is not None
     assert found.is_replaced

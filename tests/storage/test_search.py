@@ -11,7 +11,7 @@ from cortex.storage.jobs import JobsRepository
 from cortex.storage.reminders import RemindersRepository
 from cortex.storage.search import SearchRepository
 from cortex.storage.tasks import TasksRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.versions import VersionsRepository
 
 NASTY = [
     '"',
@@ -74,7 +74,7 @@ async def test_the_newest_come_first_and_what_is_gone_is_not_found(db: Database,
     await talk.turn("turn:5", results(ToolResult(call_id="c", name="web_read", text="garden of a page")))
     search = db.repository(SearchRepository, ann)
     assert [hit.turn_id for hit in await search.messages_matching("garden", limit=2)] == ["turn:4", "turn:3"]
-    await db.repository(TurnsRepository, ann).drop_from(talk.id, 4)
+    await db.repository(VersionsRepository, ann).drop_from(talk.id, 4)
     assert [hit.turn_id for hit in await search.messages_matching("garden")] == ["turn:3", "turn:2", "turn:1"]
     assert await db.repository(SearchRepository, ben).messages_matching("garden") == []
     await db.repository(ConversationsRepository, ann).delete(talk.id)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from cortex.base.ids import new_id
-from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import TurnView, key_of
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
@@ -117,7 +116,7 @@ class Talks:
 
     async def turns(self, conversation_id: str) -> tuple[TurnView, ...]:
         """The turns as the newest page shows them."""
-        return Transcript((await self.living.cortex.chat.log(self.living.admin, conversation_id)).events).turns
+        return (await self.living.cortex.chat.log(self.living.admin, conversation_id)).folded().turns
 
     async def ended(self, conversation_id: str) -> TurnView:
         """The newest turn, once it has ended."""

@@ -257,6 +257,51 @@ async def test_edit_again_branch_and_continue_work_as_plain_forms(talks: Talks, 
     assert [(turn.text, turn.mode) for turn in await talks.turns(cid)] == [("say it otherwise", "all")]
 
 
+async def test_versions_are_listed_shown_and_found_without_a_script(talks: Talks, page: httpx.AsyncClient) -> None:
+    cid = await talks.living.conversation()
+    first = await said(talks, page, cid, "hello there")
+    await page.post(f"/c/{cid}/edit/{first.key}", data={"text": "hello <b>you</b>"})
+    second = await talks.ended(cid)
+    html = (await page.get(f"/c/{cid}")).text
+    assert "Version 2 of 2" in html
+    assert f'formaction="/turns/{first.key}/show"' in html
+    assert f'<span class="by">{second.model}</span>' in html
+    listed = (await page.get(f"/c/{cid}/versions/{second.key}")).text
+    assert "hello there" in listed
+    assert "hello &lt;b&gt;you" in listed
+    assert listed.count("Show</button>") == 1
+    hidden = await page.get(f"/c/{cid}/at/{first.key}")  # where an older page still leads
+    assert hidden.headers["location"] == f"/c/{cid}/versions/{first.key}"
+    assert "in a version that is not shown now" in (await page.get(hidden.headers["location"])).text
+    shown = await page.post(f"/turns/{first.key}/show")
+    assert (shown.status_code, shown.headers["location"]) == (303, f"/c/{cid}/at/{first.key}")
+    assert [turn.id for turn in await talks.turns(cid)] == [first.id]
+    other = await talks.living.conversation()
+    assert (await page.get(f"/c/{other}/versions/{first.key}")).status_code == 404
+    past = {"HX-Request": "true", "HX-Current-URL": f"http://test/c/{cid}?before=9"}
+    moved = await page.post(f"/turns/{second.key}/show", headers=past)  # a stretch of the past has no live stream
+    assert moved.headers["HX-Redirect"] == f"/c/{cid}/at/{second.key}"
+
+
+async def test_a_model_is_chosen_in_the_chat_and_beside_regenerate(talks: Talks, page: httpx.AsyncClient) -> None:
+    cid = await talks.living.conversation()
+    first = await said(talks, page, cid, "hello there")
+    assert 'name="model"' not in (await page.get(f"/c/{cid}")).text  # one model leaves nothing to choose
+    reach = {"provider": "openai", "model": "o", "base_url": talks.model.base_url, "api_key": "test-key"}
+    other = {"name": "other", "price": {"input_usd": 0.5, "output_usd": 2.0}, **reach}
+    await talks.living.cortex.models.save(talks.living.admin, other)
+    html = (await page.get(f"/c/{cid}")).text
+    assert '<option value="other">other · $0.5 / $2</option>' in html
+    assert (await page.post(f"/c/{cid}/model", data={"model": "nonsense"})).status_code == 422
+    assert (await page.post(f"/c/{cid}/model", data={"model": "other"}, headers=HTMX)).status_code == 204
+    assert '<option value="other" selected>' in (await page.get(f"/c/{cid}")).text
+    assert (await said(talks, page, cid, "hello again", model="other")).model == "other"
+    assert (await said(talks, page, cid, "and again", model="-")).model == first.model
+    assert f"As this chat ({first.model})" in (await page.get(f"/c/{cid}/versions/{first.key}")).text
+    await page.post(f"/turns/{first.key}/again", data={"mode": "", "model": "other"})
+    assert (await talks.ended(cid)).model == "other"
+
+
 async def test_a_form_returns_to_no_foreign_place(talks: Talks, page: httpx.AsyncClient) -> None:
     answer = await page.post(f"/turns/{talks.held.keys[-1]}/again", data={"back": "//evil.example/"})
     assert answer.headers["location"] == "/"

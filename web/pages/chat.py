@@ -10,8 +10,7 @@ from markupsafe import Markup
 from cortex.base.errors import Busy, UserError
 from cortex.base.numbers import whole_number
 from cortex.base.role import ToolMode
-from cortex.services.chat.transcript import Transcript
-from web.chat_view import chat_context, done, tool_choices
+from web.chat_view import chat_context, chosen_model, done, tool_choices
 from web.deps import CurrentUser, Number, Services
 from web.live import LivePages
 from web.render import Frame, Renderer, respond, wants_fragment
@@ -61,7 +60,7 @@ async def show(
 async def earlier(request: Request, services: Services, user: CurrentUser, cid: str, before: Number) -> Response:
     """The turns above, as a fragment that takes the place of the link to them."""
     page = await services.chat.log(user, cid, before=before)
-    log = Transcript(page.events)
+    log = page.folded()
     pages: Renderer = request.app.state.pages
 
     def stretch() -> Markup:
@@ -83,6 +82,7 @@ async def send(
     max_rounds: Rounds = "",
     rounds_default: Rounds = "",
     role: Text = "",
+    model: Annotated[str | None, Form()] = None,
     quick: Text = "",
     attached: Annotated[list[str] | None, Form()] = None,
     files: Annotated[list[str] | None, Form()] = None,
@@ -102,7 +102,14 @@ async def send(
             picked = {name: use for name, use in chosen.items() if use}
             cid = (await services.conversations.new(user, role, "auto" if quick else mode, picked)).id
         await services.chat.send_message(
-            user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick, attached=attached or ()
+            user,
+            cid,
+            text,
+            mode=mode,
+            max_rounds=rounds,
+            model=chosen_model(model),
+            is_kept=not quick,
+            attached=attached or (),
         )
     except (UserError, Busy) as refused:
         if wants_fragment(request) and isinstance(refused, Busy):
@@ -135,6 +142,13 @@ async def choose_recipe(
 async def choose_tools(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """From the next message on, always or never use these tools in this conversation."""
     await services.composer.choose_tools(user, cid, await tool_choices(request))
+    return done(request, f"/c/{cid}")
+
+
+@router.post("/c/{cid}/model")
+async def choose_model(request: Request, services: Services, user: CurrentUser, cid: str, model: Text = "") -> Response:
+    """From the next message on, ask this model first; none leaves that to the role."""
+    await services.chat.set_model(user, cid, chosen_model(model) or "")
     return done(request, f"/c/{cid}")
 
 

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 
-from cortex.base.errors import UserError
+from cortex.base.errors import NotFound, UserError
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.services.chat.transcript_views import TurnView, turn_of
 from web import toast
-from web.chat_view import back_to, done, find_turn, tool_choices
+from web.chat_view import back_to, chosen_model, done, find_turn, tool_choices
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.render import Context, Frame, Renderer, described, respond, wants_fragment
@@ -35,6 +35,7 @@ class Draft(BaseModel):
     mode: ToolMode = "auto"
     cid: str = ""
     role: str = ""
+    model: str | None = None
     max_rounds: str = ""
 
     @property
@@ -65,8 +66,12 @@ class WhyContext(Context):
 
 @router.get("/c/{cid}/at/{key}")
 async def at(services: Services, user: CurrentUser, cid: str, key: str) -> Response:
-    """The page that a turn stands on, however far back: where a search leads."""
-    _, before = await find_turn(services, user, cid, turn_of(key))
+    """The page that a turn stands on, however far back: where a search leads. One out of view can be brought there."""
+    try:
+        _, before = await find_turn(services, user, cid, turn_of(key))
+    except NotFound:
+        await services.versions.of(user, turn_of(key))
+        return RedirectResponse(f"/c/{cid}/versions/{key}", 303)
     stretch = f"?before={before}" if before is not None else ""
     return RedirectResponse(f"/c/{cid}{stretch}#q{key}", 303)
 
@@ -109,10 +114,11 @@ async def again(
     user: CurrentUser,
     key: str,
     mode: Annotated[ToolMode | None, Form()] = None,
+    model: Annotated[str | None, Form()] = None,
     back: Text = "/",
 ) -> Response:
-    """A new try, in the same tool mode or in another."""
-    await services.chat.again(user, turn_of(key), mode)
+    """A new try, in the same tool mode or in another, by the chat's model or another."""
+    await services.chat.again(user, turn_of(key), mode, model)
     return done(request, back_to(back))
 
 
@@ -159,9 +165,7 @@ async def why_draft(
 ) -> Response:
     """The receipt that the draft would get."""
     choices = await tool_choices(request)
-    receipt = await services.planning.preview(
-        user, draft.cid or None, draft.text, draft.mode, role=draft.role, rounds=draft.rounds, choices=choices
-    )
+    receipt = await _receipt(services, user, draft, choices)
     return await _why(request, services, user, receipt, cid=draft.cid, choices=choices, is_draft=True)
 
 
@@ -173,10 +177,7 @@ async def preview(
     draft: Annotated[Draft, Form()],
 ) -> Response:
     """The draft's price tag. A POST: a draft must not stand in a log or an address."""
-    choices = await tool_choices(request)
-    receipt = await services.planning.preview(
-        user, draft.cid or None, draft.text, draft.mode, role=draft.role, rounds=draft.rounds, choices=choices
-    )
+    receipt = await _receipt(services, user, draft, await tool_choices(request))
     pages: Renderer = request.app.state.pages
     macros = pages.macros("why.html", WhyContext(frame=Frame(user=user), receipt=receipt))
     return HTMLResponse(macros.pill(receipt, bool(draft.text.strip())))
@@ -203,6 +204,19 @@ async def undo_summary(request: Request, services: Services, user: CurrentUser, 
     """Let the model read the messages themselves again."""
     await services.chat.undo_summary(user, cid, summary_id)
     return done(request, f"/c/{cid}")
+
+
+async def _receipt(services: Services, user: User, draft: Draft, choices: Mapping[str, str]) -> dict[str, Any]:
+    return await services.planning.preview(
+        user,
+        draft.cid or None,
+        draft.text,
+        draft.mode,
+        role=draft.role,
+        model=chosen_model(draft.model),
+        rounds=draft.rounds,
+        choices=choices,
+    )
 
 
 async def _why(

@@ -42,6 +42,11 @@
     if (now === 'ask') say('Cortex asks for your approval. Press . to go there.');
   });
   on('ended', event => say({ done: 'Answer complete.', stopped: 'Stopped.', failed: 'The answer stopped with an error.' }[event.detail.data] ?? 'The answer ended early.'));
+  on('shown', event => { // what had the focus may be out of view
+    const question = $('#' + event.detail.data);
+    if (document.activeElement === document.body) question?.focus();
+    say($('.ver a', question ?? log)?.ariaLabel);
+  });
   on('title', event => document.title = event.detail.data + ' · Cortex');
   if (log && !location.hash && !location.search.includes('before')) {
     const running = form()?.dataset.running === '1' && last('.turn.bot')?.previousElementSibling;
@@ -185,12 +190,17 @@
     const next = turns[at < 0 ? (way < 0 ? turns.length - 1 : 0) : Math.min(turns.length - 1, Math.max(0, at + way))];
     next?.focus({ preventScroll: true }); next?.scrollIntoView({ block: 'nearest' });
   };
+  const flip = at => {
+    const turn = document.activeElement.closest('.turn');
+    const box = turn ? $('.ver', turn.matches('.bot') ? turn.previousElementSibling : turn) : last('.ver');
+    box?.querySelectorAll('button')[at].click();
+  };
   const mode = () => { const modes = [...form().mode], at = modes.findIndex(one => one.checked); modes[(at + 1) % modes.length].click(); };
   const places = { c: '/', t: '/tasks', r: '/reminders', j: '/jobs', n: '/notes', d: '/journals', m: '/models', u: '/usage', a: '/account' };
   const keys = {
     '/': () => text()?.focus(), n: () => location = '/c/new', s: () => $('.find input')?.focus(), j: () => walk(1), k: () => walk(-1),
     y: () => last('.bot [data-copy-turn]')?.click(), e: () => last('[data-edit]')?.click(), r: () => last('[data-again]')?.click(),
-    w: () => (last('[data-pop=why]') ?? $('#cost'))?.click(), m: () => form() && mode(), '.': () => last('.ask [value=deny]')?.focus(),
+    w: () => (last('[data-pop=why]') ?? $('#cost'))?.click(), m: () => form() && mode(), '<': () => flip(0), '>': () => flip(1), '.': () => last('.ask [value=deny]')?.focus(),
     '?': () => $('#keys').showModal(), g: () => { leader = 'g'; setTimeout(() => leader = '', 1200); },
   };
   on('keydown', event => {

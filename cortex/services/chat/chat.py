@@ -4,7 +4,7 @@ A message is committed before it is acknowledged and before a model is asked; ru
 browser's connection.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +17,9 @@ from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.chat.streams import OpenStreams
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.versions import hold_still
+from cortex.services.models.models import Models
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.queue import TurnQueue
@@ -27,6 +30,7 @@ from cortex.storage.halts import HaltsRepository
 from cortex.storage.plans import PlansRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
+from cortex.storage.versions import VersionsRepository
 
 MESSAGE_CHARS_MAX = 32_000
 FILES_MOST = 10
@@ -36,12 +40,21 @@ NOT_SAID = ("agent", "result", "api")  # channels whose texts no person wrote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPage:
-    """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None."""
+    """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None.
+
+    `versions`: the turns whose place has several -> all of them, oldest first.
+    """
 
     conversation: ConversationRow
     events: Sequence[Event]
     earlier: int | None
     seq: int
+    versions: Mapping[str, Sequence[str]]
+
+    def folded(self, upto: int | None = None) -> Transcript:
+        """The log as it is shown; `upto`: without what came after this number."""
+        events = (event for event in self.events if upto is None or event.seq <= upto)
+        return Transcript(events, title=self.conversation.title, versions=self.versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +64,7 @@ class Chat:
     runtime: Runtime
     turns: TurnQueue
     streams: OpenStreams
+    models: Models
 
     async def send_message(
         self,
@@ -61,6 +75,7 @@ class Chat:
         mode: ToolMode | None = None,
         max_rounds: int | None = None,
         role: str | None = None,
+        model: str | None = None,
         is_tainted: bool = False,
         is_kept: bool = False,
         attached: Sequence[str] = (),
@@ -68,19 +83,21 @@ class Chat:
         """Commit the message and start its turn; the turn's id. `is_tainted`: its words are not the person's own.
 
         `attached`: ids of the person's files that go with it; with one it needs no words. NotFound for a foreign one.
-        `is_kept`: mode and rounds, as far as they are given, are the conversation's from now on.
+        `model`: asked first, "" for the role's; None for the conversation's. `is_kept`: mode, rounds and model, as far
+        as they are given, are the conversation's from now on.
 
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
         words = _checked(text, max_rounds, has_files=bool(attached))
+        await self._check_model(user, model, conversation_id)
         async with self.runtime.transaction_then_notify(user.id, conversation_id) as repository:
             files = await _attachments(repository(DocumentsRepository), attached)
             if role is not None and role != (await repository(ConversationsRepository).get(conversation_id)).role:
                 await repository(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
-                await _keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds)
+                await _keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds, model)
             row, is_queued = await _sent(
-                repository, conversation_id, words, mode, max_rounds, NOTHING_READ, files, is_tainted=is_tainted
+                repository, conversation_id, words, mode, max_rounds, model, NOTHING_READ, files, is_tainted=is_tainted
             )
         if not is_queued:
             await self.turns.start(row, is_free=True)
@@ -93,15 +110,19 @@ class Chat:
         if running is not None:
             await self.turns.stop(running)
 
-    async def again(self, user: User, turn_id: str, mode: ToolMode | None = None) -> str:
-        """A new try of a turn: it and what followed are set aside, its message and those it took in are sent again."""
+    async def again(self, user: User, turn_id: str, mode: ToolMode | None = None, model: str | None = None) -> str:
+        """A new version of a turn: its message and those it took in are sent again; the others stay to go back to.
+
+        model: as for `send_message`, for this version alone.
+        """
+        await self._check_model(user, model)
         row = await self._settled(user, turn_id)
         turns = await self.runtime.db.repository(TurnsRepository, user.id).list(row.conversation_id)
         taken = [turn.text for turn in turns if turn.taken_by == row.id]
-        return await self._replace(user, row, row.text, mode or row.mode, taken)
+        return await self._replace(user, row, row.text, mode or row.mode, taken, model=model)
 
     async def edit(self, user: User, turn_id: str, text: str) -> str:
-        """Say it differently: the turn and what followed are set aside, the new text is sent."""
+        """Say it differently: the new text is sent as another version of the turn."""
         row = await self._settled(user, turn_id)
         words = _checked(text, None, has_files=bool(row.attachments))
         return await self._replace(user, row, words, row.mode)
@@ -116,6 +137,7 @@ class Chat:
             row.text if is_again else "Continue where you stopped.",
             mode=row.mode,
             max_rounds=row.max_rounds,
+            model=row.model if await self._has_model(user, row.model) else None,
             is_tainted=is_again and row.is_tainted,
             attached=[file.id for file in row.attachments] if is_again else (),
         )
@@ -133,27 +155,20 @@ class Chat:
             first = (
                 await repository(ConversationsRepository).first_seq(conversation_id, shown[0].id) if has_more else None
             )
-            end = await self._first_of(
-                repository(TurnsRepository), repository(ConversationsRepository), conversation_id, before
-            )
+            # The turn that the stretch ends ahead of may be out of view by now.
+            following = await repository(VersionsRepository).next_in_view(conversation_id, before) if before else None
+            end = await repository(ConversationsRepository).first_seq(conversation_id, following) if following else None
             events = await repository(ConversationsRepository).events(
                 conversation_id, after=(first or 1) - 1, before=end
             )
+            versions = await repository(VersionsRepository).of_conversation(conversation_id)
         return LogPage(
             conversation=conversation,
             events=events,
             earlier=shown[0].ordinal if has_more and shown else None,
             seq=conversation.seq,
+            versions=versions,
         )
-
-    async def _first_of(
-        self, turns: TurnsRepository, conversations: ConversationsRepository, conversation_id: str, before: int | None
-    ) -> int | None:
-        """The seq of the first event of the turn with ordinal `before`."""
-        if before is None:
-            return None
-        row = await turns.at(conversation_id, before)
-        return await conversations.first_seq(conversation_id, row.id) if row else None
 
     async def follow(
         self, user: User, conversation_id: str, after: int
@@ -232,24 +247,49 @@ class Chat:
         if row.state in ("queued", "running", "waiting"):
             raise Conflict("This answer is still being written. Stop it first.")
         if row.is_dropped:
-            raise Conflict("This message was replaced by a newer version.")
+            raise Conflict("Another version of this message is shown. Switch to this one first.")
+        if row.taken_by:
+            raise Conflict("This message is part of another answer. Regenerate that one.")
         if row.channel in NOT_SAID:  # said again, they would count as the person's own words
             raise Conflict("This text is from a background agent. Ask about it in a message of your own.")
         return row
 
-    async def _replace(self, user: User, row: TurnRow, text: str, mode: ToolMode, meanwhile: Sequence[str] = ()) -> str:
-        """Set a turn and what followed aside and send a text in its place, in one commit; `meanwhile` waits behind it.
+    async def set_model(self, user: User, conversation_id: str, model: str) -> None:
+        """Ask this model first from the next message on; "" leaves that to the role. UserError where there is none."""
+        await self._check_model(user, model, conversation_id)
+        await self.runtime.db.repository(ConversationsRepository, user.id).set_model(conversation_id, model)
 
-        What was set aside has been seen, by a person at least: the new turn counts as having read it.
+    async def _check_model(self, user: User, model: str | None, conversation_id: str = "") -> None:
+        """UserError for a model that is not among the user's; the conversation's own may be gone meanwhile."""
+        if not model or await self._has_model(user, model):
+            return
+        conversations = self.runtime.db.repository(ConversationsRepository, user.id)
+        if not conversation_id or (await conversations.get(conversation_id)).model != model:
+            raise UserError(f"There is no model {model!r}. Choose one of the list.", field="model")
+
+    async def _has_model(self, user: User, model: str) -> bool:
+        return any(entry.name == model for entry in (await self.models.registry(user)).entries)
+
+    async def _replace(
+        self,
+        user: User,
+        row: TurnRow,
+        text: str,
+        mode: ToolMode,
+        meanwhile: Sequence[str] = (),
+        *,
+        model: str | None = None,
+    ) -> str:
+        """Send a text as another version of a turn, in one commit; `meanwhile` waits behind it.
+
+        What goes out of view has been seen, by a person at least: the new turn counts as having read it.
         """
         async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as repository:
-            if await repository(TurnsRepository).running(row.conversation_id) is not None:
-                raise Conflict("An answer is being written. Stop it first.")
+            await hold_still(repository, row.conversation_id)
+            if (await repository(TurnsRepository).get(row.id)).is_dropped:  # by another tab, since it was looked at
+                raise Conflict("Another version of this message is shown by now.")
             reads = await repository(TurnsRepository).reads_from(row.conversation_id, row.ordinal)
-            dropped = await repository(TurnsRepository).drop_from(row.conversation_id, row.ordinal)
-            for summary in await repository(SummariesRepository).of_conversation(row.conversation_id):
-                if summary.undone_at is None and summary.upto_ordinal >= row.ordinal:
-                    await repository(SummariesRepository).undo(summary.id)
+            dropped = await repository(VersionsRepository).drop_from(row.conversation_id, row.ordinal)
             await repository(ConversationsRepository).append(
                 row.conversation_id, [("turn.drop", {"turns": dropped}, None)]
             )
@@ -260,13 +300,14 @@ class Chat:
                 text,
                 mode,
                 row.max_rounds,
+                model,
                 reads,
                 row.attachments,
                 is_tainted=row.is_tainted,
             )
             for words in meanwhile:  # none was marked: the turn would not have taken it in
                 await _sent(
-                    repository, row.conversation_id, words, mode, row.max_rounds, NOTHING_READ, is_tainted=False
+                    repository, row.conversation_id, words, mode, row.max_rounds, model, NOTHING_READ, is_tainted=False
                 )
         if not is_queued:
             await self.turns.start(made, is_free=True)
@@ -274,13 +315,19 @@ class Chat:
 
 
 async def _keep_settings(
-    conversations: ConversationsRepository, conversation_id: str, mode: ToolMode | None, max_rounds: int | None
+    conversations: ConversationsRepository,
+    conversation_id: str,
+    mode: ToolMode | None,
+    max_rounds: int | None,
+    model: str | None,
 ) -> None:
     conversation = await conversations.get(conversation_id)
     if mode is not None and conversation.mode != mode:
         await conversations.set_mode(conversation_id, mode)
     if max_rounds is not None and conversation.max_rounds != max_rounds:
         await conversations.set_max_rounds(conversation_id, max_rounds)
+    if model is not None and conversation.model != model:
+        await conversations.set_model(conversation_id, model)
 
 
 async def _sent(
@@ -289,6 +336,7 @@ async def _sent(
     words: str,
     mode: ToolMode | None,
     max_rounds: int | None,
+    model: str | None,
     reads: Reads,
     attachments: tuple[Attachment, ...] = (),
     *,
@@ -302,6 +350,7 @@ async def _sent(
         words,
         mode=mode or conversation.mode,
         role=conversation.role,
+        model=conversation.model if model is None else model,
         max_rounds=max_rounds if max_rounds is not None else conversation.max_rounds,
         is_tainted=is_tainted,
         reads=Reads(outside=True, private=True) if attachments else reads,
@@ -310,7 +359,8 @@ async def _sent(
     ahead = [turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal]
     is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
     is_queued = is_queued or await repository(HaltsRepository).of(row.owner_id) is not None
-    rows: list[Row] = [message_row(row, is_queued)]
+    versions = [version.id for version in await repository(VersionsRepository).of(row)]
+    rows: list[Row] = [message_row(row, is_queued, versions=versions if len(versions) > 1 else ())]
     if conversation.is_title_auto and not conversation.title and words:
         name = title(words)
         await repository(ConversationsRepository).rename(conversation_id, name, by_user=False, is_tainted=is_tainted)

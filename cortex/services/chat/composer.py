@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cortex.base.errors import UserError
+from cortex.base.model import Price
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
+from cortex.services.models import prices
+from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
@@ -25,12 +28,24 @@ USES = ("always", "never", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """A model to choose. `price`: dollars for a million tokens; `owner`: who shares it and pays, "" = the user."""
+
+    name: str
+    price: Price
+    owner: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Composer:
     """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
 
     `sees`: whether the model takes pictures.
     `payer`: who shares the model and pays for it, "" = the user. `is_role_missing`: nobody wrote `role`, or it was
     deleted: a turn in it is refused.
+
+    `chosen`: the model that was chosen for the conversation, "" for what the role says (`role_model`); it may be gone.
+    `models`: those to choose from, none where there is no choice. `model`: the one that is asked first.
 
     `recipe`: the conversation's own way of choosing tools, "" for the role's (`role_recipe`).
     """
@@ -49,6 +64,9 @@ class Composer:
     recipe: str = ""
     role_recipe: str = "cortex"
     recipes: tuple[str, ...] = ()
+    chosen: str = ""
+    role_model: str = ""
+    models: tuple[ModelChoice, ...] = ()
     is_role_missing: bool = False
 
 
@@ -67,7 +85,9 @@ class ComposerService:
         chosen = await self.preferences.get(user)
         name = conversation.role if conversation else role or chosen.role
         current = (await self.roles.in_force(user, name, is_shown=True)).role
-        entry = (await self.models.shown(user)).first(current)
+        registry = await self.models.shown(user)
+        model = conversation.model if conversation else ""
+        entry = registry.first(current, model)
         own = conversation.max_rounds if conversation else chosen.max_rounds
         names = await self.roles.names(user)
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, current, own)
@@ -87,6 +107,20 @@ class ComposerService:
             recipe=conversation.recipe if conversation else "",
             role_recipe=current.recipe,
             recipes=tuple(RECIPES),
+            chosen=model,
+            role_model=registry.first(current).name,
+            models=await self.choices(registry, model),
+        )
+
+    async def choices(self, registry: ModelRegistry, chosen: str = "") -> tuple[ModelChoice, ...]:
+        """The models of this registry with their prices; none where there is nothing to choose."""
+        if len(registry.entries) < 2 and not chosen:
+            return ()
+        return tuple(
+            [
+                ModelChoice(name=entry.name, price=await prices.price(entry), owner=entry.owner)
+                for entry in registry.entries
+            ]
         )
 
     def checked_choices(self, choices: Mapping[str, str]) -> dict[str, str]:

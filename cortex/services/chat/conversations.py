@@ -180,6 +180,7 @@ class ConversationsService:
                 max_rounds=original.max_rounds,
                 parent_id=original.id,
                 recipe=original.recipe,
+                model=original.model,
                 uses_memory=original.uses_memory,
                 tool_choices=original.tool_choices,
                 is_title_tainted=original.is_title_tainted,
@@ -219,11 +220,13 @@ async def _copy(repository: Opener, source: str, into: str, turns: Sequence[Turn
     ids = {turn.id: f"turn:{new_id()}" for turn in turns}
     for turn in turns:
         taken_by = ids.get(turn.taken_by) if turn.taken_by else None
-        await repository(TurnsRepository).put(replace(turn, id=ids[turn.id], conversation_id=into, taken_by=taken_by))
+        parent_id = ids.get(turn.parent_id, "")
+        copy = replace(turn, id=ids[turn.id], conversation_id=into, parent_id=parent_id, taken_by=taken_by)
+        await repository(TurnsRepository).put(copy)
     await repository(MessagesRepository).copy(ids, into)
-    last = turns[-1].ordinal if turns else 0
+    last, ordinals = turns[-1].ordinal if turns else 0, {turn.ordinal for turn in turns}
     for summary in await repository(SummariesRepository).of_conversation(source):
-        if summary.upto_ordinal <= last and summary.undone_at is None:
+        if summary.upto_ordinal in ordinals and summary.undone_at is None:
             ids[summary.id] = derived_id("copy", into, summary.id)
             await repository(SummariesRepository).add(
                 into, summary.upto_ordinal, summary.text, summary.is_tainted, id=ids[summary.id]
@@ -249,6 +252,7 @@ def _copied(event: Event, into: str, ids: dict[str, str]) -> Event:
     payload = {
         key: ids.get(value, value) if key in ("turn", "upto_turn", "summary") else value
         for key, value in event.payload.items()
+        if key != "versions"  # the others stay with the original
     }
     if "undo" in payload:
         payload["undo"] = None  # the way back stays with the original

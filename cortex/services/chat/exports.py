@@ -41,7 +41,7 @@ def as_markdown(
 def as_json(
     conversation: ConversationRow, turns: Sequence[TurnRow], messages: Sequence[MessageRow], events: Sequence[Event]
 ) -> str:
-    """Turns (superseded ones marked), the messages of those that stand, and the whole log."""
+    """Turns (versions out of view are marked), the messages of those in view, and the whole log."""
     of_turn: dict[str, list[dict[str, Any]]] = {}
     for stored in messages:
         kept = {"id": stored.id, "round": stored.round, "is_tainted": stored.is_tainted, "at": stored.created_at}
@@ -53,6 +53,7 @@ def as_json(
         "role": conversation.role,
         "mode": conversation.mode,
         "recipe": conversation.recipe,
+        "model": conversation.model,
         "uses_memory": conversation.uses_memory,
         "tool_choices": conversation.tool_choices,
         "max_rounds": conversation.max_rounds,
@@ -63,6 +64,8 @@ def as_json(
             {
                 "id": turn.id,
                 "ordinal": turn.ordinal,
+                "parent": turn.parent_id,
+                "models": turn.models,
                 "state": turn.state,
                 "role": turn.role,
                 "mode": turn.mode,

@@ -4,6 +4,7 @@ Nobody here knows who wrote those answers or what they had read: all that follow
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from cortex.base.events import Event
@@ -40,6 +41,7 @@ async def lay_down(
         _turn(turns.owner_id, conversation_id, ordinal, words, at or now, role=role, mode=mode, channel=channel)
         for ordinal, (words, _, at) in enumerate(exchanges, 1)
     ]
+    rows = [replace(row, parent_id=before) for before, row in zip(("", *(row.id for row in rows)), rows, strict=False)]
     await turns.put_all(rows)
     pairs = [(row, answer) for row, (_, answer, _) in zip(rows, exchanges, strict=True)]
     said = {row.id: [(user(row.text), True), (assistant(answer), True)] for row, answer in pairs}
@@ -68,6 +70,8 @@ def _turn(
         owner_id=owner_id,
         conversation_id=conversation_id,
         ordinal=ordinal,
+        parent_id="",
+        is_chosen=True,
         state="done",
         text=text,
         mode=mode,
@@ -75,6 +79,7 @@ def _turn(
         role=role,
         channel=channel,
         job_id="",
+        model="",
         models=(),
         created_at=at,
         started_at=at,

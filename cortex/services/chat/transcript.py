@@ -4,28 +4,39 @@ The page folds the log up to `seq`; its stream applies the rest and renders only
 What happens inside one turn is folded by `services/chat/transcript_turn.py`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from cortex.base.attachments import attachments_of
 from cortex.base.events import Event
 from cortex.services.chat.transcript_turn import FOLDS, part_of
 from cortex.services.chat.transcript_views import Marker, Part, SteerPart, TurnView, ViewChange
 
+NO_VERSIONS: Mapping[str, Sequence[str]] = MappingProxyType({})
+
 
 class Transcript:
-    """The folded conversation. `turns` in order of their messages, dropped ones left out."""
+    """The folded conversation. `turns` in order of their messages, without those that are out of view."""
 
-    def __init__(self, events: Iterable[Event] = (), *, title: str = "") -> None:
-        """Fold what is there already; `title` is the one in force before these events."""
+    def __init__(
+        self, events: Iterable[Event] = (), *, title: str = "", versions: Mapping[str, Sequence[str]] = NO_VERSIONS
+    ) -> None:
+        """Fold what is there already; `title` is the one in force before these events.
+
+        versions: the turns whose place has several -> all of them, as far as that is known already.
+        """
         self.seq = 0
         self.title = title
-        self.context_tokens = 0
         self.markers: dict[str, Marker] = {}
         self._turns: dict[str, TurnView] = {}
+        self._hidden: set[str] = set()
+        self._versions = versions
+        self._context_tokens: dict[str, int] = {}
         self._handlers: dict[str, Callable[[Event], list[ViewChange]]] = {
             "message": self._on_message,
             "steer": self._on_steer,
             "turn.drop": self._on_drop,
+            "turn.show": self._on_show,
             "summary": self._on_summary,
             "title": self._on_title,
         }
@@ -35,20 +46,25 @@ class Transcript:
     @property
     def turns(self) -> tuple[TurnView, ...]:
         """The turns in order."""
-        return tuple(self._turns.values())
+        return tuple(turn for turn in self._turns.values() if turn.id not in self._hidden)
+
+    @property
+    def context_tokens(self) -> int:
+        """How long the request was, with its answer, that was counted last in this branch."""
+        return next((self._context_tokens[turn.id] for turn in self.turns[::-1] if turn.id in self._context_tokens), 0)
 
     @property
     def running(self) -> TurnView | None:
         """The turn that is being answered, if any."""
-        return next((turn for turn in self._turns.values() if turn.is_live), None)
+        return next((turn for turn in self.turns if turn.is_live), None)
 
     def turn(self, turn_id: str) -> TurnView | None:
-        """One turn; None when it is older than the page, or dropped."""
-        return self._turns.get(turn_id)
+        """One turn; None when it is older than the page, or out of view."""
+        return None if turn_id in self._hidden else self._turns.get(turn_id)
 
     def part(self, turn_id: str, part_id: str) -> Part | None:
         """One part of a turn by its id."""
-        turn = self._turns.get(turn_id)
+        turn = self.turn(turn_id)
         return part_of(turn, part_id) if turn else None
 
     def marker_after(self, turn: TurnView) -> Marker | None:
@@ -64,7 +80,8 @@ class Transcript:
         if handler := self._handlers.get(event.kind):
             return handler(event)
         if event.kind == "usage":
-            self.context_tokens = (event.payload.get("input") or 0) + (event.payload.get("output") or 0)
+            tokens = (event.payload.get("input") or 0) + (event.payload.get("output") or 0)
+            self._context_tokens[event.payload["turn"]] = tokens
         return self._fold(event)
 
     def _fold(self, event: Event) -> list[ViewChange]:
@@ -81,7 +98,7 @@ class Transcript:
         data, turn_id = event.payload, event.payload["turn"]
         if turn_id in self._turns:
             return []
-        waits = any(turn.state != "ended" for turn in self._turns.values())
+        waits = any(turn.state != "ended" for turn in self.turns)
         self._turns[turn_id] = TurnView(
             id=turn_id,
             ordinal=data.get("ordinal") or 0,
@@ -91,6 +108,7 @@ class Transcript:
             state="queued" if waits or data.get("is_steer") else "running",
             agent=data.get("agent") or "",
             attachments=attachments_of(data),
+            versions=tuple(self._versions.get(turn_id) or data.get("versions") or ()),
         )
         return [ViewChange(kind="turn.new", turn=turn_id)]
 
@@ -107,9 +125,17 @@ class Transcript:
 
     def _on_drop(self, event: Event) -> list[ViewChange]:
         gone = event.payload["turns"]
-        for turn_id in gone:
-            self._turns.pop(turn_id, None)
-        return [ViewChange(kind="turn.drop", turn=turn_id) for turn_id in gone]
+        known = [turn for turn_id in gone if (turn := self.turn(turn_id))]
+        markers = [marker.id for turn in known if (marker := self.marker_after(turn))]
+        self._hidden.update(gone)
+        drops = [ViewChange(kind="turn.drop", turn=turn_id) for turn_id in gone]
+        return [*drops, *(ViewChange(kind="marker.drop", part=marker) for marker in markers)]
+
+    def _on_show(self, event: Event) -> list[ViewChange]:
+        """What is shown again may be older than what was folded: whoever follows the log reads it anew."""
+        self._hidden.update(event.payload["hidden"])
+        self._hidden.difference_update(event.payload["shown"])
+        return []
 
     def _on_summary(self, event: Event) -> list[ViewChange]:
         data = event.payload

@@ -78,9 +78,9 @@ def selected(turn: TurnView, event: Event) -> Folded:
 
 
 def paid(turn: TurnView, event: Event) -> Folded:
-    """What a round cost, when that is known."""
-    cost = event.payload.get("cost_usd")
-    return (turn if cost is None else replace(turn, cost_usd=(turn.cost_usd or 0.0) + cost)), []
+    """What a round cost, when that is known, and which model answered."""
+    cost, model = event.payload.get("cost_usd"), event.payload.get("model") or turn.model
+    return replace(turn, model=model, cost_usd=turn.cost_usd if cost is None else (turn.cost_usd or 0.0) + cost), []
 
 
 # --- text -----------------------------------------------------------------------------------------------------------

@@ -198,7 +198,8 @@ class TurnEndView:
 class TurnView:
     """A message and its answer. `ending` is None while it runs or waits in the queue.
 
-    `agent`: the background run whose result the text is, "" for a person's words.
+    `agent`: the background run whose result the text is, "" for a person's words. `model`: that answered last, or is
+    asked first. `versions`: all turns of its place, oldest first, where there are several.
     """
 
     id: str
@@ -218,6 +219,7 @@ class TurnView:
     ending: TurnEndView | None = None
     agent: str = ""
     attachments: tuple[Attachment, ...] = ()
+    versions: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -228,6 +230,16 @@ class TurnView:
     def is_job(self) -> bool:
         """Whether a job asked, at one of its times."""
         return self.id.startswith(JOB_TURN)
+
+    @property
+    def version(self) -> int:
+        """Which of the versions of its place it is, counted from 1."""
+        return self.versions.index(self.id) + 1 if self.versions else 1
+
+    def beside(self, way: int) -> str:
+        """The key of the version before (-1) or after (1) it; "" where there is none."""
+        at = self.version - 1 + way
+        return key_of(self.versions[at]) if 0 <= at < len(self.versions) else ""
 
     @property
     def is_live(self) -> bool:

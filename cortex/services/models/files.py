@@ -306,17 +306,26 @@ class ModelRegistry:
         """Those that others share with the user."""
         return tuple(entry for entry in self.entries if entry.owner_id)
 
-    def chain(self, role: Role) -> tuple[str, ...]:
-        """The names for a role: its own, else the registry's for it, else the default; at least one name, always."""
+    def chain(self, role: Role, chosen: str = "") -> tuple[str, ...]:
+        """The names for a role: its own, else the registry's for it, else the default; at least one name, always.
+
+        chosen: the model that a person chose goes ahead of them, if it is there.
+        """
+        names = self._chain(role)
+        if not chosen or self.get(chosen) is None:
+            return names
+        return (chosen, *(name for name in names if name != chosen))
+
+    def _chain(self, role: Role) -> tuple[str, ...]:
         for names in (role.models, self.roles.get(role.name, ()), self.default):
             known = tuple(name for name in names if self.get(name) is not None)
             if known:
                 return known
         return tuple(entry.name for entry in self.entries) or (OFFLINE.name,)
 
-    def first(self, role: Role) -> ModelEntry:
-        """The entry that a role tries first."""
-        return self.get(self.chain(role)[0]) or OFFLINE
+    def first(self, role: Role, chosen: str = "") -> ModelEntry:
+        """The entry that is tried first, as in `chain`."""
+        return self.get(self.chain(role, chosen)[0]) or OFFLINE
 
     def get(self, name: str) -> ModelEntry | None:
         """The entry of this name; the offline model under its own."""

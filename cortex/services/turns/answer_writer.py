@@ -3,7 +3,7 @@
 Used by `services/turns/model_calls.py` alone. A part is committed once, finished; deltas are never history.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,8 +17,11 @@ from cortex.storage.turns import TurnRow
 Row = tuple[EventKind, dict[str, Any], str | None]
 
 
-def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "") -> Row:
-    """The log's first word on a turn: the message that it answers, or what the background run `agent` found."""
+def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "", versions: Sequence[str] = ()) -> Row:
+    """The log's first word on a turn: the message that it answers, or what the background run `agent` found.
+
+    versions: all turns of its place, where it is not the first there.
+    """
     payload: dict[str, Any] = {
         "turn": row.id,
         "text": row.text,
@@ -27,9 +30,9 @@ def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "") -> Ro
         "is_steer": is_queued,
         "ordinal": row.ordinal,
     }
-    if row.attachments:
-        payload["attachments"] = [asdict(each) for each in row.attachments]
-    return "message", {**payload, "agent": agent} if agent else payload, row.id
+    attachments = [asdict(each) for each in row.attachments]
+    more = {"agent": agent, "attachments": attachments, "versions": list(versions)}
+    return "message", {**payload, **{name: value for name, value in more.items() if value}}, row.id
 
 
 @dataclass(slots=True, kw_only=True)

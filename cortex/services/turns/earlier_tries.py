@@ -29,4 +29,4 @@ def for_model(done: Sequence[CallRow], *, is_from_outside: bool) -> str:
 def for_person(registry: Registry, done: Sequence[CallRow]) -> str:
     """The same in a line of the page."""
     titles = "; ".join(dict.fromkeys(title_of(registry, call.name, call.arguments) for call in done))
-    return f"Kept from the earlier answer, and not done again: {titles}."
+    return f"Kept from another version, and not done again: {titles}."

@@ -257,6 +257,7 @@ class Planning:
         mode: ToolMode,
         *,
         role: str = "",
+        model: str | None = None,
         rounds: int = 0,
         choices: Mapping[str, str] = MappingProxyType({}),
     ) -> dict[str, Any]:
@@ -267,7 +268,7 @@ class Planning:
         """
         async with self.runtime.db.one_view():
             name = role or await self._role_of(user, conversation_id)
-            context = await self.contexts.of_draft(user, conversation_id, name)
+            context = await self.contexts.of_draft(user, conversation_id, name, model)
             asked = await self._asked(context, text, mode, context.entry)
             asked = asked if context.conversation else replace(asked, choices=choices)
             asked = await self._with_facts(context, asked, conversation_id)

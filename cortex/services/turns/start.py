@@ -41,7 +41,7 @@ class TurnStart:
             if row.state in LOOP_ENDS or row.is_dropped:
                 return None
             await self.contexts.roles.must_be_there(user, row.role)
-            context = await self.contexts.read(user, row)
+            context = await self.contexts.read(user, row, chosen=row.model)
             replaced = await self._replaced(row, context)
             done = await self._done(user_id, list(replaced))
             # Who has an answer made anew asks a model this time.
@@ -70,7 +70,7 @@ class TurnStart:
             mode=row.mode,
             max_rounds=rounds,
             max_rounds_from=origin,
-            models=context.chain,
+            models=_asked(row, context),
             window_tokens=entry.context_tokens,
             now=self.runtime.clock().isoformat(),
             is_tainted=row.is_tainted,
@@ -133,3 +133,9 @@ class TurnStart:
                 )
             await repository(ConversationsRepository).append(row.conversation_id, rows)
             return True
+
+
+def _asked(row: TurnRow, context: TurnContext) -> tuple[str, ...]:
+    """The models to ask, in order. One that was chosen and is gone stands ahead: the first plan says that it is."""
+    is_gone = row.model and context.models.get(row.model) is None
+    return (row.model, *context.chain) if is_gone else context.chain

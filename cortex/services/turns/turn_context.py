@@ -132,34 +132,41 @@ class TurnContexts:
         """The turn's run ended here."""
         self.held.pop(turn_id, None)
 
-    async def read(self, user: User, turn: Begun, chain: Sequence[str] = ()) -> TurnContext:
-        """The context of a turn without its summary. `chain`: the models that it was opened with."""
+    async def read(self, user: User, turn: Begun, chain: Sequence[str] = (), *, chosen: str = "") -> TurnContext:
+        """The context of a turn without its summary.
+
+        chain: the models that it was opened with. chosen: the model that the person chose for it.
+        """
         role = await self.roles.of_turn(user, turn)
         if turn.channel == "api" and not chain:
             request = await self.runtime.db.repository(ApiTokensRepository, user.id).request(turn.id)
             chain = (request.model,) if request is not None and request.model else ()
         ahead = 0 if turn.job_id else turn.ordinal  # a job's run knows nothing of the runs before it
-        context = await self._facts(user, role, turn.conversation_id, ahead, chain)
+        context = await self._facts(user, role, turn.conversation_id, ahead, chain, chosen)
         return replace(
             context,
             permitted=self.tools.permitted_on(context.ground, user, role, channel=turn.channel, mode=turn.mode),
             limits=await self.budgets.limits(user, turn, role),
         )
 
-    async def of_draft(self, user: User, conversation_id: str | None, role: str) -> TurnContext:
-        """What a message would be planned from, were it sent now."""
+    async def of_draft(
+        self, user: User, conversation_id: str | None, role: str, model: str | None = None
+    ) -> TurnContext:
+        """What a message would be planned from, were it sent now. model: None for the conversation's."""
         async with self.runtime.db.one_view():
-            return await self._facts(user, await self.roles.role(user, role), conversation_id, None, ())
+            return await self._facts(user, await self.roles.role(user, role), conversation_id, None, (), model)
 
     async def _facts(
-        self, user: User, role: Role, conversation_id: str | None, ordinal: int | None, chain: Sequence[str]
+        self,
+        user: User,
+        role: Role,
+        conversation_id: str | None,
+        ordinal: int | None,
+        chain: Sequence[str],
+        chosen: str | None,
     ) -> TurnContext:
         revision = self.models.revision  # ahead of the registry: a change in between shows at the next step
         models = await self.models.registry(user)
-        names = tuple(name for name in chain if models.get(name)) or models.chain(role)
-        entry = models.get(names[0])
-        if entry is None:
-            raise NotFound(f"There is no model {names[0]!r}.")
         conversation: ConversationRow | None = None
         borrowed = ""
         stored: Sequence[MessageRow] = ()
@@ -169,6 +176,12 @@ class TurnContexts:
                 conversation_id, ordinal
             )
             borrowed = await self.runtime.db.repository(RoundsRepository, user.id).borrowed(conversation_id)
+        if chosen is None:
+            chosen = conversation.model if conversation else ""
+        names = tuple(name for name in chain if models.get(name)) or models.chain(role, chosen)
+        entry = models.get(names[0])
+        if entry is None:
+            raise NotFound(f"There is no model {names[0]!r}.")
         return TurnContext(
             user=user,
             role=role,

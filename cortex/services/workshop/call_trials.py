@@ -13,7 +13,6 @@ from cortex.base.messages import ToolCall
 from cortex.base.user import User
 from cortex.selection.types import META
 from cortex.services.chat.chat import Chat
-from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnView, turn_of
 from cortex.services.runtime import Runtime
 from cortex.services.tools.settings import asks_itself
@@ -124,7 +123,7 @@ class CallTrials:
 
     async def _look(self, user: User, row: TurnRow, key: str) -> CallResult:
         page = await self.chat.log(user, row.conversation_id)
-        turn = Transcript(page.events).turn(row.id)
+        turn = page.folded().turn(row.id)
         if turn is None or row.ordinal != 1 or page.conversation.source != "try":
             raise NotFound("This call does not exist.")
         cards = [part for part in turn.parts if isinstance(part, CallCard)]

@@ -27,6 +27,7 @@ class ConversationTable(Table):
     role: Mapped[str]
     mode: Mapped[str]
     recipe: Mapped[str]
+    model: Mapped[str]
     max_rounds: Mapped[int | None]
     is_pinned: Mapped[bool]
     uses_memory: Mapped[bool]
@@ -71,6 +72,8 @@ class TurnTable(Table):
     owner_id: Mapped[str] = owner()
     conversation_id: Mapped[str] = in_conversation()
     ordinal: Mapped[int]
+    parent_id: Mapped[str]
+    is_chosen: Mapped[bool]
     state: Mapped[str]
     text: Mapped[str]
     mode: Mapped[str]
@@ -78,6 +81,7 @@ class TurnTable(Table):
     role: Mapped[str]
     channel: Mapped[str]
     job_id: Mapped[str]
+    model: Mapped[str]
     models: Mapped[tuple[str, ...]]
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]

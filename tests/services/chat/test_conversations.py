@@ -17,6 +17,7 @@ from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.versions import VersionsRepository
 from tests.still_clock import StillClock
 
 CALL = ToolCall(id="c1", name="task_create", arguments='{"title":"Milk"}')
@@ -142,7 +143,7 @@ async def test_markdown_reads_like_the_conversation(
     await service.rename(ann, id, "Shopping")
     await say(id, "turn:1", *TOOL_TURN)
     await say(id, "turn:2", user("forget this"))
-    await db.repository(TurnsRepository, ann.id).drop_from(id, 2)
+    await db.repository(VersionsRepository, ann.id).drop_from(id, 2)
     await say(id, "turn:3", user("go on"), state="stopped")
     assert await service.export_markdown(ann, id) == (
         "# Shopping\n\n2026-11-20 22:00, Cortex\n\n"
@@ -171,7 +172,7 @@ async def test_a_branch_goes_on_from_its_turn_under_new_ids(
     await service.rename(ann, id, "Garden")
     await say(id, "turn:1")
     await say(id, "turn:2", user("dropped"))
-    await db.repository(TurnsRepository, ann.id).drop_from(id, 2)
+    await db.repository(VersionsRepository, ann.id).drop_from(id, 2)
     await say(id, "turn:3")
     await say(id, "turn:4")
     await db.repository(SummariesRepository, ann.id).add(id, 1, "we began", True)

@@ -199,3 +199,25 @@ def test_folding_at_once_or_one_by_one_gives_the_same() -> None:
 
 def test_element_ids_hold_only_safe_characters() -> None:
     assert dom_id("c", "turn:01A", 'x.1:"<') == "c01A-x-1---"
+
+
+def test_a_version_that_is_shown_again_has_all_that_came_to_it_meanwhile() -> None:
+    log = started()
+    log.call("k1")
+    log.end()
+    assert [kind for kind, _ in log.tell("turn.drop", turns=[T1])] == ["turn.drop"]
+    log.ask(T2, "hello", 2, versions=[T1, T2])
+    log.end(turn=T2)
+    log.tell("undo", turn=T1, call="k1", state="undone", text="")
+    assert [turn.id for turn in log.fold.turns] == [T2]
+    assert log.turn(T2).versions == (T1, T2)
+    log.tell("turn.show", hidden=[T2], shown=[T1])
+    assert [turn.id for turn in log.fold.turns] == [T1]
+    assert [part.undo_state for part in log.turn().parts if isinstance(part, CallCard)] == ["undone"]
+
+
+def test_the_versions_that_are_known_already_count_more_than_those_of_an_older_row() -> None:
+    log = Log()
+    log.fold = Transcript(versions={T2: (T1, T2, "turn:01C")})
+    log.ask(T2, "hello", 2, versions=[T1, T2])
+    assert log.turn(T2).versions == (T1, T2, "turn:01C")

@@ -16,6 +16,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.versions import VersionsRepository
 from tests.databases import house_settings
 
 
@@ -110,7 +111,7 @@ async def test_what_is_out_of_view_is_never_found(house: Cortex, ann: User) -> N
     deleted = await talk(house, ann, "a", "walnuts one", "yes", "Walnuts")
     dropped = await talk(house, ann, "b", "walnuts two", "yes", "Hazel")
     await house.conversations.delete(ann, deleted)
-    await house.runtime.db.repository(TurnsRepository, ann.id).drop_from(dropped, 1)
+    await house.runtime.db.repository(VersionsRepository, ann.id).drop_from(dropped, 1)
     await house.notes.create(ben, "Walnuts")
     assert await found(house, ann, "walnut") == {}
     assert list(await found(house, ben, "walnut")) == ["notes"]

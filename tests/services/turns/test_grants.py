@@ -16,6 +16,7 @@ from cortex.services.turns.approvals import scope_of
 from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
 from cortex.storage.home import Homes
 from cortex.storage.turns import NOTHING_READ, Reads, TurnsRepository
+from cortex.storage.versions import VersionsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.values_of_tools import called
 
@@ -78,7 +79,8 @@ async def earlier_turn(talk: Talk) -> Turn:
 async def turn_that_was_set_aside(talk: Talk) -> Turn:
     before = await own_call(talk)
     await talk.turns.move(before.id, "done")
-    await talk.turns.drop_from(talk.cid, before.ordinal)
+    versions = talk.house.cortex.runtime.db.repository(VersionsRepository, talk.house.admin.id)
+    await versions.drop_from(talk.cid, before.ordinal)
     return await talk.turn()
 
 

@@ -6,8 +6,8 @@ Reversible: `downgrade` forgets it; the form then shows the cron line, as before
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0030"
-down_revision = "0029"
+revision = "0032"
+down_revision = "0031"
 
 
 def upgrade() -> None:
