@@ -12,6 +12,7 @@ from cortex.integrations.files import Files
 from cortex.ports.documents import DocumentTexts
 from tests.living_house import LivingHouse, living_house
 from tests.made_documents import pdf
+from tests.patience import PATIENCE_S
 from tests.tool_world import World
 
 PAGES = [f"Clause {number}. The tenant and the landlord agree on point {number}." for number in range(1, 31)]
@@ -31,7 +32,15 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
         (own / "rental contract.pdf").write_bytes(pdf(*PAGES, chapters=[("Rent", 1), ("Animals", 12)]))
         for number in range(29):
             (own / f"note {number}.md").write_text(f"# Note {number}\n\nA contract on a rental car, {number}.\n")
+        await read(opened, opened.member)
         yield opened
+
+
+async def read(house: LivingHouse, user: User) -> None:
+    """Wait until all that is in the folder was read; a tool itself waits for a few seconds only."""
+    await house.cortex.document_reading.looks.look(user.id)
+    house.cortex.document_reading.wake()
+    assert await house.cortex.document_reading.settled(user.id, PATIENCE_S) == 0
 
 
 @pytest.fixture
@@ -90,6 +99,7 @@ async def test_a_document_is_read_by_its_pages(house: LivingHouse, world: World)
 
 async def test_a_page_that_tells_the_model_to_act_moves_nothing(house: LivingHouse) -> None:
     (folder(house, house.admin) / "letter.md").write_text(ACT)
+    await read(house, house.admin)
     talk = await house.conversation(house.admin)
     await house.say(talk, "search my files for pets", user=house.admin)
     calls = [event.payload["name"] for event in await house.events(talk, "tool.call")]

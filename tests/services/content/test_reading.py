@@ -12,6 +12,7 @@ from cortex.ports.documents import DocumentTexts
 from cortex.storage.documents import AllDocumentsRepository, DocumentsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.made_documents import docx
+from tests.patience import PATIENCE_S
 
 PETS = "# Pets\n\nOne small dog is allowed.\n"
 
@@ -32,7 +33,15 @@ def documents(house: LivingHouse, user: User) -> DocumentTexts:
     return house.cortex.scope.provide(DocumentTexts, user.id)
 
 
+async def read(house: LivingHouse, user: User) -> None:
+    """Wait until all that is in the folder was read; a search itself waits for a few seconds only."""
+    await house.cortex.document_reading.looks.look(user.id)
+    house.cortex.document_reading.wake()
+    assert await house.cortex.document_reading.settled(user.id, PATIENCE_S) == 0
+
+
 async def found(house: LivingHouse, user: User, query: str) -> list[tuple[str, int]]:
+    await read(house, user)
     return [(hit.path, hit.number) for hit in (await documents(house, user).search(query)).hits]
 
 
@@ -72,7 +81,6 @@ async def test_what_a_killed_process_was_reading_is_read_at_the_next_start(tmp_p
         await house.cortex.document_reading.looks.look(house.admin.id)
         await db.repository(AllDocumentsRepository).claim()  # as a process that dies right behind it
     async with living_house(tmp_path) as house:
-        assert await house.cortex.document_reading.settled(house.admin.id, 60) == 0
         assert await found(house, house.admin, "dog") == [("pets.md", 1)]
         rows = house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id)
         assert [row.state for row in await rows.list()] == ["ready"]
@@ -91,5 +99,6 @@ async def test_a_link_to_another_persons_file_is_not_read(house: LivingHouse) ->
 
 async def test_a_file_with_no_text_says_why(house: LivingHouse) -> None:
     (folder(house, house.admin) / "lease.pdf").write_bytes(b"%PDF-1.7 and no more")
+    await read(house, house.admin)
     with pytest.raises(ToolFailed, match=r"damaged and cannot be read|in a sandbox only"):
         await documents(house, house.admin).read("lease.pdf", 1, None)
