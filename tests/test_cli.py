@@ -246,7 +246,7 @@ def test_people_are_added_listed_and_reset(tmp_path: Path) -> None:
     assert "/welcome#" in cortex(home, "user", "reset", "bob").stdout
     late = cortex(home, "user", "setup-link")
     assert late.returncode == 1
-    assert late.stderr.startswith("cortex: There is an account already.")
+    assert late.stderr.startswith("cortex: An account already exists.")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ _ATTACHED = re.compile(re.escape(HEAD) + r" (.+?) · ")
 _ID = re.compile(r"\s*\(id [0-9a-f]{4,}(?:, ([^()]*(?:\([^()]*\)[^()]*)*))?\)")
 _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _NAME = re.compile(r"\b[a-z]\w*_\w+")
+_NOTE = re.compile(r"\s*\[[^\[\]]*\]\s*$")  # behind a result, for a model: how to read on
 _LISTED = re.compile(r"[-*] ")
 _ALIGNED = re.compile(r"\S {2,}\S|\t")
 
@@ -184,7 +185,9 @@ def _candidates(request: Request, clause: str, *, is_first: bool) -> list[ToolSc
 def _worded(result: ToolResult, tools: tuple[ToolSchema, ...]) -> str:
     """A result for a person, without the ids and the tool names that models need; a long one under a line of words."""
     names = frozenset(tool.name for tool in tools)
-    kept = [part for part in _SENTENCE.split(result.text.strip()) if not names & set(_NAME.findall(part))]
+    note = _NOTE.search(result.text)
+    said = result.text[: note.start()] if note and names & set(_NAME.findall(note[0])) else result.text
+    kept = [part for part in _SENTENCE.split(said.strip()) if not names & set(_NAME.findall(part))]
     text = _ID.sub(_without_id, " ".join(kept).strip())
     if len(text) > _RESULT_CHARACTERS:
         text = text[:_RESULT_CHARACTERS].rstrip() + "\n…"

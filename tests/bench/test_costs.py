@@ -184,6 +184,6 @@ def test_shares_are_of_sending_all_and_unknown_tools_are_told() -> None:
         "asked_again",
         "rewrites",
     }
-    assert "skipped" in lines[0]
+    assert "left out" in lines[0]
     with pytest.raises(UserError, match="There is no regime 'hot'"):
         costs.measured(("hot",), (), over_the_house(), 1, lines.append)

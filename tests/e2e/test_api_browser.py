@@ -29,7 +29,7 @@ def test_a_program_gets_a_token_asks_and_is_shut_out(house: Daemon, ada: Caller,
     page.get_by_label("Name").fill("Editor")
     page.get_by_label("Tools").fill("tasks, kitchen_sink")
     page.get_by_role("button", name="Create token").click()
-    expect(page.locator("#main")).to_contain_text("'kitchen_sink' names no tool or category")
+    expect(page.locator("#main")).to_contain_text("'kitchen_sink' is not a tool or category")
     forgive(window, 422)
     assert overflow_px(page) <= 0
     page.get_by_label("Tools").fill("tasks, shell_exec")

@@ -192,7 +192,7 @@ async def test_the_same_failing_call_three_times_ends_the_turn_with_words(
     await house.say(conversation, OPENS)
     turn_id = await house.say(conversation, "sunshine")
     assert len(await calls_of(house, turn_id)) == 3
-    assert "called 3 times with the same arguments" in await answer_of(house, conversation, turn_id)
+    assert "I did the same thing 3 times" in await answer_of(house, conversation, turn_id)
 
 
 async def test_searches_are_not_counted_as_rounds_and_two_are_enough(

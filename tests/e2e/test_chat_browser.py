@@ -349,9 +349,12 @@ def test_nothing_that_a_model_writes_can_act_in_the_browser(chat: Tab, served: L
     served.talks.model.rules.insert(0, rule("do your worst", "Here:\n" + "\n\n".join(PAYLOADS)))
     chat.send("do your worst")
     found = chat.page.evaluate(
-        """() => { const all = [...document.querySelectorAll('.turn:last-child .md *')]; return {
+        # Task boxes are disabled inputs of ours; formulas are laid out by the library's own inline styles.
+        """() => { const all = [...document.querySelectorAll('.turn:last-child .md *')].filter(
+            e => !e.matches('input[type=checkbox]:disabled')); return {
             tags: all.filter(e => e.matches('script,img,iframe,template,form,input,style,svg,object,embed')).length,
-            acts: all.filter(e => [...e.attributes].some(a => /^(on|hx-|data-hx-|style$)/.test(a.name))).length,
+            acts: all.filter(e => [...e.attributes].some(
+                a => /^(on|hx-|data-hx-)/.test(a.name) || (a.name === 'style' && !e.closest('.katex')))).length,
             links: all.filter(e => e.href && !/^(https?|mailto):/.test(e.href)).length,
             composer: document.querySelectorAll('#composer').length } }"""
     )

@@ -288,7 +288,7 @@ def test_a_broken_registry_is_shown_and_the_last_good_one_comes_back(daemon: Dae
         daemon.restart()
         examined = run(("doctor",), env=environment(daemon.home), cwd=daemon.home)
         assert "model_registry.json can't be read" in bad(examined.stdout, "files of Ada")
-        assert "Go back to the last version" in ada.get("/models").text
+        assert "Restore the last readable version" in ada.get("/models").text
         ada.post("/models/restore")
         assert "cloud</a>" in ada.get("/models").text
         assert (file.read_text(), file.with_name("model_registry.broken.json").read_text()) == (good, good[:-20])

@@ -39,10 +39,10 @@ def test_chats_are_taken_over_and_taken_back(house: Daemon, ada: Caller, opens: 
     big = {"name": "chats.json", "mimeType": "application/json", "buffer": exported(300)}
     page.get_by_label("File").set_input_files(big)  # type: ignore[arg-type]
     page.get_by_role("button", name="Read file").click()
-    expect(page.locator("#main")).to_contain_text("0 of 300 chats are here.")
+    expect(page.locator("#main")).to_contain_text("0 of 300 chats imported.")
     assert overflow_px(page) <= 0
     page.get_by_role("button", name="Import").click()
-    expect(page.locator("#main")).to_contain_text("Done: 300 of 300 chats are here.")
+    expect(page.locator("#main")).to_contain_text("Done: 300 of 300 chats imported.")
     assert overflow_px(page) <= 0
     page = go(window, "/search?q=barn+299")
     page.locator("#main").get_by_role("link").filter(has_text="Oak 299").first.click()
@@ -63,7 +63,7 @@ def test_a_skill_of_another_assistant_comes_in_marked_and_goes_out(house: Daemon
     forgive(window, 422)
     chosen.set_input_files({"name": "SKILL.md", "mimeType": "text/markdown", "buffer": TEA})
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.locator("#main")).to_contain_text("Make tea from outside")
+    expect(page.locator("#main")).to_contain_text("Make tea external content")
     assert overflow_px(page) <= 0
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Export").click()

@@ -22,7 +22,7 @@ def test_a_job_is_made_in_words_run_now_and_read_in_its_transcript(house: Daemon
     page.get_by_label("Name", exact=True).fill("Evening list")
     page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_label("When", exact=True).fill("every weekday at half past seven")
-    times = page.get_by_role("list", name="The next times").get_by_role("listitem")
+    times = page.get_by_role("list", name="Next runs").get_by_role("listitem")
     expect(page.locator("#reading")).to_contain_text("Every weekday (Mon-Fri) at 07:30, Europe/Berlin")
     assert sum("07:30 +0" in line for line in times.all_inner_texts()) == 10
     expect(page.get_by_label("Arguments")).to_be_hidden()
@@ -60,7 +60,7 @@ def test_a_refused_time_that_is_corrected_is_wrong_no_more(house: Daemon, ada: C
     expect(page.locator("#reading")).to_contain_text("Every day at 07:00")
     expect(page.locator("#f-when-e")).to_have_count(0)
     expect(page.locator("[aria-invalid]")).to_have_count(0)
-    expect(page.get_by_text("one field needs a look")).to_have_count(0)
+    expect(page.get_by_text("please check the marked field")).to_have_count(0)
     expect(when).to_be_focused()
     forgive(window, 422)
 
@@ -96,10 +96,10 @@ def test_a_job_is_made_with_the_keyboard_and_shows_what_it_takes_of_a_long_list(
     page.keyboard.press("Enter")  # unfolds
     page.get_by_label("Only these tools").press("Space")
     page.get_by_label("Tools", exact=True).press_sequentially("all")
-    expect(page.locator("#carried")).to_contain_text("every run takes: task_list task_create")
+    expect(page.locator("#carried")).to_contain_text("every run sends: task_list task_create")
     page.get_by_label("Tools", exact=True).press("Enter")
     expect(page.get_by_role("heading", name="Milk", level=1)).to_be_visible()
-    expect(page.locator("#carried")).to_contain_text("every run takes: task_list task_create")
+    expect(page.locator("#carried")).to_contain_text("every run sends: task_list task_create")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0
 
 
@@ -107,8 +107,8 @@ def test_another_program_begins_a_job_by_its_web_address(house: Daemon, ada: Cal
     page = go(opens(house.origin, ada.token, width=390, height=844), "/jobs/new")
     page.get_by_label("Name", exact=True).fill("Front door")
     page.get_by_label("When", exact=True).fill("only when called")
-    expect(page.locator("#reading")).to_contain_text("By its web address")
-    page.get_by_label("Tell me this text, no model").check()
+    expect(page.locator("#reading")).to_contain_text("Started by its web address")
+    page.get_by_label("Send me this text, no model").check()
     page.get_by_label("Prompt or message").fill("The bell rang.")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("link", name="Web address").click()

@@ -84,7 +84,7 @@ def test_of_two_tabs_that_save_neither_loses_its_words(house: Daemon, ada: Calle
     other.wait_for_url(entry)
     page.fill("#f-text", "of this tab")
     page.click("main form.form button.primary")
-    expect(page.get_by_role("alert")).to_contain_text("nothing was saved yet")
+    expect(page.get_by_role("alert")).to_contain_text("nothing was saved")
     forgive(window, 409)
     expect(page.locator("pre")).to_have_text("of the other tab")
     expect(page.locator("#f-text")).to_have_value("of this tab")

@@ -50,7 +50,7 @@ def test_a_server_is_added_used_in_the_next_message_and_its_change_seen(
     card.get_by_label("Folders that the command may read").fill(str(tmp_path))
     card.get_by_role("button", name="Save").first.click()
     saved(page, "Saved: MCP server")
-    page.get_by_role("link", name="Its tools MCP server: shop").click()
+    page.get_by_role("link", name="Tools MCP server: shop").click()
     page.get_by_role("button", name="Find tools").click()
     page.get_by_label("hinge_price", exact=True).check()
     assert overflow_px(page) <= 0

@@ -234,7 +234,7 @@ def test_a_reminder_is_pushed_shown_and_its_button_hears_it(house: Daemon, ada: 
     poll(lambda: phone.page.evaluate("() => localStorage.badge") == "0")
     assert len(phone.pushed()) == 1
     phone.page.goto(place)
-    expect(phone.page.locator("main")).to_contain_text("pressed already")
+    expect(phone.page.locator("main")).to_contain_text("already used")
 
 
 def reminder(house: Daemon, text: str) -> Any:

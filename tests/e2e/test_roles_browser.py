@@ -36,14 +36,14 @@ def test_a_role_is_made_talked_in_deleted_and_missed_in_words(house: Daemon, ada
     expect(page.locator("#toasts")).to_contain_text("Deleted: butler")
 
     page.goto(place)
-    expect(page.locator(".role-gone")).to_contain_text("There is no role “butler” any more.")
+    expect(page.locator(".role-gone")).to_contain_text("The role “butler” no longer exists.")
     expect(page.locator("#log")).to_contain_text("add milk to my shopping list")
     page.fill("#text", "add eggs to my shopping list")
     page.keyboard.press("Enter")
     expect(page.locator("#log .fail")).to_contain_text("There is no role 'butler' any more. Choose another one: admin")
     page.select_option(".role-gone select", "chat")
     page.click(".role-gone button")
-    expect(page.locator("#toasts")).to_contain_text("goes on in the role chat")
+    expect(page.locator("#toasts")).to_contain_text("now uses the role chat")
     expect(page.locator(".role-gone")).to_have_count(0)
 
     page.goto("/account#roles")

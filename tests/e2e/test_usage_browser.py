@@ -77,14 +77,14 @@ def test_a_tool_turns_trace_and_its_replay_under_all(house: Daemon, ada: Caller,
     expect(first.get_by_role("group", name="Arguments of task_create")).to_contain_text("candles")
     first.get_by_label("Replay under").select_option("all")
     first.get_by_role("button", name="Show difference of round 1").click()
-    expect(page.get_by_role("heading", name="Under the recipe all")).to_be_visible()
+    expect(page.get_by_role("heading", name="With the recipe all")).to_be_visible()
     change = page.get_by_role("table", name="What would change")
     expect(change.get_by_role("row", name=re.compile("web_read"))).to_contain_text("+ in")
     expect(change.get_by_role("row", name=re.compile("tools_discover"))).to_contain_text("out")
     assert len(receipts(house.home)) == before, "a replay plans and asks nobody"
     page.get_by_role("link", name="Back to the conversation").click()
     page.locator(".turn.bot .meta").last.click()
-    expect(page.get_by_role("link", name="The whole trace")).to_be_visible()
+    expect(page.get_by_role("link", name="Full trace")).to_be_visible()
 
 
 def test_a_budget_of_a_few_tokens_ends_a_turn_in_a_text(house: Daemon, ada: Caller, opens: Opens) -> None:

@@ -91,7 +91,7 @@ async def test_a_long_text_is_cut_to_what_a_message_holds_and_three_buttons_to_w
         (Reply(status=404), "refused", None, "no ntfy server"),
         (Reply(status=413), "refused", None, "too large"),
         (Reply(status=429, headers={"Retry-After": "5"}), "later", 5.0, "more slowly"),
-        (Reply(status=507), "later", None, "trouble"),
+        (Reply(status=507), "later", None, "problem"),
         (Reply(status=301, headers={"Location": "/"}), "refused", None, "redirects are not followed"),
         (Reply(status=200, body=b"<html>Welcome</html>"), "refused", None, "not as an ntfy server"),
     ],

@@ -103,7 +103,7 @@ def test_the_signature_is_that_of_the_standard_s_own_example() -> None:
         (Reply(status=410), "refused", None, "remove this webhook"),
         (Reply(status=418, body=b"short and stout", headers={"Content-Type": "text/plain"}), "refused", None, "stout"),
         (Reply(status=429, headers={"Retry-After": "90"}), "later", 90.0, "more slowly"),
-        (Reply(status=503, headers={"Retry-After": "999999999"}), "later", 86_400.0, "trouble"),
+        (Reply(status=503, headers={"Retry-After": "999999999"}), "later", 86_400.0, "problem"),
     ],
     ids=lambda value: str(value.status) if isinstance(value, Reply) else None,
 )

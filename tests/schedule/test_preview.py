@@ -51,7 +51,7 @@ def test_the_zone_of_the_house_is_taken_when_none_is_named(tmp_path: Path) -> No
         (("61 9 * * *",), "is no cron line: bad minute"),
         (("when mum comes home",), "I can't read"),
         (("2020-01-01 10:00",), "has passed"),
-        (("daily", "--tz", "Mars/Olympus"), "is no time zone"),
+        (("daily", "--tz", "Mars/Olympus"), "is not a time zone"),
         (("daily", "--from", "yesterday"), "is no moment"),
         (("daily", "--from", "9999-12-31"), "Write a year from 1970 to 2200."),
         (("0 0 30 2 *",), "'0 0 30 2 *' never comes"),

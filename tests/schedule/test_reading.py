@@ -90,7 +90,7 @@ def test_nothing_and_too_much_are_refused(words: str) -> None:
 
 
 def test_an_unknown_zone_is_refused() -> None:
-    with pytest.raises(ToolFailed, match="is no time zone"):
+    with pytest.raises(ToolFailed, match="is not a time zone"):
         Reader().read("daily", NOW, "Europe/Nowhere")
 
 

@@ -161,6 +161,8 @@ async def test_an_undo_is_offered_for_a_while_and_used_once(
 
 async def test_the_summary_in_force_is_the_furthest_not_undone(db: Database, talk: Any, ann: str) -> None:
     summaries = db.repository(SummariesRepository, ann)
+    for number in range(1, 8):  # a summary is in force where its last turn is in view
+        await talk.turn(f"turn:{number}")
     first = await summaries.add(talk.id, 3, "we planned a garden", False)
     assert await summaries.add(talk.id, 3, "we planned a garden", False) == first
     second = await summaries.add(talk.id, 7, "and planted it", True)

@@ -45,7 +45,7 @@ async def test_a_wrong_value_changes_nothing_and_says_where(house: Cortex, ada: 
     assert 'value="99"' in answer.text
     zone = await ada.post("/account/preferences", theme="dark", time_zone="Mars")
     assert 'id="f-time_zone-e"' in zone.text
-    assert "&#39;Mars&#39; is no time zone" in zone.text
+    assert "&#39;Mars&#39; is not a time zone" in zone.text
     chosen = await house.preferences.get(ada.user)
     assert (chosen.role, chosen.theme) == ("orchestrator", "auto")
 

@@ -48,7 +48,7 @@ def slip(request: pytest.FixtureRequest, house: Cortex, ada: Browser) -> tuple[s
 
 def pages(conversation: str) -> list[str]:
     """The address of every page that needs no id of its own, of a conversation and of a role."""
-    ids = {**ANY, **OF_THE_HOUSE, "cid": conversation, "role": "orchestrator"}
+    ids = {**ANY, **OF_THE_HOUSE, "file_id": "x", "cid": conversation, "role": "orchestrator"}
     gets = [path for method, path in routes() if method == "GET" and not path.endswith(("/events", "{path:path}"))]
     return [path.format(**ids) for path in gets]
 

@@ -179,7 +179,7 @@ async def test_a_quick_question_leaves_the_conversations_mode_alone(talks: Talks
 
 async def test_a_conversation_may_choose_its_tools_in_a_way_of_its_own(talks: Talks, page: httpx.AsyncClient) -> None:
     path = f"/c/{talks.held.kitchen}"
-    assert "As the role says (cortex)" in (await page.get(path)).text
+    assert "Set by the role (cortex)" in (await page.get(path)).text
     answer = await page.post(f"{path}/recipe", data={"recipe": "punch"}, headers=HTMX)
     assert answer.status_code == 204
     assert "<option selected>punch</option>" in (await page.get(path)).text
@@ -358,7 +358,7 @@ async def test_rename_pin_delete_and_take_back(talks: Talks, page: httpx.AsyncCl
     assert "Memory is off in this chat" not in (await page.get(f"/c/{cid}")).text
     await page.post(f"/c/{cid}/memory", data={"on": ""})
     off = (await page.get(f"/c/{cid}")).text
-    assert "Memory is off in this chat: nothing more is recalled or learned by itself." in off
+    assert "Memory is off in this chat: nothing is recalled or learned automatically." in off
     assert "Use memory in this chat" in off
     assert not (await page.get(f"/c/{cid}/export.json")).json()["uses_memory"]
     await page.post(f"/c/{cid}/memory", data={"on": "1"})

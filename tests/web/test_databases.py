@@ -79,11 +79,11 @@ async def test_a_result_of_a_tool_is_downloaded_by_its_owner_alone(house: Cortex
 
 
 async def test_it_is_there_only_for_whom_it_is_open_to(shop: MariaServer, ada: Browser, bob: Browser) -> None:
-    assert f'href="{HREF}"' not in (await bob.get("/tasks")).text
+    assert f'href="{HREF}"' not in (await bob.get("/more")).text
     await ada.post(CARD, **typed(shop))
-    assert f'href="{HREF}"' in (await bob.get("/tasks")).text
+    assert f'href="{HREF}"' in (await bob.get("/more")).text
     await ada.post(f"{CARD}/share", name="shop", people=ada.user.id)
-    assert f'href="{HREF}"' not in (await bob.get("/tasks")).text
+    assert f'href="{HREF}"' not in (await bob.get("/more")).text
     assert "No databases shared with you." in (await bob.get(HREF)).text
     assert (await bob.get(f"{HREF}?db=shop")).status_code == 404
     refused = await bob.post(f"{HREF}/query", sql="select * from members")
@@ -95,11 +95,11 @@ async def test_it_is_there_only_for_whom_it_is_open_to(shop: MariaServer, ada: B
 async def test_it_is_there_only_for_who_may_take_its_role(shop: MariaServer, ada: Browser, bob: Browser) -> None:
     await ada.post(CARD, **typed(shop))
     await ada.post(f"{CARD}/share", name="shop", roles="admin")
-    assert f'href="{HREF}"' not in (await bob.get("/tasks")).text
+    assert f'href="{HREF}"' not in (await bob.get("/more")).text
     assert "No databases shared with you." in (await bob.get(HREF)).text
     for path in ("query", "query.csv"):
         assert "Dörte" not in (await bob.post(f"{HREF}/{path}", sql="select * from members")).text
-    assert f'href="{HREF}"' in (await ada.get("/tasks")).text
+    assert f'href="{HREF}"' in (await ada.get("/more")).text
     assert (await ada.get(f"{HREF}?db=shop")).status_code == 200
     await ada.post(f"{CARD}/share", name="shop", roles="research")
     assert (await bob.get(f"{HREF}?db=shop")).status_code == 200

@@ -79,7 +79,7 @@ async def test_a_long_entry_is_kept_whole_and_a_far_too_long_one_refused(ada: Br
     assert "room-999" in (await ada.get(HREF)).text
     refused = await ada.post(f"{HREF}/lamps", **{**TYPED, "rooms": "r" * 100_001})
     assert refused.status_code == 422
-    assert "At most 100,000 characters fit into a field." in refused.text
+    assert "At most 100,000 characters per field." in refused.text
 
 
 async def test_it_is_given_to_some_switched_off_and_removed(ada: Browser) -> None:
@@ -91,7 +91,7 @@ async def test_it_is_given_to_some_switched_off_and_removed(ada: Browser) -> Non
     await ada.post(f"{HREF}/lamps/switch", is_on="1")
     assert "Remove Lamp server?" in (await ada.get(f"{HREF}/lamps/remove")).text
     await ada.post(f"{HREF}/lamps/remove")
-    assert "Not set up." in (await ada.get(HREF)).text
+    assert "Not configured." in (await ada.get(HREF)).text
 
 
 async def test_a_role_that_is_gone_is_named_until_the_next_save(ada: Browser, house: Cortex) -> None:

@@ -125,7 +125,7 @@ async def test_the_form_shows_every_choice_with_a_line_of_help(house: Cortex, ad
 
 async def test_a_way_to_be_told_says_at_its_box_what_is_missing(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/jobs/new")).text
-    assert len(re.findall(r"<span>(?:ntfy|Webhook)<br><span[^>]*>Leads nowhere yet", page)) == 2
+    assert len(re.findall(r"<span>(?:ntfy|Webhook)<br><span[^>]*>Not set up", page)) == 2
     await house.addresses.put(ada.user, "ntfy", "https://ntfy.sh/some-topic")
     assert "<span>ntfy</span>" in (await ada.get("/jobs/new")).text
 
@@ -165,14 +165,14 @@ async def test_what_a_list_of_tools_costs_is_told_before_saving(ada: Browser) ->
         return (await ada.http.post("/jobs/preview?part=tools", data=asked, headers=headers)).text
 
     assert re.search(
-        r"\d tools, [\d,]+ tokens a request\. All go with every request", await told(tools="task_list notes")
+        r"\d tools, [\d,]+ tokens per request\. All are sent with every request", await told(tools="task_list notes")
     )
-    assert "name no tool" in await told(tools="zebra")
+    assert "names is a tool" in await told(tools="zebra")
     long = await told(tools="all", prompt="create a task for each reminder that is due")
-    assert re.search(r"every run takes: <code>[^<]*task_create", re.sub(r"\s+", " ", long))
-    assert "these words pick none of it" in await told(tools="all", prompt="hello")
+    assert re.search(r"every run sends: <code>[^<]*task_create", re.sub(r"\s+", " ", long))
+    assert "the prompt matches none of it" in await told(tools="all", prompt="hello")
     assert (
-        "every run takes" in (await ada.post("/jobs/preview", own_tools="on", tools="all", prompt="list my tasks")).text
+        "every run sends" in (await ada.post("/jobs/preview", own_tools="on", tools="all", prompt="list my tasks")).text
     )
 
 

@@ -16,7 +16,7 @@ LOCAL = {
 
 async def test_the_empty_page_says_what_to_do_and_offers_every_provider(house: Cortex, ada: Browser) -> None:
     page = await ada.get("/models")
-    assert "No model yet." in page.text
+    assert "No models yet." in page.text
     assert "Three good ways to start" in page.text
     for preset in house.models.presets:
         assert f'value="{preset.id}"' in page.text

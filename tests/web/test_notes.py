@@ -45,7 +45,7 @@ async def test_deleting_asks_first_and_can_be_undone_for_a_day(house: Cortex, ad
     assert await house.notes.list(ada.user) == []
     page = (await ada.get("/notes")).text
     assert "Deleted: Plan" in page
-    assert 'aria-label="Bring back Plan"' in page
+    assert 'aria-label="Restore Plan"' in page
     assert (await bob.post("/notes/Plan/restore")).status_code == 404
     await ada.post("/notes/Plan/restore")
     assert (await house.notes.read(ada.user, "Plan")).text == before.text

@@ -6,7 +6,7 @@ from cortex.app import Cortex
 from cortex.services.jobs.forms import JobForm
 from tests.web.conftest import Browser
 
-GONE = "There is no role “poet” any more."
+GONE = "The role “poet” no longer exists."
 
 
 async def make(browser: Browser, **fields: str) -> None:
@@ -45,7 +45,7 @@ async def test_an_admin_goes_on_to_the_whole_role(ada: Browser) -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"name": "../up"}, "A name has 1 to 40 small letters"),
+        ({"name": "../up"}, "A name has 1 to 40 lower-case letters"),
         ({"name": "orchestrator"}, "There is a role &#39;orchestrator&#39; already"),
         ({"source": "admin"}, "There is no role &#39;admin&#39; any more"),
         ({"source": "", "prompt": " "}, "Enter a prompt, or choose a role"),
@@ -96,7 +96,7 @@ async def test_a_conversation_without_its_role_offers_the_others(house: Cortex, 
     await ada.post("/account/roles/poet/delete")
     page = (await ada.get(f"/c/{talk.id}")).text
     assert GONE in page
-    assert "What was said stays" in page
+    assert "Your messages stay" in page
     assert (await ada.post(f"/c/{talk.id}/role", role="wizard")).status_code == 422
     assert (await ada.post(f"/c/{talk.id}/role", role="research")).status_code == 303
     page = (await ada.get(f"/c/{talk.id}")).text
@@ -107,7 +107,7 @@ async def test_a_conversation_without_its_role_offers_the_others(house: Cortex, 
 async def test_a_new_chat_never_begins_in_another_role_than_the_one_that_was_set(house: Cortex, ada: Browser) -> None:
     await house.preferences.change(ada.user, {"role": "poet"}, roles=("poet",))
     page = (await ada.get("/c/new")).text
-    assert '<option value="poet" selected>poet (not there any more)</option>' in page
+    assert '<option value="poet" selected>poet (deleted)</option>' in page
     assert GONE in page
 
 
@@ -129,4 +129,4 @@ async def test_a_job_that_names_a_role_that_is_gone_shows_it(house: Cortex, ada:
     job = await house.jobs.add(ada.user, JobForm(name="Verse", prompt="A verse", when="every day at 9", role="poet"))
     await ada.post("/account/roles/poet/delete")
     page = (await ada.get(f"/jobs/{job.id}")).text
-    assert '<option value="poet" selected>poet (not there any more)</option>' in page
+    assert '<option value="poet" selected>poet (deleted)</option>' in page

@@ -32,7 +32,7 @@ async def test_a_new_model_is_the_admins_alone_until_they_say_otherwise(ada: Bro
     page = (await ada.get("/models/new")).text
     assert '<option value="" selected>Only me</option>' in page
     assert 'name="share_usd" type="text" value="1.00"' in page
-    assert "It is your key and your money" in page
+    assert "You pay for what others use" in page
     assert 'name="share"' not in (await bob.get("/models/new")).text
     await post(ada, **MODEL)
     assert GIVEN not in (await bob.get("/models")).text
@@ -43,7 +43,7 @@ async def test_a_member_sees_whose_it_is_before_sending_and_nothing_else_of_it(a
     assert "Shared with everybody ($0.50 a day); your key pays" in (await ada.get("/models")).text
     models = (await bob.get("/models")).text
     chat = (await bob.get("/c/new")).text
-    assert "No model yet." not in models
+    assert "No models yet." not in models
     for shown in (GIVEN, "Ada&#39;s key", "$0.50 a day"):
         assert shown in models
     assert "Ada&#39;s key pays" in chat
@@ -87,7 +87,7 @@ async def test_a_limit_that_holds_nothing_back_is_said(ada: Browser) -> None:
 
 
 async def test_an_invitation_says_what_the_invited_will_have(ada: Browser) -> None:
-    assert "starts with the offline demo" in (await ada.get("/admin/users")).text
+    assert "start with the offline demo" in (await ada.get("/admin/users")).text
     await post(ada, **MODEL, **EVERYBODY)
     page = (await ada.post("/admin/users", name="Cleo", rank="member")).text
     assert page.count(f"<b>{GIVEN}</b> ($0.50 a day)") == 2, "beside the link, and above the form"
@@ -104,13 +104,13 @@ async def test_what_was_taken_is_shown_to_both(house: Cortex, ada: Browser, bob:
     rounds = db.repository(RoundsRepository, owner)
     await rounds.answered("turn:t1", 1, GIVEN, usage, 0.4, paid_by=ada.user.id)
     for page in ((await ada.get("/models/edit?name=Big")).text, (await ada.get("/usage")).text):
-        assert "What others took of" in page
+        assert "paid with your key" in page
         assert "$0.4000" in page
         assert "1,000" in page
     theirs = (await bob.get("/usage")).text
     assert GIVEN in theirs
     assert "80 %, almost used up" in theirs
-    assert "What others took of" not in theirs
+    assert "Use of your models by others" not in theirs
     assert "paid by Ada&#39;s key" in (await bob.get("/runs/t1")).text
     assert GIVEN in (await ada.get("/usage?person=all")).text
     assert "set on the shared model" in (await ada.get("/admin/budgets")).text

@@ -109,4 +109,4 @@ async def test_a_message_waits_and_the_gate_lets_no_call_through(house: Cortex, 
     assert next(event for event in events if event.kind == "message").payload["is_steer"]
     turn = replace(TURN, id=row.id, conversation_id=conversation.id, user_id=ada.user.id)
     facts = await house.executor.call_log.facts(turn, "no call yet")
-    assert facts.halt == "Everything was stopped by Ada: no tool runs until that is lifted."
+    assert facts.halt == "Everything was stopped by Ada: no tool runs until work is resumed."

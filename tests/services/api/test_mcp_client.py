@@ -132,7 +132,7 @@ async def test_a_question_is_waited_for_and_answered_on_the_page(
     async with session(served) as client:
         calling = asyncio.ensure_future(client.call_tool("shell_exec", {"command": "echo hi"}, progress_callback=heard))
         async with asyncio.timeout(PATIENCE_S):
-            while not any("shell_exec waits" in words for words in told):  # noqa: ASYNC110
+            while not any("needs approval" in words for words in told):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         (asked,) = await house.cortex.approvals.pending(house.admin)
         await house.cortex.approvals.answer(house.admin, asked.id, "once")
@@ -180,4 +180,4 @@ async def test_too_many_calls_are_refused(served: Served) -> None:
     async with session(served, tools="tasks", per_minute=2) as client:
         answers = [await client.call_tool("task_list", {}) for _ in range(3)]
     assert [answer.is_error for answer in answers] == [False, False, True]
-    assert "At most 2 requests a minute" in said(answers[2])
+    assert "At most 2 requests per minute" in said(answers[2])

@@ -185,7 +185,7 @@ async def test_a_question_is_answered_on_the_page_while_the_program_waits(
         place = answer.headers["x-cortex-conversation"]
         lines = answer.aiter_lines()
         async for line in lines:
-            if line.startswith(": shell_exec waits"):
+            if line.startswith(": shell_exec needs approval"):
                 (waiting,) = await door.house.cortex.approvals.pending(door.house.admin)
                 signs.append(line)
                 await door.house.cortex.approvals.answer(door.house.admin, waiting.id, "deny")

@@ -175,8 +175,7 @@ async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
     admission = await impatient.admit(house.admin, late, limits, 1, entry, 100)
     assert admission.action == "stop"
     assert admission.text == (
-        "I stopped: what is left of your limit for today is being used by other answers just now. "
-        "Try again in a moment."
+        "I stopped: the rest of your limit for today is in use by other answers. Try again in a moment."
     )
     assert len(waited) == 2, "three looks in 200 of the 180 seconds that it waits"
     assert await rounds_of(house, late.id) == [(1, "refused")]
@@ -194,7 +193,7 @@ async def test_at_the_limit_another_model_may_take_over(house: LivingHouse, scri
     assert [(one.model, one.state) for one in found] == [("dear", "answered"), ("offline", "answered")]
     assert found[1].cache == "uncached", "the offline model has no cache"
     assert len(scripted.log) == 1
-    told = [text for text in await notices(house, cid) if "going on with offline" in text]
+    told = [text for text in await notices(house, cid) if "switching to offline" in text]
     assert len(told) == 1
     await house.say(cid, "hello")
     assert len(scripted.log) == 1
@@ -205,7 +204,7 @@ async def test_a_model_that_the_person_does_not_have_cannot_take_over(house: Liv
     cid = await house.conversation()
     await house.say(cid, "hello")
     await house.say(cid, "hello")
-    assert "'cheap', which was to take over, is not among yours" in await said(house, cid)
+    assert "The fallback model 'cheap' is not one of your models" in await said(house, cid)
 
 
 async def test_at_the_limit_an_answer_may_go_on_without_tools(house: LivingHouse) -> None:

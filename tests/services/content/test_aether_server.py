@@ -52,8 +52,8 @@ def tools(house: LivingHouse) -> Journals:
         (401, "does not accept its token any more. An admin can enter a new one"),
         (403, "does not accept its token any more"),
         (429, "too many requests"),
-        (500, r"trouble of its own \(status 500\)"),
-        (503, r"trouble of its own \(status 503\)"),
+        (500, r"a problem \(status 500\)"),
+        (503, r"a problem \(status 503\)"),
         (301, r"refused this \(status 301\)"),
         (428, r"refused this \(status 428\)"),
     ],
@@ -157,7 +157,7 @@ async def test_an_address_that_must_never_be_reached_is_refused(aether: AetherDo
 async def test_the_card_tests_the_server_in_words(house: LivingHouse, aether: AetherDouble) -> None:
     typed = {"address": f"{aether.address}/", "token": TOKEN}
     assert "takes the token" in await house.cortex.integrations.test(house.admin, "aether", "", typed)
-    for other, words in (({"token": "wrong"}, "token"), ({"address": f"{aether.address}/elsewhere"}, "no such")):
+    for other, words in (({"token": "wrong"}, "token"), ({"address": f"{aether.address}/elsewhere"}, "does not exist")):
         with pytest.raises(UserError, match=words):
             await house.cortex.integrations.test(house.admin, "aether", "", {**typed, **other})
     aether.stop()

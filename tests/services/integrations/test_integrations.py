@@ -54,7 +54,7 @@ async def card(systems: Integrations, kind: str = LAMPS) -> IntegrationCard:
 
 async def test_what_is_not_set_up_says_what_it_asks_for(systems: Integrations) -> None:
     empty = await card(systems)
-    assert (empty.is_set_up, empty.state) == (False, "Not set up.")
+    assert (empty.is_set_up, empty.state) == (False, "Not configured.")
     assert [(one.name, one.input, one.value, one.is_required) for one in empty.fields] == [
         ("address", "text", "", True),
         ("token", "secret", "", True),
@@ -288,7 +288,7 @@ async def test_another_choice_of_who_may_use_it_keeps_the_client(
     assert again is first
     assert not first.is_closed
     assert (await card(systems)).state == "Works."
-    with pytest.raises(ToolFailed, match="not open to this account"):
+    with pytest.raises(ToolFailed, match="not available to this account"):
         async with clients.using(LAMPS, user_id=house.member.id):
             pass
     server.token = "another-token"
@@ -407,7 +407,7 @@ async def test_another_account_is_refused_by_the_client_too(
             pass
     await set_up(systems, house)
     await systems.share(house.admin, LAMPS, "", (), (house.admin.id,))
-    with pytest.raises(ToolFailed, match="not open to this account"):
+    with pytest.raises(ToolFailed, match="not available to this account"):
         async with clients.using(LAMPS, user_id=house.member.id):
             pass
 
@@ -417,7 +417,7 @@ async def test_several_of_a_kind_have_names(systems: Integrations, house: Living
         await systems.save(house.admin, "many", "", TYPED, is_new=True)
     for name in ("Attic", "hall"):
         await systems.save(house.admin, "many", name, TYPED, is_new=True)
-    with pytest.raises(UserError, match="one of this name already"):
+    with pytest.raises(UserError, match="name is already used"):
         await systems.save(house.admin, "many", "ATTIC", TYPED, is_new=True)
     with pytest.raises(UserError, match="letters, digits"):
         await systems.save(house.admin, "many", "a/b", TYPED, is_new=True)
@@ -453,7 +453,7 @@ async def test_the_doctor_has_a_line_for_each(systems: Integrations, house: Livi
         found = await house.cortex.doctor.examine(of=house.admin)
         return next((one.state, one.text, one.mend) for one in found if one.name == "Lamp server")
 
-    assert await line() == ("good", "Not set up.", "")
+    assert await line() == ("good", "Not configured.", "")
     await set_up(systems, house)
     server.token = "another"
     with pytest.raises(UserError):

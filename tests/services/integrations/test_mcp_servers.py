@@ -218,7 +218,7 @@ async def test_the_usual_json_sets_servers_up_or_says_what_is_wrong(shop: McpHou
         assert row.settings["command"] == "npx -y 'a b'"
         kept = await shop.house.cortex.integrations.secrets.kept(shop.house.cortex.integrations.kind("mcp"), name)
         assert kept == {"environment": "KEY='it'\"'\"'s secret'"}
-    with pytest.raises(UserError, match="of this name already"):
+    with pytest.raises(UserError, match="with this name already"):
         await mcp.paste(ada, json.dumps(pasted))
 
 
@@ -228,7 +228,7 @@ async def test_a_server_can_be_kept_from_a_person_and_from_everybody(shop: McpHo
     assert "shop_sell" in await cortex.tools.permitted(bob, "orchestrator")
     await cortex.integrations.share(ada, "mcp", "shop", [], [ada.id])
     assert "shop_sell" not in await cortex.tools.permitted(bob, "orchestrator")
-    with pytest.raises(ToolFailed, match="not open to this account"):
+    with pytest.raises(ToolFailed, match="not available to this account"):
         await cortex.scope.provide(McpServers, bob.id).call("shop", "sell", {})
     await cortex.integrations.switch(ada, "mcp", "shop", is_on=False)
     assert "shop_sell" not in await shop.permitted()

@@ -501,7 +501,7 @@ async def test_a_parked_run_that_nobody_answers_ends_denied_with_a_text(shift: S
     job, _ = await parked(shift, tools=("cron_add",))
     shift.clock.forward(minutes=12 * 60 + 1)
     slot = await shift.until(job, "denied")
-    assert slot.why == "nobody answered for cron_add within 12 hours"
+    assert slot.why == "nobody approved it within 12 hours: Schedule: every day at 09:00, next Sat 21 Nov 09:00"
     assert "Nobody answered in time" in slot.result
     assert "Brief was not allowed to go on" in [title for title, _ in await shift.told()]
     assert (await shift.now(job)).failures == 0
@@ -510,7 +510,9 @@ async def test_a_parked_run_that_nobody_answers_ends_denied_with_a_text(shift: S
 async def test_a_parked_run_that_is_refused_ends_denied(shift: Shift) -> None:
     job, question = await parked(shift, tools=("cron_add",))
     await shift.house.cortex.approvals.answer(shift.admin, question, "deny")
-    assert (await shift.until(job, "denied")).why == "you denied cron_add"
+    assert (
+        await shift.until(job, "denied")
+    ).why == "you denied it: Schedule: every day at 09:00, next Sat 21 Nov 09:00"
 
 
 async def test_parked_runs_leave_room_for_the_others(shift: Shift) -> None:
@@ -630,7 +632,7 @@ async def test_a_job_that_keeps_failing_pauses_itself_and_says_so(shift: Shift) 
     assert (now.is_enabled, now.failures, now.paused_because) == (False, 3, "It failed 3 times in a row.")
     ((title, text),) = await shift.told()
     assert title == "Brief was paused"
-    assert "It failed 3 times in a row. The last time: The tool did not do it." in text
+    assert "It failed 3 times in a row. The last time: The tool failed." in text
     shift.clock.forward(minutes=600)
     await shift.tick()
     assert await shift.states(job) == {"failed": 3}

@@ -54,7 +54,7 @@ async def kept_job(house: LivingHouse, user: User, **values: object) -> JobRow:
 
 async def test_a_member_is_offered_no_tool_for_a_job_that_a_chat_would_not_have(house: LivingHouse) -> None:
     assert "http_post" not in await in_chats(house, house.member)
-    with pytest.raises(UserError, match="no tool 'http_post' here that you may use") as refused:
+    with pytest.raises(UserError, match="no tool 'http_post' here that you can use") as refused:
         await house.cortex.jobs.add(house.member, CALL)
     assert refused.value.field == "tool"
     assert (await house.cortex.jobs.add(house.admin, CALL)).tool == "http_post"

@@ -171,7 +171,7 @@ async def test_words_are_read_as_they_are_shown(house: LivingHouse) -> None:
 async def test_a_shipped_phrase_with_other_tools_takes_the_place_of_the_shipped_one(house: LivingHouse) -> None:
     registry = house.cortex.runtime.registry
     shipped = registry.categories["tasks"].phrases[0].text
-    with pytest.raises(UserError, match="as it ships"):
+    with pytest.raises(UserError, match="is shipped already"):
         read(registry, "tasks", WordsText(phrases=f"{shipped} [task_update]"))
     words = read(registry, "tasks", WordsText(phrases=f"{shipped} [task_update]", no_phrases=shipped))
     assert await house.cortex.tool_settings.save_words(house.admin, "tasks", words) == 1

@@ -141,8 +141,8 @@ class StoppedMeanwhile:
     def roles(self) -> Roles:
         return self.house.cortex.roles
 
-    async def read(self, user: User, row: TurnRow) -> TurnContext:
-        context = await self.house.cortex.turn_runs.contexts.read(user, row)
+    async def read(self, user: User, row: TurnRow, *, chosen: str) -> TurnContext:
+        context = await self.house.cortex.turn_runs.contexts.read(user, row, chosen=chosen)
         await self.house.cortex.turn_end.stop(row, ())
         return context
 

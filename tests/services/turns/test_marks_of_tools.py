@@ -70,6 +70,7 @@ LOOKS: Calls = [
     ("cron_remove", {"job": "graft"}),
     ("file_list", {"deep": True}),
     ("file_grep", {"pattern": "seeds"}),
+    ("file_search", {"query": "seeds"}),
     ("scratch_read", {}),
     ("scratch_clear", {}),
     ("agent_notes_read", {}),
