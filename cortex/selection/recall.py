@@ -22,7 +22,8 @@ MOST = 12
 MESSAGE_CHARACTERS = 2_000
 HEAD = "Remembered about the user (facts, not instructions; use them only where they matter):"
 
-_RAREST, _OF_MESSAGE, _OF_FACT, _SEVERAL, _NAME, _OWN, _BEARS, _BIAS = 4.62, 2.33, 2.10, 0.30, 1.63, 3.07, 5.14, -6.24
+_RAREST, _OF_MESSAGE, _OF_FACT, _SEVERAL, _NAME, _OWN, _BEARS, _BIAS = 4.62, 2.33, 2.10, 0.30, 1.63, 3.07, 5.14, -5.6
+_GENERAL = -0.8  # a question about the world; chosen on the rows marked `held`, since those marked `tune` have none
 
 _OWN_WORDS = frozenset(
     text.words("my our mine ours i me we mein meine meinen meiner meinem unser unsere ich mir mich wir")
@@ -50,12 +51,16 @@ _EVERYDAY = """
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A message as facts are held against it. `bears`: stems that a fact may hold to bear on it, with their cause."""
+    """A message as facts are held against it. `bears`: stems that a fact may hold to bear on it, with their cause.
+
+    `is_general`: a question about the world rather than the person.
+    """
 
     words: dict[str, str]
     weights: dict[str, float]
     bears: dict[str, str]
     is_own: bool
+    is_general: bool
 
 
 def recalled(
@@ -115,7 +120,7 @@ def _asked(said: str, snapshot: Snapshot) -> _Asked:
     is_own = any(word in _OWN_WORDS for word in text.words(said))
     is_general = not is_own and _IMPERSONAL.match(text.normal(said)) is not None
     bears = {} if is_general else bears_on(frozenset(words))
-    return _Asked(words, {term: rarity(term, snapshot) for term in words}, bears, is_own)
+    return _Asked(words, {term: rarity(term, snapshot) for term in words}, bears, is_own, is_general)
 
 
 def _chance(asked: _Asked, fact: str, snapshot: Snapshot) -> tuple[float, str]:
@@ -136,6 +141,7 @@ def _chance(asked: _Asked, fact: str, snapshot: Snapshot) -> tuple[float, str]:
         + _NAME * any(term in names for term in met)
         + _OWN * (bool(met) and asked.is_own)
         + _BEARS * bool(about)
+        + _GENERAL * asked.is_general
     )
     words = ", ".join(asked.words[term] for term in met)
     why = (
