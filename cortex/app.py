@@ -138,7 +138,6 @@ async def _running(
                 cortex.deletions.finish_left(),
                 cortex.document_reading.read_waiting(),
                 cortex.document_reading.look_around(),
-                cortex.file_clearing.clear(),
                 cortex.accounts.keep_logins(),
                 nightly.keep(),
                 cortex.turn_queue.look_after(engine.take_up_lost),

@@ -60,17 +60,14 @@ class FileServices:
     def document_reading(self) -> DocumentReading:
         looks = FileLooks(runtime=self.runtime, homes=self.homes)
         extractor = DocumentReader(self._sandbox, is_boxed=self._is_boxed)
-        return DocumentReading(runtime=self.runtime, looks=looks, extractor=extractor)
+        clearing = FileClearing(runtime=self.runtime, homes=self.homes)
+        return DocumentReading(runtime=self.runtime, looks=looks, clearing=clearing, extractor=extractor)
 
     @cached_property
     def documents(self) -> DocumentsService:
         return DocumentsService(
             runtime=self.runtime, homes=self.homes, pictures=self.pictures, wake=self.document_reading.wake
         )
-
-    @cached_property
-    def file_clearing(self) -> FileClearing:
-        return FileClearing(runtime=self.runtime, homes=self.homes)
 
     @cached_property
     def pictures(self) -> PicturesService:

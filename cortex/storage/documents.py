@@ -181,10 +181,17 @@ class DocumentsRepository(Repository):
         return int((await self.session.execute(given)).scalar_one())
 
     async def set_deleted(self, id: str, *, is_deleted: bool, path: str = "") -> DocumentRow:
-        """Delete it, or take that back, at another `path` now; NotFound."""
+        """Delete it, or take that back, at another `path` now; NotFound.
+
+        What comes back without a text waits to be read: it may have been deleted as its turn came.
+        """
         values: dict[str, Any] = {"deleted_at": self.clock() if is_deleted else None}
         values |= {"path": path} if path else {}
-        await self.session.execute(self._change(DocumentTable).where(DocumentTable.id == id).values(**values))
+        change = self._change(DocumentTable).where(DocumentTable.id == id)
+        await self.session.execute(change.values(**values))
+        if not is_deleted:
+            unread = change.where(DocumentTable.state != "picture", DocumentTable.pages == 0)
+            await self.session.execute(unread.values(state="waiting", tries=0, claimed_until=None, note=""))
         return await self.get(id)
 
     async def remove(self, id: str) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import fcntl
 import hashlib
 import os
+import stat
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class GivenFiles:
         return await asyncio.to_thread(self._path_of, path)
 
     async def remove(self, id: str, path: str) -> None:
-        """Take it out of `files/`, to be brought back by `bring_back`. It may be gone already."""
+        """Take it out of `files/`, to be brought back by `bring_back`. It may be gone already, or be removed."""
         await asyncio.to_thread(self._move_out, id, path)
 
     async def bring_back(self, id: str, path: str) -> str:
@@ -138,8 +139,9 @@ class GivenFiles:
             self.home.walk((REMOVED,), create=True) as target,
             self.home.walk(names[:-1], create=False) as folder,
         ):
-            os.rename(names[-1], id, src_dir_fd=folder, dst_dir_fd=target)
-            os.fsync(target)
+            if not _is_file(target, id) and _is_file(folder, names[-1]):  # else another has its name by now
+                os.rename(names[-1], id, src_dir_fd=folder, dst_dir_fd=target)
+                os.fsync(target)
 
     def _move_back(self, id: str, path: str) -> str:
         with self.home.walk((REMOVED,), create=True) as folder:
@@ -182,6 +184,13 @@ class GivenFiles:
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if (found.st_dev, found.st_ino) == (about.st_dev, about.st_ino):
                     os.unlink(name, dir_fd=folder)
+
+
+def _is_file(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _names(name: str) -> Iterator[str]:

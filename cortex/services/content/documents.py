@@ -142,7 +142,9 @@ class DocumentsService:
         if row.deleted_at is None:
             return row
         path = await self._files(user).bring_back(id, row.path)
-        return await documents.set_deleted(id, is_deleted=False, path=path)
+        back = await documents.set_deleted(id, is_deleted=False, path=path)
+        self.wake()
+        return back
 
     def _files(self, user: User) -> GivenFiles:
         return GivenFiles(home=self.homes.home_of(user.id))

@@ -37,8 +37,10 @@ class FileClearing:
         files = GivenFiles(home=home)
         await files.sweep(known)
         documents = self.runtime.db.repository(DocumentsRepository, user_id)
+        for row in await documents.deleted(self.runtime.clock()):
+            if await documents.at(row.path) is None:  # else its name has gone to another file
+                await files.remove(row.id, row.path)  # a kill in the middle of the deletion left it where it was
         for row in await documents.deleted(before):
-            await files.remove(row.id, row.path)  # a kill in the middle of the deletion left it where it was
             await files.forget(row.id)
             await documents.remove(row.id)
             if not await documents.has(row.sha256):

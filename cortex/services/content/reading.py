@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, NotFound, ToolFailed
 from cortex.ports.documents import Extracted, Extractor, ExtractorSession
+from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.file_looks import FileLooks
 from cortex.services.runtime import Runtime
 from cortex.storage.accounts import AccountsRepository
@@ -37,6 +38,7 @@ class DocumentReading:
 
     runtime: Runtime
     looks: FileLooks
+    clearing: FileClearing
     extractor: Extractor
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _read: asyncio.Event = field(default_factory=asyncio.Event)
@@ -69,6 +71,7 @@ class DocumentReading:
 
     async def look_around(self) -> None:
         """Until cancelled: look from time to time for files of everybody that nobody gave."""
+        await self._guarded(self.clearing.clear)  # first: what a kill left of a deletion would be found as a new file
         while True:
             for account in await self.runtime.outages.wait_out(self.runtime.db.repository(AccountsRepository).list):
                 try:
@@ -110,6 +113,8 @@ class DocumentReading:
         try:
             file = await self.looks.files(row.owner_id).opened(row.path)
         except NotFound:
+            if (await documents.get(row.id)).deleted_at is not None:  # meanwhile: once it is back, it is read
+                return
             if row.is_found:
                 await documents.remove(row.id)
             else:
