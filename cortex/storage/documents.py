@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import ColumnElement, func, or_, select, update
 
 from cortex.base.errors import NotFound
 from cortex.ports.documents import Extracted
@@ -255,14 +255,19 @@ class AllDocumentsRepository(SharedRepository):
         """Of all, deleted ones too."""
         return frozenset((await self.session.execute(select(DocumentTable.id))).scalars())
 
+    @reading
+    async def are_waiting(self) -> bool:
+        """Whether `claim` has anything to do: a look that writes nothing."""
+        waiting = select(DocumentTable.id).where(*_is_waiting(self.clock())).limit(1)
+        return (await self.session.execute(waiting)).first() is not None
+
     async def claim(self) -> DocumentRow | None:
         """The oldest one whose text is to be read and that nobody reads now; nobody else gets it for `READ_FOR`.
 
         One that `TRIES_MOST` tries did not get through is failed instead.
         """
         at = self.clock()
-        is_free = or_(DocumentTable.claimed_until.is_(None), DocumentTable.claimed_until < at)
-        is_waiting = (DocumentTable.state == "waiting", is_free, DocumentTable.deleted_at.is_(None))
+        is_waiting = _is_waiting(at)
         over = DocumentTable.tries >= TRIES_MOST
         change = update(DocumentTable).execution_options(synchronize_session=False)
         await self.session.execute(
@@ -278,3 +283,9 @@ class AllDocumentsRepository(SharedRepository):
         values = {"claimed_until": at + READ_FOR, "tries": DocumentTable.tries + 1}
         touched = await self.session.execute(taken.values(**values).returning(DocumentTable.id))
         return found if touched.first() is not None else None
+
+
+def _is_waiting(at: datetime) -> tuple[ColumnElement[bool], ...]:
+    """The conditions for a text that is to be read and that nobody reads at this moment."""
+    is_free = or_(DocumentTable.claimed_until.is_(None), DocumentTable.claimed_until < at)
+    return DocumentTable.state == "waiting", is_free, DocumentTable.deleted_at.is_(None)

@@ -75,13 +75,18 @@ def _before(was: dict[str, Any]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page at `path`; `title` is what the model and the person call it."""
+    """A page at `path`; `title` is what the model and the person call it, `heading` what a new one begins with."""
 
     ctx: Ctx
     texts: PageTexts
     marks: Marks
     path: str
     title: str
+    heading: str = ""
+
+    async def exists(self) -> bool:
+        """Whether there is such a page."""
+        return (await self._now())[1] != ABSENT
 
     async def read(self, offset: int = 0) -> Output:
         """A stretch of the page from character `offset`, and how to go on."""
@@ -100,7 +105,8 @@ class Page:
         """Add lines at the end."""
         was = await self._as_it_is()
         marked = self.ctx.is_tainted or was["is_marked"]
-        joined = f"{was['text'].rstrip()}\n{text.strip()}\n".lstrip("\n")
+        kept = self.heading if was["version"] == ABSENT else was["text"].rstrip()
+        joined = f"{kept}\n{text.strip()}\n".lstrip("\n") if text.strip() else ""
         await self._put(joined, was, is_marked=marked, label="Take the addition back")
         return f"Added to the {self.title}."
 

@@ -14,10 +14,10 @@ import httpx
 from cortex.app import Cortex
 from cortex.base.events import Event
 from cortex.base.messages import Message, ToolResult
+from cortex.base.note_names import SCRATCHPAD
 from cortex.base.user import User
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import TextPart
-from cortex.services.content.notes import SCRATCHPAD
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import TurnRow, TurnsRepository

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from cortex.app import Cortex
+from cortex.base.note_names import SCRATCHPAD
 from cortex.base.turn import LOOP_ENDS, parent_of
 from cortex.base.user import User
-from cortex.services.content.notes import SCRATCHPAD
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.tasks import TasksRepository

@@ -32,12 +32,14 @@ def test_chats_are_taken_over_and_taken_back(house: Daemon, ada: Caller, opens: 
     window = opens(house.origin, ada.token, width=390, height=844)
     page = go(window, "/account")
     page.get_by_role("link", name="Import chats").click()
-    page.get_by_label("File").set_input_files({"name": "x.json", "mimeType": "application/json", "buffer": b"{nothing"})
+    page.get_by_label("File", exact=True).set_input_files(
+        {"name": "x.json", "mimeType": "application/json", "buffer": b"{nothing"}
+    )
     page.get_by_role("button", name="Read file").click()
     expect(page.locator("#main")).to_contain_text("This is not a chat export")
     forgive(window, 422)
     big = {"name": "chats.json", "mimeType": "application/json", "buffer": exported(300)}
-    page.get_by_label("File").set_input_files(big)  # type: ignore[arg-type]
+    page.get_by_label("File", exact=True).set_input_files(big)  # type: ignore[arg-type]
     page.get_by_role("button", name="Read file").click()
     expect(page.locator("#main")).to_contain_text("0 of 300 chats imported.")
     assert overflow_px(page) <= 0

@@ -125,8 +125,8 @@ def test_another_program_begins_a_job_by_its_web_address(house: Daemon, ada: Cal
     assert httpx.get(url, trust_env=False).status_code == 404
     page.reload()
     expect(page.locator("code.link-out")).to_have_count(1)  # the secret is not shown again
-    expect(page.locator("#main")).to_contain_text("1 came")
-    expect(page.locator("#main")).to_contain_text("1 were refused")
+    expect(page.locator("#main")).to_contain_text("1 request, ")
+    expect(page.locator("#main")).to_contain_text("1 refused, ")
     page.get_by_role("link", name="Runs").click()
     row = page.get_by_role("table", name="Runs, newest first").get_by_role("row").last
     expect(row).to_contain_text("by web address")

@@ -92,7 +92,7 @@ def test_a_refit_shows_what_it_changed_and_is_undone(house: Daemon, ada: Caller,
     expect(row).to_contain_text(re.compile(r"→ [\d.]+ %"))
     page.get_by_role("button", name="Undo refit 1").click()
     expect(page.locator("tr.now")).to_have_count(0)
-    expect(page.get_by_role("button", name="Put in force: 1")).to_be_visible()
+    expect(page.get_by_role("button", name="Use: 1")).to_be_visible()
 
 
 def test_a_member_opens_none_of_it(house: Daemon, ada: Caller, opens: Opens) -> None:

@@ -121,7 +121,7 @@ def test_an_agents_card_asks_only_while_somebody_looks(daemon: Daemon, opens: Op
         page.fill("#text", "start a background agent that looks up what the weather is like")
         page.keyboard.press("Enter")
         card = page.get_by_role("group", name="Background agent")
-        expect(card).to_contain_text("at work")
+        expect(card).to_contain_text("working in the background")
         more_than(page, asked, 1)
         page.evaluate("Object.defineProperty(document, 'hidden', {configurable: true, get: () => true})")
         seen = sent(page, asked)

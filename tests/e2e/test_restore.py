@@ -42,7 +42,7 @@ def test_the_set_up_page_of_a_fresh_server_restores(tmp_path: Path, backup: tupl
             for wrong in ({"passphrase": "x"}, {"key": ""}, {"token": "x"}, {"backup": "/nowhere"}):
                 with pytest.raises(AssertionError, match="422"):
                     caller.post("/setup/restore", **{**form, **wrong})
-            assert "being put in place" in caller.post("/setup/restore", **form).text
+            assert "is being restored" in caller.post("/setup/restore", **form).text
         until = time.monotonic() + PATIENCE_S
         while daemon.log.count("Cortex is at") < 2 and time.monotonic() < until:
             time.sleep(0.1)

@@ -51,10 +51,10 @@ def test_two_who_add_and_tick_at_once_both_see_all(house: Daemon, ada: Caller, b
     expect(his.locator("tbody")).to_contain_text("added by Ada")
     # What is being written stays while the other's entries come in.
     his.get_by_label("New task").fill("half a wo")
-    hers.get_by_role("button", name="Tick off: from Bob 0").click()
-    expect(his.get_by_role("button", name="Tick off: from Bob 0")).to_have_count(0)
+    hers.get_by_role("button", name="Complete: from Bob 0").click()
+    expect(his.get_by_role("button", name="Complete: from Bob 0")).to_have_count(0)
     expect(his.get_by_label("New task")).to_have_value("half a wo")
-    both = "Tick off: bread"
+    both = "Complete: bread"
     hers.get_by_role("button", name=both).dispatch_event("click")
     his.get_by_role("button", name=both).dispatch_event("click")
     for page in (hers, his):

@@ -92,7 +92,7 @@ def test_whoever_is_invited_chats_with_the_admins_model_and_sees_nothing_of_thei
     expect(page.get_by_role("table", name="Shared with you")).to_contain_text("$1.00 a day")
 
     admin.page.goto("/models/edit?name=Big")
-    expect(admin.page.get_by_role("table", name="What others took")).to_contain_text("Bob")
+    expect(admin.page.get_by_role("table", name="Use of your models by others")).to_contain_text("Bob")
     admin.page.select_option("[name=share]", "")
     admin.page.locator("button.primary", has_text="Save").click()
     admin.page.wait_for_url("**/models")

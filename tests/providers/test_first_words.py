@@ -57,9 +57,9 @@ SAID = {
     ),
 }
 DONE = {
-    "make a note: the wifi password is on the fridge": ("scratch_append", "the wifi password is on the fridge"),
+    "make a note: the wifi password is on the fridge": ("notes_append", "the wifi password is on the fridge"),
     "note that I'm allergic to peanuts": ("scratch_append", "I'm allergic to peanuts"),
-    "take a note: call the plumber about the boiler": ("scratch_append", "call the plumber about the boiler"),
+    "take a note: call the plumber about the boiler": ("notes_append", "call the plumber about the boiler"),
     "write down that the car is in row C": ("scratch_append", "car is in row C"),
     "remember that my birthday is on 3 May": ("memory_add", "birthday is on 3 May"),
     "add milk to my shopping list": ("task_create", "milk", "shopping"),
@@ -78,7 +78,8 @@ DONE = {
     "what's on my shopping list?": ("task_list", "shopping"),
     "show my reminders": ("reminders_list",),
     "do I have any reminders?": ("reminders_list",),
-    "show my notes": ("scratch_read",),
+    "show my notes": ("notes_read",),
+    "add to my notes: the oven is slow": ("notes_append", "oven is slow"),
     "what do you know about me?": ("memory_search",),
     "list my files": ("file_list",),
 }

@@ -1,10 +1,10 @@
-"""Scratchpad and the assistant's notes: the same page rules, two places."""
+"""Scratchpad, the person's notes and the assistant's: the same page rules in each place."""
 
 from dataclasses import dataclass, field
 
 import pytest
 
-from cortex.base.errors import Conflict, ToolFailed
+from cortex.base.errors import Conflict, ToolFailed, UserError
 from cortex.base.user import User
 from cortex.storage.home import Home, HomeFile
 from cortex.storage.preferences import PreferencesRepository
@@ -69,6 +69,48 @@ async def test_taking_back_a_clean_write_brings_the_mark_back(
     await world.undo(ann, category, note)
     made = await world.run(world.ctx(ann), f"{prefix}_read")
     assert (made.text, made.is_tainted) == ("from a page\n", True)
+
+
+async def test_a_note_is_made_added_to_in_any_case_and_read(world: World, ann: User) -> None:
+    assert "no notes yet" in await world.text(ann, "notes_read")
+    await world.text(ann, "notes_append", text="roses cut", note="Garden")
+    assert await world.text(ann, "notes_append", text="seeds in", note=" garden ") == "Added to the note “Garden”."
+    assert await world.text(ann, "notes_read", note="GARDEN") == "# Garden\n\nroses cut\nseeds in\n"
+    await world.text(ann, "notes_append", text="call Ben")
+    assert (await world.text(ann, "notes_read")).splitlines()[1:] == ["- Notes", "- Garden"]
+
+
+async def test_what_was_added_to_a_note_can_be_undone(world: World, ann: User) -> None:
+    _, first = await world.noted(ann, "notes_append", text="one", note="Car")
+    _, second = await world.noted(ann, "notes_append", text="two", note="Car")
+    with pytest.raises(Conflict):
+        await world.undo(ann, "scratchpad", first)
+    await world.undo(ann, "scratchpad", second)
+    assert await world.text(ann, "notes_read", note="Car") == "# Car\n\none\n"
+    await world.undo(ann, "scratchpad", first)
+    assert "no notes yet" in await world.text(ann, "notes_read")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a/b", "../agent_notes/chat", ".hidden", "x" * 81, "a\\b", "a\0b"])
+async def test_a_name_that_is_none_writes_nothing(world: World, ann: User, name: str) -> None:
+    with pytest.raises((ToolFailed, UserError)):
+        await world.text(ann, "notes_append", text="one", note=name)
+    assert "no notes yet" in await world.text(ann, "notes_read")
+
+
+async def test_a_note_that_is_not_there_is_not_read(world: World, ann: User, ben: User) -> None:
+    await world.text(ben, "notes_append", text="his", note="Car")
+    with pytest.raises(ToolFailed, match="There is no note “Car”"):
+        await world.text(ann, "notes_read", note="Car")
+
+
+async def test_a_note_with_words_from_outside_is_marked_with_its_name(world: World, ann: User) -> None:
+    await world.text(ann, "notes_append", text="mine", note="Car")
+    assert not (await world.run(world.ctx(ann), "notes_read")).is_tainted
+    await world.run(world.ctx(ann, is_tainted=True), "notes_append", text="theirs", note="Ads")
+    assert (await world.run(world.ctx(ann), "notes_read", note="Ads")).is_tainted
+    assert (await world.run(world.ctx(ann), "notes_read")).is_tainted
+    assert not (await world.run(world.ctx(ann), "notes_read", note="Car")).is_tainted
 
 
 @dataclass

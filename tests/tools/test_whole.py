@@ -42,7 +42,14 @@ TOOLS = {
     "tasks": {"task_list": LOW, "task_create": LOW, "task_update": LOW, "task_complete": LOW},
     "cron": {"cron_list": LOW, "cron_add": HIGH, "cron_remove": LOW, "cron_toggle": LOW},
     "reminders": {"reminders_add": LOW, "reminders_list": LOW, "reminders_remove": LOW, "reminders_clear": LOW},
-    "scratchpad": {"scratch_read": LOW, "scratch_write": LOW, "scratch_append": LOW, "scratch_clear": LOW},
+    "scratchpad": {
+        "scratch_read": LOW,
+        "scratch_write": LOW,
+        "scratch_append": LOW,
+        "scratch_clear": LOW,
+        "notes_append": LOW,
+        "notes_read": LOW,
+    },
     "ha": {"ha_get_state": LOW, "ha_get_states": LOW, "ha_call_service": MEDIUM},
     "aether": {
         "ae_journal_list": LOW,

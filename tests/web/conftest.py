@@ -139,6 +139,6 @@ def served(talks: Talks) -> FastAPI:
 
 @pytest.fixture
 async def page(served: FastAPI, talks: Talks) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser there, of the person who held the talk."""
-    async with browser(served, talks.held.token) as http:
+    """A browser there, of the person who held the talk and gave the password a moment ago."""
+    async with (await logged_in(served, talks.living.cortex, "Ada", talks.held.token)).http as http:
         yield http

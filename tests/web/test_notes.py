@@ -4,7 +4,8 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.errors import Conflict
-from cortex.services.content.notes import SCRATCHPAD, UNDO
+from cortex.base.note_names import SCRATCHPAD
+from cortex.services.content.notes import UNDO
 from cortex.storage.home import ABSENT, Home
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of

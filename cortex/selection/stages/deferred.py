@@ -6,7 +6,7 @@ Scores nothing: the model looks for what it needs. What other stages scored stay
 from dataclasses import replace
 
 from cortex.selection.baselines import ora
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import BY_YOU, PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -17,14 +17,15 @@ DEFERRED = Vote(stage="deferred", p=0.0, why="deferred: a line in the list until
 
 
 def deferred(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    """The draft with discovery, core and found tools in full, in the order in which they came, and the list."""
+    """The draft with discovery, core, wished and found tools in full, in the order in which they came, and the list."""
     business = [entry for entry in draft.permitted if not entry.is_meta]
     open_to = {entry.name for entry in business}
     discovery = [entry for entry in draft.permitted if entry.name == ora.DISCOVERY]
     core = ora.core(given.role, business, sum(entry.tokens_full for entry in discovery))
     known = dict.fromkeys((*given.memory.grown_by(given.recipe), *given.found))
+    wished = tuple(name for name in given.always if name in open_to and name not in core)
     found = tuple(name for name in known if name in open_to and name not in core)
-    declared = {*core, *found}
+    declared = {*core, *wished, *found}
     rest = [entry for entry in business if entry.name not in declared]
     has_deferred = len(business) > len(core)
     ways = tuple(entry.name for entry in discovery) if has_deferred else ()
@@ -34,8 +35,9 @@ def deferred(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
             **dict.fromkeys(ways, DISCOVERY),
             **dict.fromkeys(core, CORE),
             **dict.fromkeys(found, FOUND),
+            **dict.fromkeys(wished, BY_YOU),
         },
-        wanted=(*ways, *core, *found),
+        wanted=tuple(dict.fromkeys((*ways, *core, *wished, *found))),
         dropped={entry.name: DEFERRED for entry in rest},
         threshold=0.0,
         listing=ora.listing(rest, given.snapshot.domains),

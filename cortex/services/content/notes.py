@@ -5,18 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cortex.base.errors import Conflict, NotFound, UserError
+from cortex.base.note_names import NOTES, SCRATCHPAD, SUFFIX, note_name
 from cortex.base.user import User
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, HomeEntry, HomeFile, Homes
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
 
-NOTES = "notes"
 DELETED = "deleted_notes"
 AGENT_NOTES = "agent_notes"
-SCRATCHPAD = "scratchpad.md"
-SUFFIX = ".md"
-NAME_CHARS_MAX = 80
 TEXT_CHARS_MAX = 200_000
 UNDO = timedelta(days=1)  # how long a deleted note can be brought back
 
@@ -72,20 +69,19 @@ class NotesService:
 
     async def create(self, user: User, name: str) -> str:
         """A new note that holds its own heading; the name it got. UserError when the name cannot be one."""
-        words = " ".join(name.split())
-        if not words or len(words) > NAME_CHARS_MAX:
-            raise UserError(f"A note needs a name of 1 to {NAME_CHARS_MAX} characters.", field="name")
+        try:
+            words = note_name(name)
+        except ValueError as error:
+            raise UserError(str(error), field="name") from error
         try:
             await self._homes.home_of(user.id).write(_path(NOTES, words), f"# {words}\n", ABSENT)
         except Conflict as error:
             raise UserError(f"There is a note named {words!r} already.", field="name") from error
-        except NotFound as error:
-            raise UserError("A note's name must be one that a file can have.", field="name") from error
         return words
 
     async def write(self, user: User, name: str, text: str, version: str) -> str:
-        """Put the text there; its new version."""
-        return await self._homes.home_of(user.id).write(_path(NOTES, name), _checked(text), version)
+        """Put the text there; its new version. What a person writes by hand is theirs, so the mark of outside goes."""
+        return await self._write(user, _path(NOTES, name), text, version)
 
     async def remove(self, user: User, name: str) -> None:
         """Delete a note, which can be brought back for a day; NotFound. One deleted earlier under its name is gone."""
@@ -119,9 +115,12 @@ class NotesService:
             return HomeFile(text="", version=ABSENT)
 
     async def write_scratchpad(self, user: User, text: str, version: str) -> str:
-        """Put the text there; its new version. What a person writes by hand is theirs, so the mark of outside goes."""
-        made = await self._homes.home_of(user.id).write(SCRATCHPAD, _checked(text), version)
-        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(SCRATCHPAD))
+        """As `write`, for the scratchpad."""
+        return await self._write(user, SCRATCHPAD, text, version)
+
+    async def _write(self, user: User, path: str, text: str, version: str) -> str:
+        made = await self._homes.home_of(user.id).write(path, _checked(text), version)
+        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path))
         return made
 
     async def agent_notes(self, user: User) -> Sequence[AgentNotes]:

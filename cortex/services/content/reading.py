@@ -83,6 +83,8 @@ class DocumentReading:
 
     async def read_all(self) -> None:
         """Read all that waits now, `AT_ONCE` at a time."""
+        if not await self.runtime.db.repository(AllDocumentsRepository).are_waiting():
+            return  # most of what was written is no document, and a claim would take the write lock
         async with asyncio.TaskGroup() as group:
             for _ in range(AT_ONCE):
                 group.create_task(self._guarded(self._drain))

@@ -15,6 +15,7 @@ from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, rule
 
 
@@ -39,7 +40,8 @@ async def give(house: LivingHouse, name: str, data: bytes) -> str:
 
 
 async def read(house: LivingHouse, id: str, text: str, *, pages: int = 1) -> None:
-    """Have its text read, as the reader of documents does."""
+    """Keep this as its text, once the reader of documents has ended with what it really holds."""
+    await house.cortex.document_reading.settled(house.admin.id, PATIENCE_S)
     found = Extracted(pages=tuple(PageText(number=at + 1, text=text) for at in range(pages)), outline=("Pets",))
     await house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id).keep_text(id, found)
 
