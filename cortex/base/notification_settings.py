@@ -17,23 +17,25 @@ class NotificationSettings(BaseSettings):
     """Where notices may go, and through which server mails leave."""
 
     notify_hosts: Words = Field(
-        (), description="Servers inside the network that notifications may go to: host:port, comma separated."
+        (), description="Servers in your network that notifications can be sent to: host:port, comma separated."
     )
     push_subject: str = Field(
         "",
-        description="Whom push services may write to: mailto:you@example.org or https://your.page. Empty: "
-        "CORTEX_PUBLIC_URL, else CORTEX_SMTP_FROM.",
+        description="Contact for push services: mailto:you@example.org or https://your.page. Empty: "
+        "CORTEX_PUBLIC_URL, otherwise CORTEX_SMTP_FROM.",
     )
-    smtp_host: str = Field("", description="The mail server for notifications and the tool email_send.")
-    smtp_port: int = Field(0, ge=0, le=65535, description="Its port; 0 takes 587, 465 for tls, 25 for none.")
-    smtp_user: str = Field("", description="Name for its login; empty for none.")
-    smtp_password: str = Field("", repr=False, description="Password for its login.")
-    smtp_from: str = Field("", description="The address that mails come from; empty takes the login's name.")
+    smtp_host: str = Field("", description="Mail server for notifications and the tool email_send.")
+    smtp_port: int = Field(
+        0, ge=0, le=65535, description="Port of the mail server; 0: 587, or 465 for tls, 25 for none."
+    )
+    smtp_user: str = Field("", description="User name for the mail server; empty: no login.")
+    smtp_password: str = Field("", repr=False, description="Password for the mail server.")
+    smtp_from: str = Field("", description="Sender address of e-mails; empty: CORTEX_SMTP_USER.")
     smtp_security: Literal["starttls", "tls", "none"] = Field(
-        "starttls", description="starttls, tls, or none: readable on the way, with a login only on this machine."
+        "starttls", description="Encryption: starttls, tls or none. none allows a login only on this machine."
     )
     smtp_ca_file: str = Field(
-        "", description="A certificate to trust beside the usual ones, for a mail server of your own."
+        "", description="Certificate file to trust in addition to the usual ones, for your own mail server."
     )
 
     @field_validator("notify_hosts", mode="before")

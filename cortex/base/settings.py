@@ -42,108 +42,122 @@ class Settings(NotificationSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
 
     host: str = Field(
-        "127.0.0.1", description="Address to listen on. Anything but a loopback address needs the settings below."
+        "127.0.0.1",
+        description="Address to listen on. Others than loopback need CORTEX_PUBLIC_URL, or CORTEX_ALLOW_PLAIN_HTTP.",
     )
-    port: int = Field(8484, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    port: int = Field(8484, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
     public_url: str = Field(
-        "", description="The address people type, such as https://cortex.example.org, when a proxy stands in front."
+        "", description="The address people open when Cortex is behind a proxy, such as https://cortex.example.org."
     )
     trusted_proxies: Words = Field(
-        (), description="Addresses of the proxies whose X-Forwarded headers are believed, comma separated."
+        (), description="Proxies whose X-Forwarded headers are trusted: addresses, comma separated."
     )
-    allowed_hosts: Words = Field((), description="Further host names that the page answers to, comma separated.")
+    allowed_hosts: Words = Field((), description="Further host names of the page, comma separated.")
     allow_plain_http: Literal["", "lan"] = Field(
-        "", description="lan: serve without https on a network you trust. Passwords cross it readable."
+        "", description="lan: serve without HTTPS on a network you trust. Passwords are sent unencrypted."
     )
     connections_per_address: int = Field(
         32,
         ge=1,
-        description="Connections that one address may hold without a whole request or a login; more close the oldest.",
+        description="Connections per address without a complete request or a login; beyond this, the oldest is closed.",
     )
-    streams_per_person: int = Field(64, ge=1, description="Live pages that one person may have open at once.")
+    streams_per_person: int = Field(
+        64, ge=1, description="Pages with live updates that one person can have open at once."
+    )
     container: bool = Field(
         default=False,
-        description="Set by the image: the bind is inside a container, and its port is published on 127.0.0.1 only.",
+        description="Set by the image: Cortex runs in a container whose port is published on 127.0.0.1 only.",
     )
-    home: Path = Field(Path("home"), description="The folder of everything: database, keys, each person's files.")
+    home: Path = Field(Path("home"), description="The folder for all data: database, keys, each person's files.")
     database_url: str = Field(
-        "", description="Empty: SQLite in HOME/cortex.db. Else postgresql://user:password@host/name."
+        "", description="Database. Empty: SQLite in HOME/cortex.db. Otherwise postgresql://user:password@host/name."
     )
-    engine_url: str = Field("", description="Empty: HOME/engine.db, or the database above when that is PostgreSQL.")
+    engine_url: str = Field(
+        "", description="Database of running turns. Empty: HOME/engine.db, or the main database if that is PostgreSQL."
+    )
     secret_key: str = Field(
-        "", repr=False, description="Encrypts stored secrets. Empty: made once in HOME/secret.key (mode 0600)."
+        "", repr=False, description="Encrypts stored secrets. Empty: created once in HOME/secret.key (mode 0600)."
     )
     max_rounds: int = Field(
         5,
         ge=1,
         le=MAX_ROUNDS_CAP,
-        description=f"Model calls a message may take, at most {MAX_ROUNDS_CAP}; roles and models may say otherwise.",
+        description=f"Most model calls per message, up to {MAX_ROUNDS_CAP}; roles and models can override it.",
     )
-    time_zone: str = Field("UTC", description="Zone of new accounts, an IANA name such as Europe/Berlin.")
+    time_zone: str = Field("UTC", description="Time zone of new accounts, an IANA name such as Europe/Berlin.")
     allowed_folders: Words = Field(
-        (), description="Further folders for the file and git tools of admins: name=/path, comma separated."
+        (), description="Further folders that admins' file and git tools can use: name=/path, comma separated."
     )
     model_hosts: Words = Field(
-        (), description="Model servers inside the network that every account may use: host:port, comma separated."
+        (), description="Model servers in your network that every account can use: host:port, comma separated."
     )
-    searxng_url: str = Field("", description="A SearXNG instance for web search.")
-    brave_api_key: str = Field("", repr=False, description="Or a key for Brave's search API.")
-    ddgs: bool = Field(default=False, description="Or search through DuckDuckGo without a key, after `make ddgs`.")
+    searxng_url: str = Field("", description="Web search: address of a SearXNG instance.")
+    brave_api_key: str = Field("", repr=False, description="Web search: an API key for Brave Search.")
+    ddgs: bool = Field(default=False, description="Web search: use DuckDuckGo, without a key; run `make ddgs` first.")
     encoder_folder: str = Field(
         "",
-        description="Folder of a sentence model (model.onnx, tokenizer.json), with the extra `semantic`; empty: "
-        "HOME/encoder, once `cortex encoder install` put one there.",
+        description="Folder with a sentence model (model.onnx, tokenizer.json); needs the extra `semantic`. Empty: "
+        "HOME/encoder, if `cortex encoder install` was run.",
     )
     metrics_token: str = Field(
         "",
         repr=False,
-        description="Opens /metrics to Prometheus (Authorization: Bearer …). Empty: there is no such page.",
+        description="Turns on /metrics for Prometheus (Authorization: Bearer …). Empty: off.",
     )
     otel_endpoint: str = Field(
-        "", description="Where OpenTelemetry traces go (OTLP over http), with the extra `otel`: http://collector:4318."
+        "",
+        description="Where OpenTelemetry traces go (OTLP over HTTP), such as http://collector:4318; needs the "
+        "extra `otel`.",
     )
     plans_kept_days: int = Field(
-        0, ge=0, description="Days for which traces keep how tools were chosen; 0: as long as the conversation."
+        0, ge=0, description="Days that traces keep how tools were chosen; 0: as long as the conversation."
     )
     query_results_kept_days: int = Field(
         30,
         ge=0,
-        description="Days for which CSV files of database results stay in query-results/, the newest 200 of each "
-        "person at most; 0: no age limit.",
+        description="Days that CSV files of database results are kept in query-results/, at most 200 per person; "
+        "0: no age limit.",
     )
-    upload_mb: int = Field(20, ge=1, le=2_000, description="MB that one file may have that a person gives.")
-    files_mb: int = Field(1_000, ge=1, description="MB that all the files may have that a person gave.")
+    upload_mb: int = Field(20, ge=1, le=2_000, description="Largest uploaded file, in MB.")
+    files_mb: int = Field(1_000, ge=1, description="All uploaded files of one person, in MB.")
     workspace_mb: int = Field(
-        4_000, ge=10, description="MB that a person's files may hold; a shell command that goes past it is stopped."
+        4_000, ge=10, description="A person's whole folder, in MB; a shell command that exceeds it is stopped."
     )
-    workspace_files: int = Field(200_000, ge=100, description="And how many files and folders.")
+    workspace_files: int = Field(200_000, ge=100, description="Most files and folders in a person's folder.")
     memory_learns: bool = Field(
         default=True,
-        description="Let a model look for facts about a person in what they typed, once a conversation is quiet.",
+        description="Let a model learn facts about people from what they type, once a conversation is quiet.",
     )
-    memory_daily_tokens: int = Field(10_000, ge=0, description="Tokens that this may take for each person in a day.")
+    memory_daily_tokens: int = Field(
+        10_000, ge=0, description="Tokens that learning facts may use, per person and day."
+    )
     backup_nightly: bool = Field(
-        default=True, description="Make a backup every night, at 3 in CORTEX_TIME_ZONE; 7 daily and 4 weekly are kept."
+        default=True,
+        description="Make a backup every night, at 3:00 in CORTEX_TIME_ZONE; 7 daily and 4 weekly ones are kept.",
     )
     backup_to: str = Field(
-        "", description="Where backups are kept. Empty: HOME/backups. A folder, or s3://bucket or s3://bucket/prefix."
+        "", description="Where backups are kept: a folder, s3://bucket or s3://bucket/prefix. Empty: HOME/backups."
     )
     backup_passphrase: str = Field(
-        "", repr=False, description="Encrypts backups. Without it nobody restores them: keep it elsewhere, too."
+        "", repr=False, description="Encrypts backups. They cannot be restored without it, so keep a copy elsewhere."
     )
-    backup_s3_endpoint: str = Field("", description="The store's address, such as https://s3.example.org.")
-    backup_s3_region: str = Field("us-east-1", description="Its region.")
-    backup_s3_key_id: str = Field("", description="The access key's id.")
-    backup_s3_secret: str = Field("", repr=False, description="The access key's secret.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
+    backup_s3_endpoint: str = Field("", description="Address of the S3 store, such as https://s3.example.org.")
+    backup_s3_region: str = Field("us-east-1", description="Region of the S3 store.")
+    backup_s3_key_id: str = Field("", description="Id of the S3 access key.")
+    backup_s3_secret: str = Field("", repr=False, description="Secret of the S3 access key.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="How much is logged: debug, info, warning or error."
+    )
     allow_second_process: bool = Field(
         default=False,
         description="For tests and commands only: do not lock HOME against a second `cortex serve`.",
     )
     shutdown_grace_s: float = Field(
-        10.0, ge=0.1, le=300, description="Seconds that running work gets to reach a safe point on SIGTERM."
+        10.0, ge=0.1, le=300, description="Seconds that running work has to reach a safe point after SIGTERM."
     )
-    offline_delay_ms: int = Field(12, ge=0, le=5000, description="Pause between the words of the offline demo model.")
+    offline_delay_ms: int = Field(
+        12, ge=0, le=5000, description="Pause between words of the offline demo model, in milliseconds."
+    )
 
     @field_validator("trusted_proxies", "allowed_hosts", "allowed_folders", "model_hosts", mode="before")
     @classmethod

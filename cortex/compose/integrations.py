@@ -21,20 +21,20 @@ from cortex.services.integrations.mcp_logins import BESIDE
 from cortex.services.integrations.talk import KIND as TALK
 from cortex.services.notices.channels import Channels
 
-NO_SEARCH = "Set CORTEX_SEARXNG_URL, CORTEX_BRAVE_API_KEY or CORTEX_DDGS, and restart."
+NO_SEARCH = "Set CORTEX_SEARXNG_URL, CORTEX_BRAVE_API_KEY or CORTEX_DDGS, and restart Cortex."
 
 _AETHER = IntegrationKind(
     name=AETHER,
     title="Aether server",
-    about="Keeps everybody's journals on another server; without one they are kept here.",
+    about="Keeps everybody's journals on another server instead of here.",
     ports=(),
     form=AetherForm,
     open=lambda form, _: AetherServer(form),
     place=("address",),
     has_roles=False,
-    note="The contract is Cortex's own: docs/aether.md says what such a server must do. What was written here "
-    "before stays here, and is shown again when the server is switched off. It is given to people, not to roles: a "
-    "person's journals are in one place.",
+    note="docs/aether.md says what such a server must do. Journals written here before stay here and are "
+    "shown again when the server is switched off. Access is per person, not per role: all journals of a "
+    "person are in one place.",
 )
 
 _TALK = IntegrationKind(
@@ -72,7 +72,7 @@ def kinds(
         IntegrationKind(
             name="web_search",
             title="Web search",
-            about="Searches the web through a SearXNG of your own, Brave or DuckDuckGo.",
+            about="Searches the web with your own SearXNG, Brave or DuckDuckGo.",
             ports=("WebSearch",),
             variables=("CORTEX_SEARXNG_URL", "CORTEX_BRAVE_API_KEY", "CORTEX_DDGS"),
             lacks=lambda: "" if has_search else NO_SEARCH,
@@ -80,7 +80,7 @@ def kinds(
         IntegrationKind(
             name="email",
             title="E-mail",
-            about="Sends mails: notifications, and what people ask Cortex to send.",
+            about="Sends e-mails: notifications, and what people ask Cortex to send.",
             ports=("Mail",),
             variables=("CORTEX_SMTP_HOST", "CORTEX_SMTP_FROM", "CORTEX_SMTP_USER", "CORTEX_SMTP_PASSWORD"),
             lacks=lambda: channels.lacks("email"),
@@ -98,13 +98,13 @@ def kinds(
             title="Sandbox",
             about="Isolates what runs on this machine: shell commands and git.",
             ports=("Sandbox", "Git"),
-            lacks=lambda: "" if is_boxed() else "No sandbox works on this machine: install bubblewrap, and restart.",
+            lacks=lambda: "" if is_boxed() else "No sandbox works here. Install bubblewrap and restart Cortex.",
         ),
         _coding(aider),
         IntegrationKind(
             name="upkeep",
             title="Update",
-            about="Updates Cortex when an admin asks for it, in a chat or by the command `cortex update`.",
+            about="Updates Cortex when an admin asks for it in a chat or runs `cortex update`.",
             ports=("Upkeep",),
             lacks=no_updates,
         ),

@@ -36,11 +36,13 @@ class AetherForm(BaseModel):
 
     address: str = Field(
         title="Address",
-        description="Such as https://aether.example.org. It may be inside your network. The server must speak the "
-        "contract of docs/aether.md, which is Cortex's own.",
+        description="Such as https://aether.example.org. It may be inside your network. docs/aether.md says what "
+        "the server must do.",
         max_length=500,
     )
-    token: SecretStr = Field(title="Token", description="One for the whole server: it opens everybody's journals.")
+    token: SecretStr = Field(
+        title="Token", description="One for the whole server. It gives access to everybody's journals."
+    )
 
     @field_validator("address")
     @classmethod

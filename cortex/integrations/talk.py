@@ -34,14 +34,14 @@ LOOKED_BACK = 200  # for a post of ours that was sent already; Talk gives no mor
 MAINTENANCE = "x-nextcloud-maintenance-mode"
 DOWN = {
     401: "Nextcloud does not accept the user name and app password. An admin can enter new ones under Integrations.",
-    426: "This Nextcloud wants a newer client than Cortex is.",
-    429: "Nextcloud has too many requests from here. Try again in a few minutes.",
+    426: "This Nextcloud version is not supported: it asks for a newer client.",
+    429: "Nextcloud got too many requests from here. Try again in a few minutes.",
 }
 REFUSED = {
-    403: "This room is read only, or the account may not write in it.",
+    403: "This room is read-only, or the account may not write in it.",
     404: "This room no longer exists, or the account was removed from it.",
-    412: "The room's lobby is on: only its moderators read and write there now.",
-    413: "The message is longer than this Nextcloud takes; send it in parts.",
+    412: "The room's lobby is on: only its moderators can read and write now.",
+    413: "The message is too long for this Nextcloud. Send it in parts.",
 }
 T = TypeVar("T")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
@@ -57,7 +57,7 @@ class TalkForm(BaseModel):
         description="Nextcloud as in a browser, such as https://cloud.example.org. It may be inside your network.",
         max_length=500,
     )
-    user: str = Field(title="User name", description="Of the account that Cortex has in Nextcloud.", max_length=200)
+    user: str = Field(title="User name", description="Cortex's account in Nextcloud.", max_length=200)
     password: SecretStr = Field(
         title="App password",
         description="In Nextcloud, as that account: Personal settings, Security, Create new app password.",
@@ -65,7 +65,7 @@ class TalkForm(BaseModel):
     ca: str = Field(
         default="",
         title="Certificate authority",
-        description="PEM text, for a certificate of your own; empty: the authorities that this machine trusts.",
+        description="PEM text, for your own certificate. Leave empty to use the ones this machine trusts.",
         max_length=20_000,
     )
 

@@ -94,7 +94,7 @@ async def test_placeholders_are_shown_by_their_names(
     ("status", "headers", "said", "is_down"),
     [
         (401, {}, "user name and app password", True),
-        (403, {}, "read only", False),
+        (403, {}, "read-only", False),
         (404, {}, "room no longer exists", False),
         (412, {}, "lobby", False),
         (413, {}, "in parts", False),
@@ -120,7 +120,7 @@ async def test_each_refusal_is_a_sentence(
 async def test_states_of_a_room_are_told_as_the_contract_has_them(nextcloud: TalkDouble) -> None:
     talk = server(nextcloud)
     nextcloud.read_only.add(FAMILY)
-    with pytest.raises(ToolFailed, match="read only"):
+    with pytest.raises(ToolFailed, match="read-only"):
         await talk.post("a", FAMILY, "hi")
     nextcloud.lobby.add("0ff1ce00")
     with pytest.raises(ToolFailed, match="lobby"):

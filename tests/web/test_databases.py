@@ -24,7 +24,7 @@ async def test_a_card_is_tested_in_words_and_saved(shop: MariaServer, ada: Brows
     assert "may do more than read" in writer.text
     slip = await ada.post(CARD, **typed(shop, schemas="mysql", views="kept"))
     assert "Open schemas: mysql belongs to the server and cannot be opened." in slip.text
-    assert "Open views: kept is written as schema.name." in slip.text
+    assert "Open views: write kept as schema.name." in slip.text
     assert (await ada.post(CARD, **typed(shop))).status_code == 303
 
 

@@ -17,35 +17,37 @@ class AetherDbForm(BaseModel):
     port: int = Field(3306, ge=1, le=65_535, title="Port")
     user: str = Field(
         title="User",
-        description="An account with GRANT SELECT, SHOW VIEW and nothing else; one that may do more is not used.",
+        description="An account with GRANT SELECT, SHOW VIEW and nothing else; one that can do more is not used.",
         max_length=128,
     )
     password: SecretStr = Field(SecretStr(""), title="Password")
-    schemas: tuple[str, ...] = Field((), title="Open schemas", description="Whose tables and views may be read.")
+    schemas: tuple[str, ...] = Field((), title="Open schemas", description="Their tables and views can be read.")
     views: tuple[str, ...] = Field(
-        (), title="Open views", description="Single views or tables beside these, as schema.name."
+        (), title="Open views", description="Single views or tables in addition, as schema.name."
     )
     default_schema: str = Field(
         "",
         title="Default schema",
-        description="Where names without a schema are looked for; empty: the first open one.",
+        description="Where names without a schema are looked up; empty: the first open one.",
     )
-    tls: Literal["off", "verify"] = Field("off", title="TLS", description="verify: encrypted, the certificate checked.")
+    tls: Literal["off", "verify"] = Field(
+        "off", title="TLS", description="verify: encrypted, and the certificate is checked."
+    )
     ca: str = Field(
-        "", title="Certificate authority", description="PEM text; empty: the authorities that this machine trusts."
+        "", title="Certificate authority", description="PEM text. Leave empty to use the ones this machine trusts."
     )
     seconds: float = Field(10, ge=0.5, le=60, title="Seconds for one statement")
     rows: int = Field(2_000, ge=1, le=10_000, title="Rows of one result")
     scan_rows: int = Field(
         5_000_000,
         ge=1_000,
-        title="Rows that a statement may look at",
-        description="By the server's own estimate, ahead of the statement.",
+        title="Rows that a statement may scan",
+        description="By the server's own estimate, before the statement runs.",
     )
     is_trusted: bool = Field(
         default=False,
-        title="Use the account although it may do more than read",
-        description="Its statements are still checked, and run in read-only transactions.",
+        title="Allow an account that can do more than read",
+        description="Statements are still checked and run in read-only transactions.",
     )
 
     @field_validator("schemas")
@@ -61,7 +63,7 @@ class AetherDbForm(BaseModel):
         for name in value:
             schema, dot, view = name.partition(".")
             if not (schema and dot and view):
-                raise ValueError(f"{name} is written as schema.name")
+                raise ValueError(f"write {name} as schema.name")
             if schema.lower() in SYSTEM_SCHEMAS:
                 raise ValueError(f"{schema} belongs to the server and cannot be opened")
         return value

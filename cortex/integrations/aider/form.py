@@ -11,7 +11,7 @@ ALIASES = ("cortex", "aether_api", "aether_frontend", "aether_container")
 class AiderForm(BaseModel):
     """The folders are git repositories on this machine."""
 
-    cortex: str = Field(default="", title="Folder of cortex", description="From the root, such as /srv/cortex.")
+    cortex: str = Field(default="", title="Folder of cortex", description="An absolute path, such as /srv/cortex.")
     aether_api: str = Field(default="", title="Folder of aether_api")
     aether_frontend: str = Field(default="", title="Folder of aether_frontend")
     aether_container: str = Field(default="", title="Folder of aether_container")
@@ -21,8 +21,8 @@ class AiderForm(BaseModel):
     model: str = Field(
         default="",
         title="Model",
-        description="Its name on the Models page of whoever asks; empty: that of the role coder. Its tokens count for "
-        "them.",
+        description="A name on the Models page of the person who asks; empty: the model of the role coder. Its tokens "
+        "count for that person.",
         max_length=100,
     )
     program: str = Field(
@@ -38,7 +38,7 @@ class AiderForm(BaseModel):
     @classmethod
     def _is_place(cls, text: str) -> str:
         if text and not Path(text).is_absolute():
-            raise ValueError("write it from the root, such as /srv/cortex")
+            raise ValueError("write an absolute path, such as /srv/cortex")
         return text
 
     @field_validator("others")

@@ -30,31 +30,31 @@ class HomeAssistantForm(BaseModel):
     verify_certificate: bool = Field(
         default=True,
         title="Check the certificate",
-        description="Off only for a server in your own network that made its certificate itself.",
+        description="Switch it off only for a self-signed certificate in your own network.",
     )
     ca: str = Field(
         default="",
         title="Certificate authority",
-        description="PEM text, for a certificate of your own; empty: the authorities that this machine trusts.",
+        description="PEM text, for your own certificate. Leave empty to use the ones this machine trusts.",
         max_length=20_000,
     )
     allowed: str = Field(
         default="",
-        title="What may be seen and moved",
-        description="Empty: everything. Else domains, entity ids, area:Kitchen, floor:Upstairs or label:Guests, with"
-        " commas between; -lock takes locks away.",
+        title="What may be seen and controlled",
+        description="Empty: everything. Otherwise domains, entity ids, area:Kitchen, floor:Upstairs or label:Guests,"
+        " separated by commas; -lock excludes locks.",
         max_length=4_000,
     )
     allowed_for: str = Field(
         default="",
-        title="Less for single people",
+        title="Limits for single people",
         description="By account name: bob: light, area:Kids; eve: -lock. Nobody gets more than what is allowed above.",
         max_length=4_000,
     )
     plain_commands: bool = Field(
         default=True,
         title="Plain commands without a model",
-        description='"Turn off the kitchen lights" is done at once, without a model, where its meaning is certain.',
+        description='"Turn off the kitchen lights" is done at once, without a model, if its meaning is certain.',
     )
 
     @field_validator("address")
@@ -92,7 +92,7 @@ class HomeAssistantForm(BaseModel):
     @model_validator(mode="after")
     def _is_used(self) -> Self:
         if self.ca and not self.verify_certificate:
-            raise ValueError("switch “Check the certificate” on to use a certificate authority of your own")
+            raise ValueError("switch “Check the certificate” on to use your own certificate authority")
         return self
 
     def server(self) -> HomeServer:

@@ -19,39 +19,39 @@ class McpForm(BaseModel):
     about: str = Field(
         default="",
         title="What it is good for",
-        description="In a few words, as you would tell a person: models find its tools by them.",
+        description="In a few words, as you would explain it to a person. Models find its tools by them.",
         max_length=60,
     )
     command: str = Field(
         default="",
         title="Command",
         description="For a server on this machine: the program with its arguments, as in a shell. It runs in the "
-        "sandbox; nothing of a shell itself (pipes, variables) is understood.",
+        "sandbox, without shell features such as pipes and variables.",
         max_length=4_000,
     )
     environment: SecretStr = Field(
         default=SecretStr(""),
         title="Environment of the command",
-        description="As in a shell: NAME=value OTHER='two words'. It sees nothing of Cortex's own.",
+        description="As in a shell: NAME=value OTHER='two words'. It gets nothing of Cortex's own.",
     )
     readable: tuple[str, ...] = Field(
-        default=(), title="Folders that the command may read", description="From the root, such as /srv/documents."
+        default=(), title="Folders that the command may read", description="Absolute paths, such as /srv/documents."
     )
     writable: tuple[str, ...] = Field(
         default=(),
         title="Folders that the command may change",
-        description="An absolute path. It already has a folder of its own.",
+        description="Absolute paths. It always has its own folder.",
     )
     has_network: bool = Field(
         default=False,
         title="The command may use the network",
-        description="Off: it has none at all. On: it reaches whatever this machine reaches, this machine included, and "
-        "can send out all that it is given.",
+        description="Off: no network. On: it can reach whatever this machine reaches, including this machine, and can "
+        "send out everything it gets.",
     )
     address: str = Field(
         default="",
         title="Address",
-        description="For a server elsewhere, by streamable HTTP, such as https://mcp.example.org/mcp.",
+        description="For a remote server (streamable HTTP), such as https://mcp.example.org/mcp.",
         max_length=500,
     )
     headers: SecretStr = Field(
@@ -61,7 +61,7 @@ class McpForm(BaseModel):
     )
     has_login: bool = Field(
         default=False,
-        title="It wants a login (OAuth)",
+        title="It needs a login (OAuth)",
         description="Save, then log in on the page of its tools.",
     )
     is_private: bool = Field(
@@ -75,7 +75,7 @@ class McpForm(BaseModel):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if bool(self.command) == bool(self.address):
-            raise ValueError("give a command or an address, one of both")
+            raise ValueError("enter either a command or an address")
         if self.address:
             self._check_address()
         if self.command and not self.argv:
@@ -84,7 +84,7 @@ class McpForm(BaseModel):
         self.header_values  # noqa: B018
         for folder in (*self.readable, *self.writable):
             if not folder.startswith("/") or ".." in Path(folder).parts or len(Path(folder).parts) < 2:
-                raise ValueError(f"{folder!r} is no folder from the root: write it as /srv/documents")
+                raise ValueError(f"{folder!r} is not an absolute path; write it like /srv/documents")
         return self
 
     def _check_address(self) -> None:
@@ -94,7 +94,7 @@ class McpForm(BaseModel):
         except ValueError:
             is_fine = False
         if not is_fine or parts.username is not None or parts.fragment:
-            raise ValueError("the address is no web address, or holds a name or password")
+            raise ValueError("this is not a web address, or it contains a name or password")
 
     @property
     def argv(self) -> list[str]:
@@ -111,7 +111,7 @@ class McpForm(BaseModel):
         """The headers of each request."""
         found = _assignments(self.headers, TOKEN, "headers")
         if any(not value.isprintable() for value in found.values()):
-            raise ValueError("headers: a value holds what cannot be sent")
+            raise ValueError("headers: a value contains characters that cannot be sent")
         return found
 
     @property

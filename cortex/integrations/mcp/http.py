@@ -20,7 +20,7 @@ from cortex.integrations.mcp.form import McpForm
 
 ANSWER_BYTES = 16_000_000
 CONNECT_S = 10.0
-LOG_IN = "It wants a login: an admin logs in on the page of its tools."
+LOG_IN = "It needs a login: an admin can log in on the page of its tools."
 
 
 class LoginStore(Protocol):

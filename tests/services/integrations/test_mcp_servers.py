@@ -196,7 +196,7 @@ USUAL: list[tuple[Any, str]] = [
     ({"servers": {"far": {"type": "http", "url": "https://mcp.example.org/mcp", "headers": {"X-Key": "s"}}}}, ""),
     ({"near": {"command": "/bin/true"}}, ""),
     ({"mcpServers": {"old": {"type": "sse", "url": "https://mcp.example.org/sse"}}}, "old kind"),
-    ({"mcpServers": {"both": {"command": "x", "url": "https://mcp.example.org"}}}, "one of both"),
+    ({"mcpServers": {"both": {"command": "x", "url": "https://mcp.example.org"}}}, "either a command or an address"),
     ({"mcpServers": {"odd": {"command": ["x"]}}}, "command and url are text"),
     ({"mcpServers": {}}, "Paste an object"),
     ([], "Paste an object"),
