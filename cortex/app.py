@@ -169,7 +169,7 @@ async def _opened(
 ) -> AsyncIterator[C]:
     """The services over an open database, and closed again. What a disk or a database refuses is a ConfigError."""
     if restore.is_pending(settings.home):
-        raise ConfigError("A restore is not finished: give `cortex restore` once more, or start `cortex serve`.")
+        raise ConfigError("A restore is not finished: run `cortex restore` again, or start `cortex serve`.")
     with in_words(settings.database):
         is_daemon = not isinstance(runner, NullEngine)
         if is_daemon:

@@ -132,7 +132,7 @@ def test_the_sentence_model_is_told_and_refused_in_one_line(tmp_path: Path) -> N
     with file_server({"/model.onnx": b"another"}) as server:
         other = cortex(home, "encoder", "install", "--from", server.address)
     assert (other.returncode, other.stdout) == (1, "")
-    assert other.stderr.startswith(f"cortex: {server.address}/model.onnx is not the file that was pinned (SHA-256 ")
+    assert other.stderr.startswith(f"cortex: {server.address}/model.onnx has another checksum than expected (SHA-256 ")
     half = cortex(home, "encoder", "install", "--from", server.address, "--model-sha256", "0" * 64)
     assert (half.returncode, half.stderr) == (1, "cortex: Name both digests or neither.\n")
     assert not (home / "encoder").exists()

@@ -364,7 +364,7 @@ async def run_tool(
         return Output(text=error.message, is_tainted=tool.reads_untrusted), "err"
     except Exception:  # the executor's broad except: a tool's fault must not end the turn
         log.exception("tool %s failed", tool.name)
-        return Output(text=f"{tool.name} failed for a reason of its own; the log has the details."), "err"
+        return Output(text=f"{tool.name} failed unexpectedly; the log has the details."), "err"
     return (given if isinstance(given, Output) else Output(text=given)), "ok"
 
 

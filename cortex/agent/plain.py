@@ -12,11 +12,11 @@ WITHOUT_MODEL = "without a model"  # the label of the receipt of such a turn
 DONE_NOTE = "Done without a model: 0 tokens."
 NOT_DONE_NOTE = "No model was asked: 0 tokens."
 TOLD = "Done."
-LOOK = "Look before you say it again."
+LOOK = "Check before you repeat it."
 CUT = f"Cortex was interrupted: it may or may not have happened. {LOOK}"
 MAYBE = "it may have happened"  # in a tool's message: sent, and nobody said that it is done
 _SAID_NO: dict[Answer | None, str] = {
-    "denied": "Not done: you said no.",
+    "denied": "Not done: you denied it.",
     "expired": "Not done: nobody answered in time.",
 }
 
@@ -64,4 +64,4 @@ def _without_tools(result: ToolResult) -> str:
     family = re.escape(result.name.partition("_")[0])
     names = re.compile(rf"(?<![\w.]){family}_\w+")
     sentences = re.split(r"(?<=[.!?])\s+", result.text)
-    return " ".join(each for each in sentences if not names.search(each)) or f"It did not end well: {MAYBE}."
+    return " ".join(each for each in sentences if not names.search(each)) or f"It failed: {MAYBE}."

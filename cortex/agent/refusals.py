@@ -63,7 +63,7 @@ def refusal(facts: CallFacts, checked: CheckedCall) -> Refusal | None:
         )
     if facts.same_calls.get(f"{tool.name} {checked.canonical}", 0) >= SAME_CALLS_MAX - 1 and not tool.free:
         return Refusal(
-            text="This exact call was made before in this turn; its result stands above. Do something else or answer.",
+            text="This exact call was made before in this turn; its result is above. Do something else or answer.",
             words="It had done exactly this before.",
         )
     if facts.calls_left == 0 and not tool.free:
@@ -82,7 +82,7 @@ def still_no(
         return Refusal(text="The arguments changed after the decision: not run.", words=NOT_VALID.words)
     if decision.verdict == "ask" and answer == "denied":
         return Refusal(
-            text="The user said no to this call. Do not try it again; go on without it.", words="You did not allow it."
+            text="The user denied this call. Do not try it again; go on without it.", words="You did not allow it."
         )
     if decision.verdict == "ask" and answer != "allowed":
         return Refusal(
@@ -105,7 +105,7 @@ def taint_refusal(facts: CallFacts, checked: CheckedCall) -> Refusal | None:
         text=f"Refused: this turn has read {facts.taint_source or 'text from outside'} and private data, and the user "
         f"did not name {where}. Tell the user; they can ask for it in their own words, with the full address, or its "
         "name in quotes.",
-        words=f"Blocked: your own data and text from outside are in this conversation, and you did not name {where}. "
+        words=f"Blocked: private data and external content are in this conversation, and you did not name {where}. "
         "To allow it, write the full address, or its name in quotes, in a message of your own.",
     )
 
@@ -113,7 +113,7 @@ def taint_refusal(facts: CallFacts, checked: CheckedCall) -> Refusal | None:
 _VERB = re.compile(r"([A-Z][a-z]{2,14}): ")
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_TO_MODEL = re.compile(r"^(?:Use|Look|Call|Ask|Tell|Try|Narrow|Mend|Expected)\b|\btell the user\b", re.IGNORECASE)
+_TO_MODEL = re.compile(r"^(?:Use|Look|Call|Ask|Tell|Try|Narrow|Correct|Expected)\b|\btell the user\b", re.IGNORECASE)
 _THE_USER = tuple(
     (re.compile(rf"\b([Tt])he user{of}\b"), you)
     for of, you in (("'s", "our"), (" has", "ou have"), (" is", "ou are"), ("", "ou"))

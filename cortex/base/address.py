@@ -88,13 +88,13 @@ def vet(address: str | IP, policy: AddressPolicy, *, host: str = "", port: int =
     if policy.kind == "public":
         if not all(_is_public(each) for each in inner):
             raise NotAllowed(
-                f"{host or wrapped} leads to an address inside a network ({wrapped}), which is not reached."
+                f"{host or wrapped} leads to an address inside a network ({wrapped}), which is not allowed."
             )
     else:
         if (_plain(host), port) not in policy.names:
             raise NotAllowed(f"{host}:{port} is not a configured address.")
         if any(each in network for each in inner for network in _NEVER):
-            raise NotAllowed(f"{host}:{port} leads to {wrapped}, which is never reached.")
+            raise NotAllowed(f"{host}:{port} leads to {wrapped}, which is never allowed.")
     return inner[0] if len(inner) == 1 else wrapped
 
 

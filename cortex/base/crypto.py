@@ -30,7 +30,7 @@ class Vault:
     def seal(self, text: str) -> bytes:
         """The text encrypted and signed; another one each time. ConfigError where there is no key, or a short one."""
         if not self._has_key:
-            raise ConfigError("The secret key is missing or too short: best are 32 random bytes in hex.")
+            raise ConfigError("The secret key is missing or too short. Use 32 random bytes in hex.")
         sealed: bytes = scan.load(_CIPHER).seal(self._key, text)
         return sealed
 

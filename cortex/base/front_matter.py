@@ -32,7 +32,7 @@ def _keys(lines: list[str], where: str) -> dict[str, Value]:
         if item.startswith("- "):
             before = found.get(open_key)
             if not open_key or not (before is None or isinstance(before, tuple)):
-                raise UserError(f"{where}, line {number}: an item of a list, but no list was begun.")
+                raise UserError(f"{where}, line {number}: a list item without a list.")
             found[open_key] = (*(before or ()), _bare(item[2:]))
             continue
         key, colon, value = line.partition(":")

@@ -41,7 +41,7 @@ def taken(name: str) -> UserError:
 
 def full() -> UserError:
     """What is said when no more journals fit."""
-    return UserError(f"There are {JOURNALS_MAX} journals, and no more fit. Remove one that is not needed.")
+    return UserError(f"The limit of {JOURNALS_MAX} journals is reached. Remove one first.")
 
 
 def _line(text: str, field: str, what: str) -> str:

@@ -19,8 +19,8 @@ def stored_key(path: Path) -> str:
         return ""
     if text and (len(text) < SHORTEST or not text.isascii()):
         raise ConfigError(
-            f"CORTEX_SECRET_KEY: {str(path)!r} does not hold a key: it is damaged or too short. Put the old file back; "
-            "where there is none, remove this one, and the next start says what was sealed with it."
+            f"CORTEX_SECRET_KEY: {str(path)!r} is not a valid key: it is damaged or too short. Restore the old file. "
+            "If you have none, remove this one; the next start says what was encrypted with it."
         )
     return text
 

@@ -15,7 +15,7 @@ def typed_tokens(typed: str, field: str = "limit_tokens") -> int | None:
         return None
     number = whole_number(text)
     if number is None or number > TOKENS_MOST:
-        raise UserError("Tokens are a whole number.", field=field)
+        raise UserError("Tokens must be a whole number.", field=field)
     return number
 
 

@@ -24,7 +24,7 @@ def serving(home: Path) -> Iterator[None]:
         except BlockingIOError as error:
             file.seek(0)
             holder = file.readline().strip() or "another"
-            raise ConfigError(f"process {holder} already serves {str(home)!r}; end it first") from error
+            raise ConfigError(f"process {holder} already serves {str(home)!r}; stop it first") from error
         file.seek(0)
         file.truncate()
         file.write(f"{os.getpid()}\n{now().timestamp()} {boot_s()}\n")

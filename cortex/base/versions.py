@@ -119,7 +119,7 @@ def follow(home: Path, *, is_serving: bool) -> None:
     if chosen.name == mine:
         return
     if os.environ.get(HANDED) == (chosen.name or FOLDER):
-        raise ConfigError(f"The version {chosen.label} in {str(home / FOLDER)!r} is damaged: it is another program.")
+        raise ConfigError(f"The version {chosen.label} in {str(home / FOLDER)!r} is damaged: its files have changed.")
     python = python_of(home, chosen.name) if chosen.name else Path(chosen.base_python)
     if not python.exists():
         log.warning("versions: %s is not there any more, going on with this one", chosen.label)
@@ -158,10 +158,10 @@ def _go_back(home: Path, chosen: Chosen, note: str) -> Chosen:
     with serving(home):
         problem = _take_tables_back(home, chosen)
         if problem and not chosen.goes_back:
-            raise ConfigError(f"{chosen.label} does not start, and its tables cannot be taken back: {problem}")
+            raise ConfigError(f"{chosen.label} does not start, and its tables cannot be rolled back: {problem}")
         if problem:
             log.error("versions: staying with %s: %s", chosen.label, problem)
-            stays = f"Cortex stays at {chosen.label}, because its tables could not be taken back: {problem}"
+            stays = f"Cortex stays at {chosen.label}, because its tables could not be rolled back: {problem}"
             after = replace(chosen, goes_back=False, note=stays, is_told=False)
         else:
             after = replace(

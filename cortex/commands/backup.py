@@ -72,7 +72,7 @@ def _key(path: Path) -> str:
     except OSError as error:
         raise UserError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
     if not key:
-        raise UserError(f"{str(path)!r} holds no key.")
+        raise UserError(f"{str(path)!r} contains no key.")
     return key
 
 

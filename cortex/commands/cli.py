@@ -45,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 people = typer.Typer(help="Accounts: add, list, reset a password, print the set-up link.", no_args_is_help=True)
-audit = typer.Typer(help="The audit log: verify its chain, take it as it stands.", no_args_is_help=True)
+audit = typer.Typer(help="The audit log: verify its chain, accept it as it is.", no_args_is_help=True)
 tools = typer.Typer(invoke_without_command=True)
 tools.command("install")(install_program)
 app.add_typer(tools, name="tools")

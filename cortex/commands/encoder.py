@@ -25,7 +25,7 @@ def install(
         raise UserError("Name both digests or neither.")
     digests = (model.lower(), tokenizer.lower()) if model else None
     folder = asyncio.run(Encoders(settings_in_force()).install(address, digests))
-    typer.echo(f"It lies in {folder}. A running daemon takes it up when it is started again.")
+    typer.echo(f"It is in {folder}. Restart Cortex to use it.")
     typer.echo("See `cortex encoder status`.")
 
 
@@ -46,7 +46,7 @@ def status(
     else:
         typer.echo(f"{state.folder}: model {state.key}, {state.dimensions} numbers a text, {state.ms} ms a question.")
         typer.echo(
-            f"{state.kept:,} texts of tools are read. Choosing tools waits for it a moment, and goes on without it."
+            f"{state.kept:,} texts of tools are read. Choosing tools waits briefly for it, and continues without it."
         )
     if state.failed:
         raise typer.Exit(1)

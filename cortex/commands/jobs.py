@@ -110,7 +110,7 @@ async def _begun(cortex: Cortex, owner: User, id: str, within_s: float) -> None:
         await asyncio.sleep(LOOK_S)
     if await cortex.jobs.withdraw(owner, id, NOT_BEGUN):
         raise UserError(
-            f"Nobody began it within {within_s:g} s, so it was withdrawn: is Cortex running (`cortex serve`, or "
+            f"It was not started within {within_s:g} s, so it was cancelled: is Cortex running (`cortex serve`, or "
             "`cortex worker`), and not busy with other jobs?"
         )
 

@@ -49,7 +49,7 @@ def preview(when: When = None, tz: Zone = "", since: From = "", count: Count = "
     zone = _zone(tz or read_settings().time_zone)
     after = _moment(since, zone)
     if not (count.isdecimal() and count.isascii() and len(count) < 6 and 1 <= int(count) <= MOST):
-        raise UserError(f"{count!r} is no count; write a number from 1 to {MOST}.")
+        raise UserError(f"{count!r} is not valid; write a number from 1 to {MOST}.")
     reader, words = Reader(), " ".join(when or ())
     timing = reader.read(words, after, zone.key)
     times = [at.astimezone(zone) for at in reader.following(timing, after, int(count))]
@@ -89,7 +89,7 @@ def _moment(text: str, zone: zoneinfo.ZoneInfo) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UserError(f"{text!r} is no moment; write such as 2027-03-27T00:00.") from error
+        raise UserError(f"{text!r} is not a time; write it like 2027-03-27T00:00.") from error
     if found.year not in YEARS:
         raise UserError(f"Write a year from {YEARS[0]} to {YEARS[-1]}.")
     return found if found.tzinfo else found.replace(tzinfo=zone)

@@ -18,6 +18,6 @@ def install_program(
 ) -> None:
     """Install a program that tools use into HOME/programs, pinned by digests."""
     if name not in NAMES:
-        raise UserError(f"There is no program {name!r}. There is: {', '.join(NAMES)}.")
+        raise UserError(f"Unknown program {name!r}. Available: {', '.join(NAMES)}.")
     program = install(place_of(settings_in_force().home), python, typer.echo)
     typer.echo(f"{program} is there. Set the coding agent up under Integrations; no restart is needed.")

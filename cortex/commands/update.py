@@ -36,7 +36,7 @@ def update(
     settings = settings_in_force()
     updates = Updates(settings=settings, backups=Backups(settings))
     if wheel and back:
-        raise UserError("Give one of --wheel and --back.")
+        raise UserError("Use either --wheel or --back.")
     if as_json or preview or not (wheel or back):
         found = asyncio.run(updates.preview())
         if as_json:
@@ -64,7 +64,7 @@ def _given(wheel: str) -> Path | None:
 
 def _agrees(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise UserError("Nobody is there to be asked: give --yes, or --preview.")
+        raise UserError("There is no terminal to ask on: use --yes or --preview.")
     return typer.confirm(question)
 
 

@@ -44,7 +44,7 @@ class Recovery:
             if await asyncio.to_thread(self._hold):
                 return
             await asyncio.sleep(1)
-        raise ConfigError(f"Another running process calls itself {self._executor_id!r}: give each its own name")
+        raise ConfigError(f"Another running process is named {self._executor_id!r}: give each its own name")
 
     async def look(self) -> None:
         """Take over the runs of the dead; what another worker took while our lock was lost ends here."""

@@ -178,7 +178,7 @@ class AetherServer:
             case 410:
                 return NotFound("This page of entries no longer exists. Start with the newest.")
             case 412:
-                return Conflict("It was changed in between; look at it again.")
+                return Conflict("It was changed in the meantime. Check it again.")
             case 429:
                 return ServiceDown("The Aether server has too many requests. Try again in a minute.")
             case status if status >= 500:

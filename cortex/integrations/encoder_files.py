@@ -55,7 +55,7 @@ def policy_of(address: str) -> AddressPolicy:
     except ValueError:
         port = 0
     if not (port and parts.hostname) or parts.username:
-        raise UserError(f"{address!r} is no address such as https://example.org/model.")
+        raise UserError(f"{address!r} is not an address such as https://example.org/model.")
     return named((parts.hostname, port))
 
 
@@ -73,10 +73,10 @@ async def fetch(address: str, files: Sequence[PinnedFile], into: Path, policy: A
             if found.status != 200:
                 raise UserError(f"{url} answered {found.status}.")
             if found.is_cut:
-                raise UserError(f"{url} is longer than the {file.size_bytes:,} bytes it may have. Nothing was kept.")
+                raise UserError(f"{url} is longer than {file.size_bytes:,} bytes. Nothing was kept.")
             digest = hashlib.sha256(found.body).hexdigest()
             if digest != file.sha256:
-                raise UserError(f"{url} is not the file that was pinned (SHA-256 {digest}). Nothing was kept.")
+                raise UserError(f"{url} has another checksum than expected (SHA-256 {digest}). Nothing was kept.")
             got[file.name] = found.body
     _put(into, got)
 

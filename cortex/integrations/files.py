@@ -250,7 +250,7 @@ class Files:
         except FileNotFoundError:
             before = None
         if expected is not None and (version_of(before) if before is not None else "") != expected:
-            raise Conflict(f"{path!r} was changed since; it was left as it is.")
+            raise Conflict(f"{path!r} has changed since and was left as it is.")
         return before
 
 

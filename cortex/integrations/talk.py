@@ -54,7 +54,7 @@ class TalkForm(BaseModel):
 
     address: str = Field(
         title="Address",
-        description="Nextcloud as in a browser, such as https://cloud.example.org. It may be inside your network.",
+        description="As in a browser, such as https://cloud.example.org. It may be inside your network.",
         max_length=500,
     )
     user: str = Field(title="User name", description="Cortex's account in Nextcloud.", max_length=200)
@@ -261,7 +261,7 @@ def _refused(got: "FetchedPage", *, is_of_room: bool) -> ToolFailed:
     """What an answer that is no yes means. The server's own words are not repeated: nobody vouches for them."""
     status = got.status
     if status == 404 and not is_of_room:
-        return ServiceDown("There is no Nextcloud Talk at this address. Look at it under Integrations.")
+        return ServiceDown("There is no Nextcloud Talk at this address. Check it under Integrations.")
     if status == 503 and any(name.lower() == MAINTENANCE and value == "1" for name, value in got.headers.items()):
         return ServiceDown("Nextcloud is being maintained. Try again later.")
     if status in DOWN:

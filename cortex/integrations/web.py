@@ -109,7 +109,7 @@ def _one_host() -> "Callable[[httpx.Request], Awaitable[None]]":
         hosts.add(request.url.host.removeprefix("www."))
         if len(hosts) > 1:
             raise ToolFailed(
-                f"It leads on to {request.url.host}, which was not followed: this turn has read text from outside and "
+                f"It redirects to {request.url.host}, which was not followed: this turn has read text from outside and "
                 "private data, and only places that the user named are reached. Tell the user where it leads."
             )
 

@@ -70,7 +70,7 @@ def open_channel(name: str, surroundings: ChannelContext) -> Channel:
     The first one of a name reads its libraries (0.2 to 0.6 s, 2026-11-21): call it off the loop.
     """
     if name not in names():
-        raise UserError(f"There is no channel {name!r}. There are: {', '.join(names())}.")
+        raise UserError(f"Unknown channel {name!r}. Available: {', '.join(names())}.")
     return cast("Channel", scan.load(f"{__name__}.{name}").open_channel(surroundings))
 
 
@@ -85,7 +85,7 @@ def ready(channel: Channel, target: Target) -> Target:
 def trial(id: str, channel: str) -> Notice:
     """What "send a test" sends: nothing private, so that the whole way is seen."""
     text = f"Notifications by {channel.replace('_', ' ')} arrive here."
-    return Notice(id=id, kind="test", title="Cortex: a test", text=text, tag="test", ttl_s=300, is_private=False)
+    return Notice(id=id, kind="test", title="Cortex: test", text=text, tag="test", ttl_s=300, is_private=False)
 
 
 def new_key() -> str:

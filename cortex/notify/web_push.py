@@ -60,15 +60,15 @@ class WebPush:
         """A subscription whose endpoint may be reached and whose keys are keys."""
         url = checked_url(target.address, self._surroundings.hosts)
         if not _ORIGIN.fullmatch(_origin(url)):
-            raise UserError("A push endpoint is named by a host.", field="address")
+            raise UserError("A push endpoint needs a host name.", field="address")
         if not is_point(target.key):
-            raise UserError("The subscription's key p256dh is not one; subscribe again.", field="key")
+            raise UserError("The subscription's key p256dh is not valid. Subscribe again.", field="key")
         try:
             is_whole = len(decoded(target.secret)) == AUTH_BYTES
         except ValueError:
             is_whole = False
         if not is_whole:
-            raise UserError("The subscription's secret auth is not one; subscribe again.", field="secret")
+            raise UserError("The subscription's secret auth is not valid. Subscribe again.", field="secret")
         return replace(target, address=url)
 
     async def send(self, notice: Notice, target: Target) -> None:

@@ -52,7 +52,7 @@ class Webhook:
         secret = target.secret.strip()
         if len(_key(secret)) < SECRET_LEAST:
             raise UserError(
-                f"A secret has at least {SECRET_LEAST} characters; both sides need the same.", field="secret"
+                f"A secret needs at least {SECRET_LEAST} characters; both sides need the same one.", field="secret"
             )
         return replace(target, address=checked_url(target.address, self._surroundings.hosts), secret=secret)
 

@@ -49,7 +49,7 @@ def connect(entry: ModelEntry, secret: str | None = None, surroundings: Provider
         build: Callable[[ModelEntry, str | None, ProviderContext], Provider] | None = getattr(module, "connect", None)
         if build is not None:
             return build(entry, secret, surroundings or ProviderContext())
-    raise UserError(f"There is no kind of model {entry.provider!r}; choose another kind on the Models page.")
+    raise UserError(f"Unknown API type {entry.provider!r}. Choose another one on the Models page.")
 
 
 async def list_models(server: ModelServer) -> ModelList:

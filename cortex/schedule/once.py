@@ -34,7 +34,7 @@ def timing_at(words: str, at: datetime, wall: datetime, now: datetime, zone: Zon
     clock = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
     told = f"{WEEKDAYS[(local.weekday() + 1) % 7]} {local.date().isoformat()} at {clock}"
     if at <= now:
-        raise refused(words, f"{told} ({zone.key}) has passed; give a time to come.")
+        raise refused(words, f"{told} ({zone.key}) has passed; enter a time in the future.")
     notes = [note for note in (hint, _clock_note(at, wall, local, zone)) if note]
     ending = f" ({'; '.join(notes)})" if notes else ""
     return Timing(kind="at", expression=local.isoformat(), time_zone=zone.key, words=f"once on {told}{ending}")

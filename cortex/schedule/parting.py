@@ -59,14 +59,14 @@ def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[
         time = words[:ahead] + words[len(words) - behind :]
         timing = _read(time, timings, now, time_zone)
         if timing is None and _read(time, timings, LONG_AGO, time_zone) is not None:
-            raise UserError(f"{' '.join(time)!r} has passed; give a time to come.", field="words")
+            raise UserError(f"{' '.join(time)!r} has passed; enter a time in the future.", field="words")
         if timing is None or _is_a_number_of_the_text(time, timings, now, time_zone) or _ends_in_text(time[:ahead]):
             continue
         text = _text(words[ahead : len(words) - behind], has_end=behind > 0)
         if text:
             _refuse_past(text, words[:ahead], words[len(words) - behind :], timing)
             return text, timing
-    raise UserError(f"I find no time to come in it. {SUCH_AS}", field="words")
+    raise UserError(f"It has no time in the future. {SUCH_AS}", field="words")
 
 
 def _refuse_past(text: str, front: list[str], end: list[str], timing: Timing) -> None:
@@ -76,7 +76,7 @@ def _refuse_past(text: str, front: list[str], end: list[str], timing: Timing) ->
         return
     past = (behind and _ENDS_IN_PAST.search(text.casefold())) or (ahead and re.match(_PAST_DAY, text.casefold()))
     if past:
-        hint = "give a time to come, or name its day too, such as 'today at 18:00', if that belongs to the text."
+        hint = "enter a time in the future, or its day too, such as 'today at 18:00', if that belongs to the text."
         raise UserError(f"{past[0]!r} has passed; {hint}", field="words")
 
 

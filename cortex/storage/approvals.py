@@ -124,7 +124,7 @@ class ApprovalsRepository(Repository):
         approval = await self.get(id)
         if not touched:
             how = "has run out" if approval.state in ("asked", "expired") else f"was already {approval.state}"
-            raise Conflict(f"This question {how}; nothing was changed.")
+            raise Conflict(f"This request {how}; nothing was changed.")
         return approval
 
     async def expire(self, id: str) -> bool:
@@ -150,7 +150,7 @@ class ApprovalsRepository(Repository):
     async def _one(self, statement: Select[Any]) -> ApprovalRow:
         found = await self._first(ApprovalRow, statement)
         if found is None:
-            raise NotFound("This question does not exist.")
+            raise NotFound("This approval request does not exist.")
         return found
 
 

@@ -195,8 +195,8 @@ class Database:
         here, newest = await self.revision(), revisions.newest()
         if here > newest:
             raise ConfigError(
-                f"The tables are of a newer Cortex (revision {here!r}, this one knows {newest!r}): "
-                "run that version again, or put a backup back."
+                f"The tables are from a newer Cortex (revision {here!r}, this one knows {newest!r}): "
+                "run that version again, or restore a backup."
             )
         return here if here == newest else await self.move_to("head")
 
@@ -300,7 +300,7 @@ def _normal(url: str) -> URL:
         return parsed.set(drivername="postgresql+psycopg")
     if backend == "sqlite" and parsed.database and parsed.database != ":memory:":
         return parsed.set(drivername="sqlite+aiosqlite")
-    raise ConfigError(f"the database {backend!r} is not known; write sqlite:///path or postgresql://…")
+    raise ConfigError(f"{backend!r} databases are not supported; write sqlite:///path or postgresql://…")
 
 
 def _sqlite(

@@ -81,7 +81,7 @@ class DeliveriesRepository(Repository):
         change = self._change(DeliveryTable).where(DeliveryTable.id == id, DeliveryTable.state == "failed")
         values = {"state": "pending", "attempt": 0, "next_at": self.clock(), "ended_at": None}
         if not await self._touched(change.values(**values), DeliveryTable.id):
-            raise Conflict(f"This delivery is {(await self.get(id)).state}; only a failed one is sent again.")
+            raise Conflict(f"This delivery is {(await self.get(id)).state}; only a failed one can be sent again.")
         return await self.get(id)
 
     async def _say(self, id: str, attempt: int, values: dict[str, Any]) -> bool:

@@ -65,7 +65,9 @@ class DevicesRepository(Repository):
         if not await self._is_new(PushDeviceTable, {**row, **keys}):
             change = self._change(PushDeviceTable).where(PushDeviceTable.id == id).values(**keys, error="")
             if not await self._touched(change, PushDeviceTable.id):
-                raise Conflict("This browser is another person's; switch its notifications off and on again.")
+                raise Conflict(
+                    "This browser is registered for another person. Switch its notifications off and on again."
+                )
         return await self.get(id)
 
     @reading
@@ -139,7 +141,7 @@ class ActionLinksRepository(Repository):
         )
         found = await self._first(ActionLinkRow, statement)
         if found is None:
-            raise NotFound("This link is not in force any more.")
+            raise NotFound("This link is no longer valid.")
         return found
 
     async def use(self, token: str) -> ActionLinkRow:

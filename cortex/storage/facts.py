@@ -138,11 +138,11 @@ class FactsRepository(Repository):
         """
         before = await self.get(id)
         if expected_version not in (None, before.version):
-            raise Conflict(f"The fact {before.text!r} was changed in between; look at it again.")
+            raise Conflict(f"The fact {before.text!r} was changed in the meantime. Check it again.")
         text, state = fields.get("text", before.text), fields.get("state", before.state)
         same = await self.same(text)
         if state != "forgotten" and same is not None and same.id != id:
-            raise Conflict(f"That is remembered already: {same.text}")
+            raise Conflict(f"Already remembered: {same.text}")
         now = self.clock()
         old = {name: getattr(before, name) for name in FactVersionRow.__dataclass_fields__ if name != "fact_id"}
         values: dict[str, Any] = {
@@ -155,7 +155,7 @@ class FactsRepository(Repository):
         }
         change = self._change(FactTable).where(FactTable.id == id, FactTable.version == before.version)
         if not await self._touched(change.values(**values), FactTable.id):
-            raise Conflict(f"The fact {before.text!r} was changed in between; look at it again.")
+            raise Conflict(f"The fact {before.text!r} was changed in the meantime. Check it again.")
         await self._is_new(FactVersionTable, {**old, "fact_id": id})
         return await self.get(id)
 

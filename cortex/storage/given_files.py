@@ -122,14 +122,14 @@ class GivenFiles:
                     os.link(id, free, src_dir_fd=source_folder, dst_dir_fd=folder, follow_symlinks=False)
                     os.fsync(folder)
                     return f"{UPLOADS}/{free}"
-        raise UserError(f"There are too many files of the name {name}.")
+        raise UserError(f"There are too many files named {name}.")
 
     def _path_of(self, path: str) -> Path:
         names = (FOLDER, *path.split("/"))
         found = self.home.path.joinpath(*names)
         with self.home.walk(names[:-1], create=False):
             if found.is_symlink() or not found.is_file():
-                raise NotFound(f"{names[-1]} is not in your files any more.")
+                raise NotFound(f"{names[-1]} is no longer in your files.")
         return found
 
     def _move_out(self, id: str, path: str) -> None:
@@ -148,7 +148,7 @@ class GivenFiles:
             try:
                 back = self._linked(folder, id, PurePath(path).name)
             except FileNotFoundError as error:
-                raise NotFound("That file is gone for good.") from error
+                raise NotFound("That file was deleted permanently.") from error
             os.unlink(id, dir_fd=folder)
         return back
 

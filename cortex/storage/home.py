@@ -136,7 +136,7 @@ class Home:
         except NotFound:
             if not os.path.lexists(self.path.joinpath(*names)):  # removed in between
                 return None
-            why = "a folder or a link stands in its place."
+            why = "a folder or a link is in its place."
         except UserError as error:
             why = error.message
         except OSError as error:
@@ -213,7 +213,7 @@ class Home:
             except FileNotFoundError:
                 return  # nothing stands in the way
             except OSError as error:
-                raise Conflict(f"{'/'.join(names)!r} cannot be set aside: {error.strerror}.") from error
+                raise Conflict(f"{'/'.join(names)!r} cannot be moved aside: {error.strerror}.") from error
             os.fsync(target)
 
     def _folder(self, names: tuple[str, ...]) -> Path:
@@ -251,7 +251,7 @@ class Home:
                     break
                 except BlockingIOError:
                     if ticks_s() > deadline:
-                        raise Conflict("Another program keeps your folder busy; try again in a moment.") from None
+                        raise Conflict("Another program is using your folder. Try again in a moment.") from None
                     time.sleep(0.005)
             yield  # closing the folder lets go of the lock
 
@@ -291,7 +291,7 @@ def _read_in(parent: int, name: str) -> HomeFile:
     about = os.fstat(handle)
     if not stat.S_ISREG(about.st_mode):
         os.close(handle)
-        raise NotFound(f"{name!r} is no file.")
+        raise NotFound(f"{name!r} is not a file.")
     with os.fdopen(handle, "rb") as file:
         if about.st_size > MAX_SIZE_BYTES:
             raise UserError(f"{name!r} is too long to open here: {about.st_size} bytes.")
@@ -299,7 +299,7 @@ def _read_in(parent: int, name: str) -> HomeFile:
     try:
         return HomeFile(text=data.decode(), version=_tag(data))
     except UnicodeDecodeError as error:
-        raise UserError(f"{name!r} is not a text in UTF-8.") from error
+        raise UserError(f"{name!r} is not UTF-8 text.") from error
 
 
 def _check_version(parent: int, names: tuple[str, ...], expected: str | None) -> None:
@@ -311,7 +311,7 @@ def _check_version(parent: int, names: tuple[str, ...], expected: str | None) ->
     else:
         found = _read_in(parent, names[-1]).version
     if expected is not None and found != expected:
-        how = "exists already" if expected == ABSENT else "was changed in between; look at it again"
+        how = "exists already" if expected == ABSENT else "was changed in the meantime; check it again"
         raise Conflict(f"{'/'.join(names)!r} {how}. Nothing was overwritten.")
 
 

@@ -181,7 +181,7 @@ class JobsRepository(Repository):
         if expected_version is not None:
             change = change.where(JobTable.version == expected_version)
         if not await self._touched(change.values(**{**values, **self._counted_up()}), JobTable.id):
-            raise Conflict(f"The job {before.name!r} was changed in between; look at it again.")
+            raise Conflict(f"The job {before.name!r} was changed in the meantime. Check it again.")
         return _there(await self._first(JobRow, self._mine(JobRow, JobTable).where(JobTable.id == id)))
 
     async def _skip_waiting(self, id: str, why: str, *more: ColumnElement[bool]) -> None:

@@ -114,7 +114,7 @@ class JournalsRepository(Repository):
         except IntegrityError as error:
             raise Conflict(f"There is a journal named {name or before.name!r} already.") from error
         if not touched:
-            raise Conflict(f"The journal {before.name!r} was changed in between; look at it again.")
+            raise Conflict(f"The journal {before.name!r} was changed in the meantime. Check it again.")
         return await self.get(id)
 
     def _journals(self) -> Select[Any]:
@@ -218,7 +218,7 @@ class JournalEntriesRepository(Repository):
             self._change(JournalEntryTable).where(*its).values(**values), JournalEntryTable.id
         )
         if not is_touched:
-            raise Conflict(f"The entry {before.title!r} was changed in between; look at it again.")
+            raise Conflict(f"The entry {before.title!r} was changed in the meantime. Check it again.")
         await self._keep(before)
         return await self.get(id)
 

@@ -147,6 +147,6 @@ class AnswersRepository(SharedRepository):
         columns = (getattr(LearningAnswerTable, name) for name in WordingAnswerRow.__dataclass_fields__)
         found = await self._first(WordingAnswerRow, select(*columns).where(LearningAnswerTable.id == id))
         if found is None:
-            raise NotFound("This was taken back already.")
+            raise NotFound("This was already undone.")
         await self.session.execute(delete(LearningAnswerTable).where(LearningAnswerTable.id == id))
         return found

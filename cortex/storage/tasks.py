@@ -195,7 +195,7 @@ class TasksRepository(Repository):
         if expected_version is not None:
             change = change.where(TaskTable.version == expected_version)
         if not await self._touched(change.values(**values), TaskTable.id):
-            raise Conflict(f"The task {before.title!r} was changed in between; look at it again.")
+            raise Conflict(f"The task {before.title!r} was changed in the meantime. Check it again.")
         return await self.get(id)
 
     async def complete(self, id: str, expected_version: int | None = None) -> TaskRow:
@@ -213,7 +213,7 @@ class TasksRepository(Repository):
         if expected_version is not None:
             removal = removal.where(TaskTable.version == expected_version)
         if not await self._touched(removal, TaskTable.id):
-            raise Conflict(f"The task {task.title!r} was changed in between; it was not deleted.")
+            raise Conflict(f"The task {task.title!r} was changed in the meantime, so it was not deleted.")
         return task
 
     async def put(self, task: TaskRow) -> TaskRow:
@@ -330,7 +330,7 @@ class TasksRepository(Repository):
             return None  # where a task goes that names no list: never to somebody else
         meant = [one for one in called or others if wanted in (one.label, one.name)] or called or others
         if len(meant) > 1:
-            raise UserError(f"Several lists are called so: {', '.join(one.label for one in meant)}. Say which.")
+            raise UserError(f"Several lists have this name: {', '.join(one.label for one in meant)}. Choose one.")
         return meant[0]
 
     async def _held(self, wanted: str) -> TaskPlace:
@@ -378,7 +378,7 @@ class TasksRepository(Repository):
         touched = await self._touched(change.values(**values, **self._ticked(is_done=is_done)), TaskTable.id)
         now = await self.get(id)
         if not touched and now.is_done != is_done:
-            raise Conflict(f"The task {task.title!r} was changed in between; look at it again.")
+            raise Conflict(f"The task {task.title!r} was changed in the meantime. Check it again.")
         return now
 
     def _ticked(self, *, is_done: bool) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class UndosRepository(Repository):
         touched = await self._touched(change.values(used_at=at), UndoTable.id)
         undo = await self.get(id)
         if not touched:
-            raise Conflict("This was taken back already." if undo.used_at else "It is too late to take this back.")
+            raise Conflict("This was already undone." if undo.used_at else "It is too late to undo this.")
         return undo
 
     async def give_back(self, id: str) -> None:

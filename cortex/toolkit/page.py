@@ -107,7 +107,7 @@ class Page:
         marked = self.ctx.is_tainted or was["is_marked"]
         kept = self.heading if was["version"] == ABSENT else was["text"].rstrip()
         joined = f"{kept}\n{text.strip()}\n".lstrip("\n") if text.strip() else ""
-        await self._put(joined, was, is_marked=marked, label="Take the addition back")
+        await self._put(joined, was, is_marked=marked, label="Remove the addition")
         return f"Added to the {self.title}."
 
     async def clear(self) -> str:
@@ -126,7 +126,7 @@ class Page:
         """Put back what was there before a call; Conflict when it changed since."""
         _, version = await self._now()
         if version != expected:
-            raise Conflict(f"The {self.title} was changed since; it was left as it is.")
+            raise Conflict(f"The {self.title} has changed since and was left as it is.")
         is_marked = bool(before and before["is_marked"])
         if is_marked:  # first, as in `_put`
             await self._mark(True)

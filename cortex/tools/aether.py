@@ -90,7 +90,9 @@ async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title:
     head = _title(title) or f"{local(ctx.now, ctx.user.time_zone):%Y-%m-%d}"
     name = await _journal_to_write(journals, journal)
     row = await journals.write(derived_id(ctx.call_id, "entry"), name, head, _text(text), ctx.is_tainted)
-    ctx.leave_undo(target=row.id, before={"is_enabled": False}, expected=str(row.version), label="Take the entry back")
+    ctx.leave_undo(
+        target=row.id, before={"is_enabled": False}, expected=str(row.version), label="Remove the entry again"
+    )
     return Output(text=f"Written: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
@@ -140,7 +142,7 @@ async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     return await _change(ctx, row, _text(f"{_text(text)}\n{row.text.lstrip()}"), None)
 
 
-@tool(words="Put away the journal entry {entry}", idempotent=True, reads_private=True)
+@tool(words="Delete the journal entry {entry}", idempotent=True, reads_private=True)
 async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> Output:
     """Remove a journal entry; it can be brought back.
 
@@ -153,7 +155,7 @@ async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> Output:
         change = EntryChange(is_enabled=False)
         version = (await ctx.use(Journals).change(target["id"], target["version"], change)).version
     before = {"is_enabled": True}
-    ctx.leave_undo(target=target["id"], before=before, expected=str(version), label="Bring the entry back")
+    ctx.leave_undo(target=target["id"], before=before, expected=str(version), label="Restore the entry")
     return Output(text=f"Removed: {target['fact']}", is_tainted=target["is_tainted"])
 
 

@@ -164,7 +164,7 @@ def _paths(files: list[str]) -> tuple[str, ...]:
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or not path.parts or {"..", ".git"} & set(path.parts) or name.startswith(("-", "~")):
-            raise ToolFailed(f"{name!r} is no path inside the repository.")
+            raise ToolFailed(f"{name!r} is not a path inside the repository.")
     return tuple(files)
 
 

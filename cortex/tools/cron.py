@@ -140,7 +140,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         return f"The job {(await jobs.restore(target)).name!r} is back."
     found = next((job for job in await jobs.list() if job.id == target), None)
     if found is None or str(found.version) != expected:
-        raise Conflict("The job was changed since; it was left as it is.")
+        raise Conflict("The job has changed since and was left as it is.")
     if before is None:
         await jobs.remove(target, found.version)
         return f"Removed the job {found.name!r} again."

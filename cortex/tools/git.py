@@ -78,7 +78,7 @@ async def _git(ctx: Ctx, folder: str, *arguments: str) -> str:
 def _revision(text: str) -> str:
     """The revision, when it can be nothing but one; ToolFailed for options and other tricks."""
     if not text or text.startswith("-") or not set(text) <= REVISION_SIGNS or len(text) > 200:
-        raise ToolFailed(f"{text!r} is no revision: name a branch, a tag, a hash or a range such as v1..v2.")
+        raise ToolFailed(f"{text!r} is not a revision: name a branch, a tag, a hash or a range such as v1..v2.")
     return text
 
 

@@ -86,7 +86,7 @@ async def ha_get_states(
     lines = [_line(one) for one in found.entities]
     if found.total > len(lines):
         lines.append(f"... and {found.total - len(lines)} more: narrow it by query, domain or area.")
-    return "\n".join(lines) or "Nothing in the house fits. Try fewer words, or leave domain or area out."
+    return "\n".join(lines) or "Nothing matches. Try fewer words, or leave domain or area out."
 
 
 async def _can_call(ctx: Ctx, service: str, target: str, data: dict[str, Any] | None) -> None:
@@ -133,7 +133,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     images: list[dict[str, Any]] = (before or {}).get("entities", [])
     now = await home.read([str(old["id"]) for old in images])
     if stamp(now) != expected:
-        raise Conflict("Something was switched since; the devices were left as they are.")
+        raise Conflict("Devices have changed since and were left as they are.")
     for old in images:
         step = way_back(old)
         if step is not None:
@@ -169,7 +169,7 @@ def _service(service: str) -> tuple[str, str]:
     name = service.strip().casefold()
     domain, dot, verb = name.partition(".")
     if not dot or not domain.replace("_", "a").isalnum() or not verb.replace("_", "a").isalnum():
-        raise ToolFailed(f"{service[:80]!r} is no service: write domain.service, such as light.turn_on.")
+        raise ToolFailed(f"{service[:80]!r} is not a service: write domain.service, such as light.turn_on.")
     if domain in NEVER:
         raise ToolFailed(f"{domain} services are not called from here; use the service of the device itself.")
     return name, domain
@@ -189,7 +189,7 @@ def _unsure(words: str, meant: NamedEntities) -> ToolFailed:
     """What to say when the words name nothing for certain."""
     near = "; ".join(f"{one.name} ({one.id}{f', {one.area}' if one.area else ''})" for one in meant.near[:6])
     hint = f"Near: {near}. Use the id." if near else "Look with ha_get_states."
-    return ToolFailed(f"Nothing in the house is surely {words!r}. {hint}", is_tainted=bool(near))
+    return ToolFailed(f"No device is certainly {words!r}. {hint}", is_tainted=bool(near))
 
 
 def _result_text(name: str, target: str, after: Sequence[Entity]) -> Output:

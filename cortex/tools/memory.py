@@ -46,12 +46,10 @@ async def memory_add(ctx: Ctx, fact: str) -> Output:
     made_id = derived_id(ctx.call_id, "fact")
     made = await ctx.use(Memory).add(made_id, words, source, ctx.is_tainted, ctx.turn_id)
     if made.id != made_id:
-        return Output(text=f"That is remembered already: {made.text}", is_tainted=made.is_tainted)
+        return Output(text=f"Already remembered: {made.text}", is_tainted=made.is_tainted)
     ctx.leave_undo(target=made.id, before=None, expected="", label="Forget it again")
     if made.is_proposed:
-        text = (
-            f"Not remembered yet, for this turn has read text from outside; the user is asked on /memory: {made.text}"
-        )
+        text = f"Not remembered yet: this turn has read external content. The user is asked on /memory: {made.text}"
         return Output(text=text, is_tainted=made.is_tainted)
     return Output(text=f"Remembered: {made.text}")
 
@@ -104,7 +102,7 @@ async def _find(memory: Memory, wanted: str) -> Fact:
     hits = sure or await memory.search(wanted, 5)
     if hits:
         names = "; ".join(f"{fact.text} (id {short(fact.id)})" for fact in hits[:5])
-        told = f"Not surely one fact is {wanted!r}: {names}. Use the id."
+        told = f"Several facts fit {wanted!r}: {names}. Use the id."
         raise ToolFailed(told, is_tainted=any(fact.is_tainted for fact in hits))
     raise ToolFailed(f"Nothing is remembered about {wanted!r}.")
 

@@ -139,7 +139,7 @@ async def nc_talk_history(
     found = _room(rooms, room)
     posts = await talk.history(found.token, count, before)
     if not posts:
-        return f"Nothing {'earlier ' if before else ''}stands in {found.name!r}."
+        return f"Nothing {'earlier ' if before else ''}is in {found.name!r}."
     lines = [_line(ctx, post) for post in posts]
     more = [f"[earlier ones: before={posts[0].id}]"] if len(posts) == count else []
     return "\n".join([f"{found.name}:", *lines, *more])
@@ -170,7 +170,9 @@ async def _addresses(ctx: Ctx, to: str) -> list[str]:
             found.append(name)
     wrong = [name for name in found if not _ADDRESS.fullmatch(name)]
     if wrong or not found:
-        raise ToolFailed(f"{(wrong or [to])[0][:80]!r} is no e-mail address; ask the user for it. Nothing was sent.")
+        raise ToolFailed(
+            f"{(wrong or [to])[0][:80]!r} is not an e-mail address; ask the user for it. Nothing was sent."
+        )
     if len(set(found)) > RECIPIENTS:
         raise ToolFailed(f"A mail goes to {RECIPIENTS} addresses at most; nothing was sent.")
     return list(dict.fromkeys(found))

@@ -120,7 +120,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         return f"Put {_counted(await reminders.restore([str(one) for one in before['ids']]))} back."
     found = next((row for row in await reminders.list() if row.id == target), None)
     if found is None or str(found.version) != expected:
-        raise Conflict("The reminder was sent or changed since; it was left as it is.")
+        raise Conflict("The reminder was sent or changed since and was left as it is.")
     await reminders.remove([target])
     return f"Removed the reminder {found.text!r} again."
 

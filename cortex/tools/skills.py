@@ -48,7 +48,7 @@ async def skill_read(ctx: Ctx, name: str) -> Output:
     """
     file = _meant(await read_skills(ctx.use(Home), ctx.use(PreferencesRepository)), name)
     if file.skill is None:
-        raise ToolFailed(f"This skill cannot be used until the user mends its file: {file.error}")
+        raise ToolFailed(f"This skill cannot be used until the user corrects its file: {file.error}")
     found = () if file.is_tainted else file.skill.tools
     return Output(text=reading(file.skill, file.body), is_tainted=file.is_tainted, found=found)
 
@@ -72,7 +72,7 @@ def _meant(files: Sequence[SkillFile], wanted: str) -> SkillFile:
     told = ", ".join(one.name for one in near[:NAMED])
     more = f" and {len(near) - NAMED} more" if len(near) > NAMED else ""
     raise ToolFailed(
-        f"No one skill is surely called {wanted[:80]!r}. There are: {told}{more}.",
+        f"No skill is certainly {wanted[:80]!r}. There are: {told}{more}.",
         is_tainted=any(one.is_tainted for one in near[:NAMED]),
     )
 

@@ -103,9 +103,7 @@ async def cortex_restart(ctx: Ctx, reason: str = "") -> str:
     """
     others = await ctx.use(Restarting).restart(reason.strip()[:LINE_CHARACTERS])
     turns = f"{others} other{'' if others == 1 else 's'} have" if others else "this turn has"
-    return (
-        f"Cortex restarts as soon as {'this turn and ' if others else ''}{turns} ended; the page comes back by itself."
-    )
+    return f"Cortex restarts as soon as {'this turn and ' if others else ''}{turns} ended; the page reloads by itself."
 
 
 async def _can_update(ctx: Ctx, action: str) -> None:

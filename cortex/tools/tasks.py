@@ -193,7 +193,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     tasks = ctx.use(TasksRepository)
     row = await tasks.get(target)
     if str(row.version) != expected:
-        raise Conflict(f"{row.title!r} was changed since; it was left as it is.")
+        raise Conflict(f"{row.title!r} has changed since and was left as it is.")
     if before is None:
         await tasks.remove(target, row.version)
         await ctx.use(ListBell).ring(_place(row))
@@ -221,7 +221,7 @@ def _known_list(lists: Sequence[TaskListRow], wanted: str) -> str:
             return next((one.name for one in found if one.name == wanted), found[0].name)
         if len(found) > 1:
             names = ", ".join(one.label for one in found)
-            raise ToolFailed(f"Several shared lists are called so: {names}. Say which.", is_tainted=True)
+            raise ToolFailed(f"Several shared lists have this name: {names}. Say which.", is_tainted=True)
         if found:
             return found[0].label
     return short.casefold() or INBOX

@@ -56,7 +56,7 @@ async def http_post(
     told = f"Status {got.status}"
     if 300 <= got.status < 400:
         where = got.headers.get("location", "another address")
-        return f"{told}: it leads on to {where[:200]}, which was not followed. Ask before sending there."
+        return f"{told}: it redirects to {where[:200]}, which was not followed. Ask before sending there."
     if b"\0" in got.body[:1_000]:
         return f"{told}, {len(got.body)} bytes of binary data came back."
     rest = len(got.text) - REPLY_CHARACTERS
@@ -69,7 +69,7 @@ def _check_json(body: str) -> None:
         json.loads(body)
     except (ValueError, RecursionError) as error:
         raise ToolFailed(
-            f"The body is no JSON ({str(error)[:120]}); nothing was sent. Mend it, or use kind=text."
+            f"The body is not JSON ({str(error)[:120]}); nothing was sent. Correct it, or use kind=text."
         ) from None
 
 

@@ -205,7 +205,7 @@ async def test_malformed_json_runs_nothing(gate: Gate) -> None:
     assert DONE == []
 
 
-NO = "The user said no to this call. Do not try it again; go on without it."
+NO = "The user denied this call. Do not try it again; go on without it."
 NOBODY = "Nobody answered in time: not run. Say so and offer to ask again."
 
 
@@ -392,7 +392,7 @@ async def test_a_tool_that_fails_says_why_and_one_that_crashes_keeps_the_turn_al
     failed = await gate.run("demo_fail")
     crashed = await gate.run("demo_crash", wire_id="w2")
     assert failed.result.text == "The list is not there; create it first."
-    assert "failed for a reason of its own" in crashed.result.text
+    assert "failed unexpectedly" in crashed.result.text
     assert "boom" not in crashed.result.text
 
 
@@ -477,7 +477,7 @@ def shop(gate: Gate) -> Gate:
     ("name", "says"),
     [
         ("bakery", "bakery is closed; choose another."),
-        ("broken", "demo_order failed for a reason of its own; the log has the details."),
+        ("broken", "demo_order failed unexpectedly; the log has the details."),
         ("slow", "demo_order took longer than 0.05 s and was stopped."),
     ],
 )

@@ -242,7 +242,7 @@ def test_lost_secrets_are_given_up_by_name_and_entered_anew(home: Path) -> None:
         daemon.stop()
     finally:
         daemon.close()
-    assert "can be opened with the present key" in told(said(home, "secrets", "give-up", "server/push"))
+    assert "can be opened with the current key" in told(said(home, "secrets", "give-up", "server/push"))
 
 
 def test_a_port_that_is_taken_is_named(home: Path) -> None:

@@ -399,5 +399,5 @@ async def test_a_member_cannot_name_a_server_inside_the_network(house: LivingHou
     conversation = await house.conversation(house.member)
     await house.say(conversation, ASKED, user=house.member)
     errors = await house.events(conversation, "error", user=house.member)
-    assert "not reached" in errors[0].payload["text"]
+    assert "not allowed" in errors[0].payload["text"]
     assert strict.log == []

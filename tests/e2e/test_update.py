@@ -95,7 +95,7 @@ def test_an_update_is_shown_made_and_taken_back(daemon: InstalledDaemon, install
     assert f"- Bring version {NEWER}" in shown.stdout
     assert "Changes to the tables: 1." in shown.stdout
     asked = installation.run(daemon.home, ["update"])
-    assert (asked.returncode, "give --yes" in asked.stderr) == (1, True)
+    assert (asked.returncode, "use --yes" in asked.stderr) == (1, True)
     assert versions.read(daemon.home) is None
     update(daemon, installation)
     daemon.until_begun_anew(lives)
@@ -223,7 +223,7 @@ def test_what_no_update_can_come_from_is_refused_in_words(tmp_path: Path) -> Non
     assert "no database yet" in installation.run(home, ["update", "--yes"]).stderr
     assert installation.run(home, ["user", "setup-link"]).returncode == 0
     (installation.root / "README.md").write_text("", encoding="utf-8")
-    assert "changes of its own" in installation.run(home, ["update", "--yes"]).stderr
+    assert "uncommitted changes" in installation.run(home, ["update", "--yes"]).stderr
     subprocess.run(["git", "-C", str(installation.root), "checkout", "-q", "."], check=True, timeout=PATIENCE_S)
     installation.remote.rename(tmp_path / "gone")
     assert "git fetch failed" in installation.run(home, ["update", "--yes"]).stderr

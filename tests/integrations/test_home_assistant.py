@@ -130,7 +130,7 @@ async def test_a_call_says_how_things_stand_afterwards(double: HomeDouble, homes
         ("light.turn_on", "light.sink", {"flash": "short"}, "must be one of: long"),
         ("climate.set_temperature", "climate.hall", {}, "needs temperature in data"),
         ("climate.set_temperature", "climate.hall", {"temperature": 31}, "at least 7 and at most 30"),
-        ("light.turn_on", "light.gone", {}, "'light.gone' is not in this house"),
+        ("light.turn_on", "light.gone", {}, "'light.gone' is not in Home Assistant"),
     ],
 )
 async def test_what_home_assistant_does_not_take_is_not_sent(
@@ -163,13 +163,13 @@ async def test_what_is_not_allowed_is_not_there(double: HomeDouble, homes: Homes
     assert (await home.resolve("front door", ())) == NamedEntities()
     assert (await home.find("", "", "", 30)).total == 2
     assert await home.read(["lock.front", "switch.kettle"]) == []
-    with pytest.raises(ToolFailed, match=r"'lock.front' is not in this house"):
+    with pytest.raises(ToolFailed, match=r"'lock.front' is not in Home Assistant"):
         await home.call("lock.unlock", ["lock.front"], {})
-    with pytest.raises(ToolFailed, match=r"'lock.front' is not in this house"):
+    with pytest.raises(ToolFailed, match=r"'lock.front' is not in Home Assistant"):
         await home.call("light.turn_on", ["light.sink"], {"flash": "lock.front"})
     with pytest.raises(ToolFailed, match="the whole house"):
         await home.call("script.party", [], {})
-    with pytest.raises(ToolFailed, match=r"'lock.front' is not in this house"):
+    with pytest.raises(ToolFailed, match=r"'lock.front' is not in Home Assistant"):
         await home.history("lock.front", 24)
     assert double.calls == []
 
@@ -354,11 +354,11 @@ async def test_the_test_says_what_is_wrong(double: HomeDouble, given: dict[str, 
         ({"address": "http://a:b"}, "address", "Write the address as"),
         ({"address": "http://me:word@ha"}, "address", "Write the address as"),
         ({"token": "two words"}, "token", "Enter a long-lived access token"),
-        ({"allowed": "Kitchen table"}, "allowed", "is no domain and no entity id"),
-        ({"allowed": "room:Kitchen"}, "allowed", "is none of"),
-        ({"allowed": "-lock."}, "allowed", "is no domain and no entity id"),
+        ({"allowed": "Kitchen table"}, "allowed", "is neither a domain nor an entity id"),
+        ({"allowed": "room:Kitchen"}, "allowed", "is not valid"),
+        ({"allowed": "-lock."}, "allowed", "is neither a domain nor an entity id"),
         ({"allowed_for": "light"}, "allowed_for", "names no person"),
-        ({"allowed_for": "bob: two words"}, "allowed_for", "is no domain and no entity id"),
+        ({"allowed_for": "bob: two words"}, "allowed_for", "is neither a domain nor an entity id"),
     ],
 )
 def test_a_slip_in_the_form_is_said_beside_its_field(given: dict[str, str], field: str, words: str) -> None:

@@ -131,7 +131,7 @@ async def test_history_is_what_was(connection: HomeConnection) -> None:
 async def test_what_is_not_allowed_is_not_there(connection: HomeConnection) -> None:
     home = PersonsHome(connection, allow_list("area:Kitchen"))
     assert set(states((await home.find("", "", "", 30)).entities)) == {"light.kitchen_sink", "light.kitchen_table"}
-    with pytest.raises(ToolFailed, match="is not in this house"):
+    with pytest.raises(ToolFailed, match="is not in Home Assistant"):
         await home.call("lock.unlock", ["lock.front_door"], {})
 
 

@@ -20,7 +20,7 @@ from tests.notify.mail_server import Mailbox, mail_server, self_made_certificate
 
 def test_the_channels_are_the_files() -> None:
     assert notify.names() == ("email", "ntfy", "talk", "web_push", "webhook")
-    with pytest.raises(UserError, match=r"no channel 'pigeon'. There are: email, ntfy, talk, web_push, webhook"):
+    with pytest.raises(UserError, match=r"Unknown channel 'pigeon'. Available: email, ntfy, talk, web_push, webhook"):
         open_channel("pigeon", ChannelContext(site=SITE))
 
 

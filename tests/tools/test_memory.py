@@ -42,7 +42,7 @@ async def test_a_repeated_step_and_a_known_fact_are_kept_once(
         await world.run(world.ctx(ann, call_id="one"), "memory_add", fact="Ann eats no nuts.")
     ctx = world.ctx(ann)
     done = await world.run(ctx, "memory_add", fact="Ann eats no nuts.")
-    assert (done.text, ctx.undo_notes) == ("That is remembered already: Ann eats no nuts.", [])
+    assert (done.text, ctx.undo_notes) == ("Already remembered: Ann eats no nuts.", [])
     assert len(kept[ann.id].rows) == 1
 
 
@@ -74,7 +74,7 @@ async def test_what_is_not_surely_meant_is_not_forgotten(world: World, ann: User
     for fact in ("Ann eats no nuts.", "Ann eats no fish."):
         await world.text(ann, "memory_add", fact=fact)
     for words in ("ann eats", "all that ann ever said"):
-        with pytest.raises(ToolFailed, match=r"Not surely one fact .*Use the id"):
+        with pytest.raises(ToolFailed, match=r"Several facts fit .*Use the id"):
             await world.text(ann, "memory_forget", fact=words)
     for words in ("boat", " "):
         with pytest.raises(ToolFailed):

@@ -99,7 +99,7 @@ async def test_what_may_go_to_a_named_place_alone_follows_no_redirect_from_there
     online: World, ann: User, name: str
 ) -> None:
     ctx = replace(online.ctx(ann, is_tainted=True), has_read_private=True)
-    with pytest.raises(ToolFailed, match=r"leads on to elsewhere\.example"):
+    with pytest.raises(ToolFailed, match=r"redirects to elsewhere\.example"):
         await online.run(ctx, name, url="https://example.org/away?the-diary")
     assert '{"a":1}' in (await online.run(ctx, name, url="https://example.org/near")).text
     assert '{"a":1}' in (await online.run(online.ctx(ann), name, url="https://example.org/away?otters")).text

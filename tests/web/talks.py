@@ -60,7 +60,7 @@ LISTS = Say(calls=tuple(Use("task_list", {"list_name": name}) for name in ("home
 
 def after_the_word(asked: Asked) -> str:
     """What is said once the person has answered about the shell."""
-    is_denied = any("said no" in result for result in asked.results)
+    is_denied = any("denied this call" in result for result in asked.results)
     return "You denied it, so I left the volume alone." if is_denied else "It has **212 GB** free of 931 GB."
 
 

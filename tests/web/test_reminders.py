@@ -74,7 +74,7 @@ async def test_what_is_added_is_told_as_it_was_read_and_can_be_undone(house: Cor
 
 @pytest.mark.parametrize(
     ("fields", "says"),
-    [({"words": "call mum"}, "no time to come"), ({"words": "call mum tomorrow", "repeat_s": "7"}, "intervals")],
+    [({"words": "call mum"}, "no time in the future"), ({"words": "call mum tomorrow", "repeat_s": "7"}, "intervals")],
     ids=["no time", "no such interval"],
 )
 async def test_what_is_refused_stays_as_typed(ada: Browser, fields: dict[str, str], says: str) -> None:

@@ -63,7 +63,7 @@ async def test_a_task_changed_elsewhere_is_not_overwritten(house: Cortex, ada: B
     await house.tasks.update(ada.user, task.id, 1, {"title": "Water twice"})
     answer = await ada.post(f"/tasks/{task.id}", version=1, title="Water once", list_name="inbox")
     assert answer.status_code == 409
-    assert "was changed in between" in answer.text
+    assert "was changed in the meantime" in answer.text
     assert (await house.tasks.get(ada.user, task.id)).title == "Water twice"
     assert 'value="Water once"' in answer.text, "what was typed is kept"
     assert "<b>Water twice</b>" in answer.text, "and what stands there is shown"

@@ -99,8 +99,8 @@ async def test_an_undo_that_came_too_late_changes_nothing(house: Cortex, ada: Br
         ("  \n ", "Say when to use the tool"),
         ("?!", "Say when to use the tool"),
         ("words " * 20, "The first line has 119 characters"),
-        ("Add a task.\n" + "words " * 200, "at most 1,000 are kept"),
-        ("Add a ta\u200bsk.", "characters that cannot be seen"),
+        ("Add a task.\n" + "words " * 200, "at most 1,000 fit"),
+        ("Add a ta\u200bsk.", "invisible characters"),
     ],
     ids=["empty", "no word", "first line too long", "too long", "hidden"],
 )

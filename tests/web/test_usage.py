@@ -184,7 +184,7 @@ async def test_a_budget_is_set_shown_with_its_state_changed_and_taken_away(
 @pytest.mark.parametrize(
     ("wrong", "field", "words"),
     [
-        ({"limit_tokens": "lots"}, "limit_tokens", "Tokens are a whole number."),
+        ({"limit_tokens": "lots"}, "limit_tokens", "Tokens must be a whole number."),
         ({"limit_tokens": ""}, "limit_tokens", "Set a limit in tokens, in dollars, or both."),
         ({"limit_usd": "1e9"}, "limit_usd", "Write dollars like 2.50."),
         ({"kind": "planet"}, "kind", "Choose whose budget it is."),

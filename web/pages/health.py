@@ -21,7 +21,7 @@ router = APIRouter(route_class=LazyRoute)
 
 async def _state(services: Cortex, user: User) -> str:
     """Whether all checks are green."""
-    return "All well" if await services.doctor.is_well() else "Needs attention"
+    return "All good" if await services.doctor.is_well() else "Needs attention"
 
 
 NAV = NavEntry(

@@ -119,7 +119,7 @@ async def restore(request: Request, services: Services, user: CurrentUser, name:
     except UserError as refused:
         context = await _list(request, services, user, error=refused.message)
         return respond(request, "notes.html", context, status=422)
-    return redirect(request, f"/notes/{quote(name, safe='')}", "The note is back.")
+    return redirect(request, f"/notes/{quote(name, safe='')}", "Note restored.")
 
 
 @router.get("/scratchpad")

@@ -80,7 +80,7 @@ def parts(names: OpenNames, name: str) -> tuple[str, str]:
     """The schema and the name of `shop.members` or `members`, backticks and all; ToolFailed when it is not open."""
     found = [part.strip("`") for part in name.strip().split(".")]
     if len(found) > 2 or not all(found):
-        raise ToolFailed(f"{name!r} is no table's name: write table or schema.table.")
+        raise ToolFailed(f"{name!r} is not a table name: write table or schema.table.")
     schema, single = found if len(found) == 2 else ("", found[0])
     if not schema and not names.default_schema and len(names.schemas) == 1:
         schema = names.schemas[0]

@@ -23,7 +23,7 @@ def _after(text: str, place: int) -> int:
     if text[place] in QUOTES:
         return _after_literal(text, place)
     if text.startswith(EXECUTABLE, place):
-        raise ToolFailed("The server runs what stands in /*! */ comments, so they are refused: leave the comment out.")
+        raise ToolFailed("The server executes /*! */ comments, so they are refused: leave the comment out.")
     if text.startswith("/*+", place):
         raise ToolFailed("Optimizer hints (/*+ */) are refused, they can lift limits: leave the hint out.")
     if text.startswith("/*", place):

@@ -60,7 +60,7 @@ def _of_statement(number: int, error: BaseException, access: Access) -> ToolFail
         return ToolFailed("The statement would change something, and only reading is allowed: use SELECT.")
     if number in NOT_ALLOWED:
         return _quoting("The database's account may not read that", error, "read something else")
-    return _quoting("The database refused it", error, "mend the statement, or look with ae_db_describe")
+    return _quoting("The database refused it", error, "correct the statement, or look with ae_db_describe")
 
 
 def _quoting(what: str, error: BaseException, instead: str) -> ToolFailed:

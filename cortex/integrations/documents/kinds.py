@@ -85,7 +85,7 @@ def _kind_by_mark(head: bytes, named: Kind | None) -> Kind | None:
         )
     for mark, what in _MARKS:
         if mark.match(head):
-            raise UnreadableError(f"This is {what}; there is no text in it that Cortex can read.")
+            raise UnreadableError(f"This is {what}; it contains no text that Cortex can read.")
     return None
 
 

@@ -32,7 +32,7 @@ class Package:
         except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
             raise UnreadableError(DAMAGED) from error
         if len(self._file.filelist) > ENTRIES_MOST:
-            raise UnreadableError("This document holds far more parts than a document has, and was not read.")
+            raise UnreadableError("This document has far more parts than documents have, and was not read.")
         self.names = frozenset(self._file.namelist())
         self._left_bytes = XML_BYTES
 
@@ -71,7 +71,7 @@ class Package:
                     self._left_bytes -= len(chunk)
                     if self._left_bytes < 0:
                         raise UnreadableError(
-                            "This document unpacks to far more than a document holds, and was not read."
+                            "This document unpacks to far more than a document contains, and was not read."
                         )
                     yield chunk
         except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as error:

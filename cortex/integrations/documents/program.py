@@ -29,7 +29,7 @@ TOO_LONG = "Reading this file took too long and was stopped."
 TOO_LARGE = "This file needs too much memory to be read."
 BROKEN = "This file is damaged or too complex to be read."
 LOCKED_OUT = "PDF files are read in a sandbox only, and this server has none: an administrator can install bubblewrap."
-EMPTY = "There is no text in this file."
+EMPTY = "This file contains no text."
 SHORTENED = "Only the beginning was read: the document is very long."
 
 

@@ -51,9 +51,11 @@ def allow_list(text: str) -> AllowList:
         kind, colon, rest = entry.lstrip("- ").partition(":")
         kind = kind.strip().casefold()  # Home Assistant's ids and domains have small letters
         if colon and (kind not in ("area", "floor", "label") or not rest.strip()):
-            raise UserError(f"{entry!r} is none of: light, area:Kitchen, floor:Upstairs, label:Guests, lock.front.")
+            raise UserError(
+                f"{entry!r} is not valid. Write light, area:Kitchen, floor:Upstairs, label:Guests or lock.front."
+            )
         if not colon and not ENTITY_OR_DOMAIN.fullmatch(kind):
-            raise UserError(f"{entry!r} is no domain and no entity id. Write a room as area:{entry.strip('-')}.")
+            raise UserError(f"{entry!r} is neither a domain nor an entity id. Write a room as area:{entry.strip('-')}.")
         (taken if entry.startswith("-") else given).append(f"{kind}{colon}{rest}")
     return AllowList(given=tuple(given), taken=tuple(taken))
 

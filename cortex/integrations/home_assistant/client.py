@@ -142,7 +142,7 @@ def _first(failures: BaseExceptionGroup[ToolFailed]) -> HomeTrouble:
     if refusal is not None and refusal.code in ("unknown_command", "unauthorized"):
         words = "Home Assistant does not offer what Cortex needs of it: it must be 2022.4 or newer"
         return HomeTrouble("not_it", f"{words}, with its websocket and config integrations on.")
-    return HomeTrouble("not_it", "Home Assistant did not tell what stands in the house. Restart it and try again.")
+    return HomeTrouble("not_it", "Home Assistant did not send its devices. Restart it and try again.")
 
 
 def _leaves(group: BaseExceptionGroup[ToolFailed]) -> list[BaseException]:

@@ -44,7 +44,7 @@ async def homes_in_network(*, look_s: float = LOOK_S, interfaces: tuple[str, ...
         )
     except OSError as error:
         words = "This machine's network cannot be searched (a container needs the host's network for it)."
-        raise UserError(f"{words} Enter the address by hand.") from error
+        raise UserError(f"{words} Enter the address instead.") from error
     try:
         browser = AsyncServiceBrowser(opened.zeroconf, TYPE, handlers=[hear])
         await asyncio.sleep(look_s)
@@ -60,7 +60,7 @@ async def found_in_network() -> str:
     """The same in a sentence for the card."""
     homes = await homes_in_network()
     if not homes:
-        return "No Home Assistant announces itself in this network. Enter the address by hand."
+        return "No Home Assistant was found in this network. Enter its address."
     named = (f"{one.name} at {one.address}{f' ({one.version})' if one.version else ''}" for one in homes)
     return f"Found: {'; '.join(named)}. Copy the address."
 

@@ -155,7 +155,7 @@ def _have_followed(
 
 
 def _absent(id: str) -> ToolFailed:
-    return ToolFailed(f"{id[:120]!r} is not in this house. Look with ha_get_states.")
+    return ToolFailed(f"{id[:120]!r} is not in Home Assistant. Look with ha_get_states.")
 
 
 def _seen(house: House, id: str) -> Entity:

@@ -114,7 +114,7 @@ class McpSystem:
             if not place.exists():
                 raise UserError(f"{show_hidden(text)} is not on this machine.")
             if any(place == one or one.is_relative_to(place) or place.is_relative_to(one) for one in self._host.closed):
-                raise UserError(f"{show_hidden(text)} holds or lies in a folder that no MCP server is given.")
+                raise UserError(f"{show_hidden(text)} contains, or is inside, a folder that MCP servers never get.")
 
     async def program(self) -> AbstractAsyncContextManager[Any]:
         """The command in the sandbox; ToolFailed where this machine has none."""

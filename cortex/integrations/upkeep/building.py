@@ -59,7 +59,7 @@ def wheel_version(wheel: Path) -> BuiltVersion:
     """The version that a wheel holds. UserError for another file."""
     named = NAME.fullmatch(wheel.name)
     if named is None or not wheel.is_file():
-        raise UserError(f"{str(wheel)!r} is no wheel of Cortex: cortex_assistant-<version>-py3-none-any.whl.")
+        raise UserError(f"{str(wheel)!r} is not a Cortex wheel: cortex_assistant-<version>-py3-none-any.whl.")
     with wheel.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return BuiltVersion(name=f"{named['version']}-{digest[:12]}", label=f"{named['version']} (wheel {digest[:7]})")
@@ -123,7 +123,7 @@ def _unpack_wheel(packed: Path, code: Path) -> None:
         with zipfile.ZipFile(packed) as wheel:
             listed = wheel.infolist()
             if len(listed) > WHEEL_FILES or sum(one.file_size for one in listed) > WHEEL_BYTES:
-                raise UserError("The wheel holds far more than Cortex.")
+                raise UserError("The wheel contains far more than Cortex.")
             record = next(one for one in wheel.namelist() if one.endswith(".dist-info/RECORD"))
             rows = csv.reader(wheel.read(record).decode().splitlines())
             told = {row[0]: row[1] for row in rows if row and row[0] != record}

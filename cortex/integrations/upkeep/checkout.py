@@ -45,7 +45,7 @@ class Checkout:
         changed = (await self._git("status", "--porcelain", "--untracked-files=no")).splitlines()
         if changed:
             names = ", ".join(line[2:].strip() for line in changed[:3])
-            raise UserError(f"{str(self.root)!r} has changes of its own ({names}): commit them, or take them back.")
+            raise UserError(f"{str(self.root)!r} has uncommitted changes ({names}): commit or revert them.")
 
     async def newer_than(self, commit: str) -> Newer | None:
         """What the branch's remote has beyond this commit; None for nothing. UserError where it cannot be asked."""
@@ -54,7 +54,7 @@ class Checkout:
         merges = branch and await self._git("config", f"branch.{branch}.merge", otherwise="")
         if not (remote and merges):
             raise UserError(
-                f"The checkout in {str(self.root)!r} follows no branch of a remote: set one by "
+                f"The checkout in {str(self.root)!r} tracks no remote branch: set one with "
                 "git branch --set-upstream-to."
             )
         fetch = (
@@ -73,7 +73,7 @@ class Checkout:
             return None
         if not await self._contains(newest, commit):
             raise UserError(
-                f"The checkout in {str(self.root)!r} has commits that {remote} has not: bring them together first."
+                f"The checkout in {str(self.root)!r} has commits that {remote} lacks: merge or rebase first."
             )
         return await self._newer(commit, newest)
 

@@ -85,9 +85,9 @@ def refuse_weak(password: str, name: str) -> None:
     """UserError, with the reason, for a password that is too short, too long or among the first to be guessed."""
     plain = _normal(password)
     if len(plain) < MIN_LENGTH:
-        raise UserError(f"Take at least {MIN_LENGTH} characters. A few words are easy to remember.", field="password")
+        raise UserError(f"Use at least {MIN_LENGTH} characters. A few words are easy to remember.", field="password")
     if len(plain) > MAX_LENGTH:
-        raise UserError(f"At most {MAX_LENGTH} characters, please.", field="password")
+        raise UserError(f"Use at most {MAX_LENGTH} characters.", field="password")
     letters = "".join(sign for sign in plain.casefold() if sign.isalnum())
     own = "".join(sign for sign in _normal(name).casefold() if sign.isalnum())
     if len(set(letters)) < 5 or any(_is_made_of(letters, word) for word in (*_WORN, own)):

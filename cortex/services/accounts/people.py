@@ -169,4 +169,4 @@ def as_user(account: AccountRow) -> User:
 def refuse_odd_name(name: str) -> None:
     """UserError for a name that is empty, too long or cannot be shown."""
     if not 1 <= len(name.strip()) <= 60 or not name_key(name).isprintable():
-        raise UserError("A name has 1 to 60 letters, digits or signs.", field="name")
+        raise UserError("A name has 1 to 60 letters, digits or symbols.", field="name")

@@ -63,7 +63,7 @@ class ProgramChats:
         """NotFound, with what there is, for a model that the person does not have."""
         known = await self.models_of(caller)
         if model and model not in known:
-            raise NotFound(f"There is no model {model[:80]!r} here. There are: {', '.join(known)}.")
+            raise NotFound(f"There is no model {model[:80]!r}. Available: {', '.join(known)}.")
 
     async def ask(self, caller: Caller, request: ChatRequest) -> Asked:
         """Commit the request as a turn and start it.

@@ -63,7 +63,7 @@ class ChatMessage(BaseModel):
             return self.content or ""
         strange = next((part.type for part in self.content if part.type not in TEXT_PARTS), "")
         if strange:
-            raise UserError(f"Cortex reads text here, no {strange}.", field="messages")
+            raise UserError(f"Only text is supported here, not {strange}.", field="messages")
         return "\n\n".join(part.text or part.refusal for part in self.content)
 
 
@@ -166,7 +166,7 @@ def dialogue_of(messages: Sequence[ChatMessage]) -> Dialogue:
     instructed: list[str] = []
     for message in messages:
         if message.role == "tool" or message.tool_calls:
-            raise UserError("Messages of tools need the tools they are of: send `tools` too.", field="messages")
+            raise UserError("Tool messages need their tools: send `tools` too.", field="messages")
         if message.role in ("system", "developer"):
             instructed.append(message.text)
         elif message.role == "assistant":
@@ -206,7 +206,7 @@ def passed_on(request: ChatRequest) -> tuple[str, tuple[Message, ...]]:
             messages.append(assistant(one.text, *calls))
         elif one.role == "tool":
             if one.tool_call_id not in names:
-                raise UserError(f"No call {one.tool_call_id!r} comes before its result.", field="messages")
+                raise UserError(f"There is no call {one.tool_call_id!r} before this result.", field="messages")
             result = ToolResult(call_id=one.tool_call_id, name=names[one.tool_call_id], text=one.text)
             messages.append(_with_result(messages, result))
     return system, tuple(messages)

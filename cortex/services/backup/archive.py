@@ -170,7 +170,7 @@ class _Reading:
 
 def _manifest(value: dict[str, object]) -> Manifest:
     if value.get("format") != FORMAT:
-        raise UserError(f"The backup has the form {value.get('format')!r}, and this Cortex reads {FORMAT}: update it.")
+        raise UserError(f"The backup has format {value.get('format')!r}, and this Cortex reads {FORMAT}: update it.")
     found = Manifest(**{**value, "databases": tuple(cast("list[str]", value["databases"]))})  # type: ignore[arg-type]
     if not all(isinstance(one, str) for one in (found.made_at, found.version, found.revision, found.kind, found.key)):
         raise ValueError("facts that are no texts")
@@ -228,7 +228,7 @@ def _opened(path: Path, passphrase: str) -> Iterator[tarfile.TarFile]:
         if envelope.is_sealed(path):
             if not passphrase:
                 raise UserError(
-                    "The backup is encrypted: give its passphrase by CORTEX_BACKUP_PASSPHRASE, by --passphrase-stdin, "
+                    "The backup is encrypted: enter its passphrase in CORTEX_BACKUP_PASSPHRASE, --passphrase-stdin, "
                     "or in the field on the set-up page.",
                     field="passphrase",
                 )

@@ -84,7 +84,7 @@ async def refuse_while_used(url: str) -> None:
         await asyncio.sleep(wait_s)
     raise UserError(
         f"{connected} connections to the database are open: end every `cortex serve`, `web` and `worker`, and whatever "
-        "else uses it, then give the command again."
+        "else uses it, then run the command again."
     )
 
 

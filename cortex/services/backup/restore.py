@@ -82,7 +82,7 @@ async def prepare(settings: Settings, file: Path, passphrase: str, *, key: str =
     """
     home = settings.home
     if is_pending(home):
-        raise UserError("An earlier restore is not finished; start Cortex, or give the command again.")
+        raise UserError("An earlier restore is not finished. Start Cortex, or run the command again.")
     await asyncio.to_thread(_refuse_mounts, home, moves_key=bool(key))
     folder = home / FOLDER
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -180,12 +180,12 @@ def _refuse_mounts(home: Path, *, moves_key: bool) -> None:
 def _fits(settings: Settings, manifest: Manifest, key: str) -> None:
     """UserError when this server could not use what the backup holds."""
     if manifest.kind != databases.kind_of(settings):
-        raise UserError(f"The backup is of {manifest.kind}, and CORTEX_DATABASE_URL names another kind of database.")
+        raise UserError(f"The backup is from {manifest.kind}, but CORTEX_DATABASE_URL names another kind of database.")
     in_home = (f"sqlite:///{settings.home / 'cortex.db'}", f"sqlite:///{settings.home / 'engine.db'}")
     if manifest.kind == "sqlite" and (settings.database, settings.engine_database) != in_home:
         raise UserError("A restore puts the database into HOME: leave CORTEX_DATABASE_URL and CORTEX_ENGINE_URL empty.")
     if manifest.revision > revisions.newest():
-        raise UserError(f"The backup is of a newer Cortex ({manifest.version}); install that version first.")
+        raise UserError(f"The backup is from a newer Cortex ({manifest.version}). Install that version first.")
     if key_mark(key or settings.secret_key) != manifest.key:
         raise UserError(
             "The backup belongs to another secret key: with this one no stored password or API key can be read. "

@@ -76,11 +76,11 @@ class S3:
         """Store the file, whose SHA-256 is `digest`, and ask whether all of it has arrived."""
         size_bytes = await asyncio.to_thread(os.path.getsize, path)
         if size_bytes > MOST_BYTES:
-            raise UserError("The backup is larger than 5 GB, which is all that the store takes as one file.")
+            raise UserError("The backup is larger than 5 GB, the most that the store accepts as one file.")
         await self._small("PUT", key, {}, _Body(path=path, digest=digest, size_bytes=size_bytes))
         arrived = dict(await self.objects(key)).get(key)
         if arrived != size_bytes:
-            raise UserError(f"The store has {arrived or 0:,} of the backup's {size_bytes:,} bytes.")
+            raise UserError(f"The store has only {arrived or 0:,} of the backup's {size_bytes:,} bytes.")
 
     async def fetch(self, key: str, path: Path) -> None:
         """Write the object to the new file `path`."""

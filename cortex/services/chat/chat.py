@@ -265,7 +265,7 @@ class Chat:
             return
         conversations = self.runtime.db.repository(ConversationsRepository, user.id)
         if not conversation_id or (await conversations.get(conversation_id)).model != model:
-            raise UserError(f"There is no model {model!r}. Choose one of the list.", field="model")
+            raise UserError(f"There is no model {model!r}. Choose one from the list.", field="model")
 
     async def _has_model(self, user: User, model: str) -> bool:
         return any(entry.name == model for entry in (await self.models.registry(user)).entries)
@@ -287,7 +287,7 @@ class Chat:
         async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as repository:
             await hold_still(repository, row.conversation_id)
             if (await repository(TurnsRepository).get(row.id)).is_dropped:  # by another tab, since it was looked at
-                raise Conflict("Another version of this message is shown by now.")
+                raise Conflict("Another version of this message is shown now.")
             reads = await repository(TurnsRepository).reads_from(row.conversation_id, row.ordinal)
             dropped = await repository(VersionsRepository).drop_from(row.conversation_id, row.ordinal)
             await repository(ConversationsRepository).append(
@@ -372,10 +372,10 @@ async def _sent(
 async def _attachments(documents: DocumentsRepository, ids: Sequence[str]) -> tuple[Attachment, ...]:
     """The person's files of these ids. UserError where there are too many, NotFound where one is not there."""
     if len(ids) > FILES_MOST:
-        raise UserError(f"At most {FILES_MOST} files go with a message.")
+        raise UserError(f"A message can have at most {FILES_MOST} files.")
     rows = await documents.named(list(dict.fromkeys(ids)))
     if len(rows) < len({*ids}):
-        raise NotFound("A file that was attached is not there any more.")
+        raise NotFound("An attached file no longer exists.")
     return tuple(
         Attachment(id=row.id, name=row.name, media_type=row.media_type, size_bytes=row.size_bytes) for row in rows
     )
@@ -388,7 +388,7 @@ def _checked(text: str, max_rounds: int | None, *, has_files: bool = False) -> s
         raise UserError("Write a message first.")
     if len(words) > MESSAGE_CHARS_MAX:
         raise UserError(
-            f"The message has {len(words):,} characters; {MESSAGE_CHARS_MAX:,} fit. Put the rest in a file."
+            f"The message has {len(words):,} characters; the limit is {MESSAGE_CHARS_MAX:,}. Put the rest in a file."
         )
     if max_rounds is not None and not 1 <= max_rounds <= MAX_ROUNDS_CAP:
         raise UserError(f"Rounds must be 1 to {MAX_ROUNDS_CAP}, not {max_rounds}.")

@@ -98,7 +98,7 @@ class SeveralChats:
             title = (await self._conversations.get(user, id)).title
             files[_unused(title, files)] = await self._conversations.export_markdown(user, id)
         if not files:
-            raise NotFound("None of these chats is there.")
+            raise NotFound("None of these chats exists.")
         return await asyncio.to_thread(_packed, files)
 
     def _repository(self, user: User) -> SeveralChatsRepository:

@@ -116,7 +116,7 @@ class DocumentsService:
         """Where the picture of this file is, as it was encoded anew; NotFound for a file that is none."""
         row = await self.get(user, id)
         if not row.is_picture:
-            raise NotFound("This file is no picture.")
+            raise NotFound("This file is not a picture.")
         if is_small:
             return await self.pictures.small(user.id, row)
         return (await self.pictures.ready(user.id, row.sha256, row.path)).path

@@ -137,7 +137,7 @@ class NotesService:
         try:
             kept = await self._homes.home_of(user.id).read(_path(AGENT_NOTES, role))
         except NotFound as error:
-            raise NotFound(f"The assistant keeps nothing as {role!r}.") from error
+            raise NotFound(f"The assistant has no notes as {role!r}.") from error
         return AgentNotes(role=role, text=kept.text)
 
     async def clear_agent_notes(self, user: User, role: str) -> None:
@@ -153,7 +153,7 @@ def _note(entry: HomeEntry) -> Note:
 
 def _path(folder: str, name: str) -> str:
     if "/" in name:
-        raise NotFound("There is nothing of this name.")
+        raise NotFound("Nothing has this name.")
     return f"{folder}/{name}{SUFFIX}"
 
 

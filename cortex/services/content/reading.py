@@ -27,7 +27,7 @@ from cortex.storage.documents import AllDocumentsRepository, DocumentRow, Docume
 AT_ONCE = 2
 EVERY_S = 3.0  # between two looks at whether anything was written
 LOOK_EVERY_S = 900.0
-GONE = "The file is not there any more."
+GONE = "The file no longer exists."
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ EXPORT_ROWS = 1_000
 NOTICE_KEPT = timedelta(days=400)
 FIRST_AFTER = timedelta(days=7)
 MEND = (
-    "Compare with a backup and with the heads in the admins' notifications. Take it as it stands: cortex audit accept"
+    "Compare with a backup and with the heads in the admins' notifications. To accept it as it is: cortex audit accept"
 )
 
 

@@ -178,7 +178,7 @@ class Doctor:
         if seen.loose.count:
             open_to = f"In {str(home)!r} other users may read or enter {seen.loose}."
             found.append(
-                _of_files(open_to, f"`cortex serve` mends it at its start; or chmod -R go= {shlex.quote(str(home))}")
+                _of_files(open_to, f"`cortex serve` corrects it at start; or run chmod -R go= {shlex.quote(str(home))}")
             )
         if seen.stuck.count:
             found.append(_of_files(f"In {str(home)!r} cannot be looked at: {seen.stuck}.", private.give(home)))
@@ -224,7 +224,7 @@ class Doctor:
         verdict = await self._audit_log.glance()
         if verdict.problem:
             return Finding(name="audit log", state="bad", text=verdict.problem, mend=f"{MEND}.")
-        return Finding(name="audit log", state="good", text=f"{verdict.entries:,} rows; its end is as last seen.")
+        return Finding(name="audit log", state="good", text=f"{verdict.entries:,} rows; the last one is unchanged.")
 
     async def _stops(self) -> list[Finding]:
         return [
@@ -280,7 +280,7 @@ class Doctor:
             return Finding(
                 name=name,
                 state="warn",
-                text="Only the offline demo model, which is no AI.",
+                text="Only the offline demo model, which is not an AI.",
                 mend="Add one on the Models page.",
             )
         return Finding(name=name, state="good", text=", ".join(entry.name for entry in registry.entries) + ".")
@@ -321,14 +321,14 @@ class Doctor:
             return Finding(
                 name="sandbox",
                 state="warn",
-                text=f"None works here, so the shell tool is absent. {probe.reason}",
+                text=f"None works here, so there is no shell tool. {probe.reason}",
                 mend="Install bubblewrap, or allow user namespaces.",
             )
         return Finding(name="sandbox", state="good", text=f"{probe.level}. {probe.reason}".strip())
 
     def _page(self) -> Finding:
         if BUNDLE.is_file():
-            return Finding(name="page", state="good", text="The browser's files are there.")
+            return Finding(name="page", state="good", text="The browser's files exist.")
         return Finding(
             name="page", state="bad", text="The browser's script library is missing.", mend="Run `make assets`."
         )
@@ -357,7 +357,7 @@ class Doctor:
             Finding(
                 name="clock",
                 state="bad",
-                text=f"It was set {way} by {timedelta(seconds=round(abs(moved_s)))} while Cortex runs.",
+                text=f"It was set {way} by {timedelta(seconds=round(abs(moved_s)))} while Cortex was running.",
                 mend="Set it right; where it is right now, start Cortex again, so that its times are counted anew.",
             )
         ]

@@ -72,14 +72,16 @@ class LiveHealth:
             return Finding(name="push keys", state="bad", text=error.message)
         lacks = self.channels.lacks("web_push")
         if lacks:
-            return Finding(name="push keys", state="warn", text="There are keys, and no contact for them.", mend=lacks)
-        return Finding(name="push keys", state="good", text="They open, and push services know whom to write to.")
+            return Finding(
+                name="push keys", state="warn", text="There are keys, but no contact for push services.", mend=lacks
+            )
+        return Finding(name="push keys", state="good", text="They can be read, and push services have a contact.")
 
     async def https(self) -> Finding:
         """Whether browsers reach the page by https, which push and installing need."""
         settings = self.runtime.settings
         if settings.public_url.startswith("https://"):
-            return Finding(name="https", state="good", text=f"People come by {settings.public_url}.")
+            return Finding(name="https", state="good", text=f"People open {settings.public_url}.")
         if settings.is_private:
             return Finding(
                 name="https",
@@ -89,7 +91,7 @@ class LiveHealth:
         return Finding(
             name="https",
             state="warn",
-            text="The page crosses the network readable, and push does not work.",
+            text="The page is sent unencrypted, and push does not work.",
             mend="Put a proxy with https in front, and set CORTEX_PUBLIC_URL and CORTEX_TRUSTED_PROXIES.",
         )
 
@@ -109,10 +111,10 @@ class LiveHealth:
             return Finding(
                 name="proxy",
                 state="bad",
-                text=f"{url} holds answers back until they are whole.",
+                text=f"{url} holds answers back until they are complete.",
                 mend="Switch its buffering off for Cortex (nginx: proxy_buffering off).",
             )
-        return Finding(name="proxy", state="good", text=f"{url} hands answers on as they are written.")
+        return Finding(name="proxy", state="good", text=f"{url} passes answers on as they are written.")
 
     async def last_error(self) -> Finding:
         """The newest error of the log since the start."""

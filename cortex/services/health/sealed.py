@@ -79,13 +79,13 @@ class SealedValues:
         the key.
         """
         if is_served(self.settings.home):
-            raise UserError("Cortex is running, and may still hold the key: end it first.")
+            raise UserError("Cortex is running and may still have the key: stop it first.")
         values = {value.name: value for value in await self.list()}
         for name in names:
             if name not in values:
                 raise NotFound(f"There is no stored secret {name!r}: `cortex secrets list` names them.")
             if values[name].opens:
-                raise UserError(f"{name!r} can be opened with the present key, so it stays. Nothing was deleted.")
+                raise UserError(f"{name!r} can be opened with the current key, so it was kept. Nothing was deleted.")
         has_right_key = any(value.opens for value in values.values())  # without it no row of the audit log would fit
         if has_right_key:
             await self.db.migrate()

@@ -239,7 +239,7 @@ class Integrations:
             async with asyncio.timeout(TEST_S):
                 return await kind.search()
         except TimeoutError as error:
-            raise UserError(f"The search took longer than {TEST_S:.0f} seconds. Enter the address by hand.") from error
+            raise UserError(f"The search took longer than {TEST_S:.0f} seconds. Enter the address instead.") from error
 
     async def names(self, kind_name: str, user_id: str, role: str = "") -> Sequence[str]:
         """Names of the systems of a kind that are on and that this account may use in this role.

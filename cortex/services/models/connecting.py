@@ -136,7 +136,7 @@ class ModelConnecting:
         if not chosen:
             raise UserError("Choose at least one model that is not added yet.", field="pick")
         if len(file.models) + len(chosen) > MOST_MODELS:
-            raise UserError(f"At most {MOST_MODELS} models; {len(file.models)} are there.", field="pick")
+            raise UserError(f"At most {MOST_MODELS} models; you have {len(file.models)}.", field="pick")
         secret = file.key_for(place)
         taken = {model.name for model in file.models}
         fresh = []

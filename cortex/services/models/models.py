@@ -246,7 +246,7 @@ class Models:
         """Try a saved model, and keep what was found out about streaming and tools."""
         entry = await self.entry(user, name)
         if entry.owner_id:  # its address and what it answers to a test are its owner's matter
-            raise NotFound(f"{name} is {entry.owner}'s to test.")
+            raise NotFound(f"Only {entry.owner} can test {name}.")
         secret, policy = await self.store.key(user.id, entry.secret), self.policy(user, entry.base_url)
         report = await probe(entry, lambda tried: self._connect(tried, secret, policy))
         found = {"streams": report.streams, "tools": report.tools}

@@ -31,7 +31,7 @@ def gone_text(gone: Sequence[str], next_name: str) -> str:
     """What a person reads whose models were taken back or removed; `next_name` "" = there is no other."""
     told = f"{gone[0]} is {'not shared with you' if _FROM in gone[0] else 'not among your models'} any more"
     if next_name:
-        return f"{told}: going on with {next_name}."
+        return f"{told}: continuing with {next_name}."
     return f"{told}, and you have no other model. Add one of your own on the Models page, or ask an admin to share one."
 
 

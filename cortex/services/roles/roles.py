@@ -196,7 +196,7 @@ class Roles:
         is_audited: which fields were changed stands in the audit log, in the same commit.
         """
         if self._db is None:
-            raise UserError("Roles can be changed in a running Cortex only.")
+            raise UserError("Roles can be changed only while Cortex runs.")
         wrong = sorted(set(values) - set(CHANGEABLE))
         if wrong:
             raise UserError(f"{wrong[0]!r} of a role can only be changed in its file.")

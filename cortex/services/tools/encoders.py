@@ -119,7 +119,7 @@ class Encoders:
         digests: SHA-256 of model and tokenizer, for another model than the one Cortex knows.
         """
         if digests and not address:
-            raise UserError("Say with --from where the files of these digests are.")
+            raise UserError("Use --from to say where the files with these digests are.")
         await fetch(
             address or SHIPPED_FROM,
             _files(address, digests),

@@ -78,7 +78,7 @@ class Replays:
             turn = await repository(TurnsRepository).get(turn_id)
             kept = next((one for one in await repository(PlansRepository).of_turn(turn_id) if one.round == round), None)
             if kept is None or not kept.given:
-                raise NotFound("What this round was planned from was not kept.")
+                raise NotFound("What this round's plan was made from was not kept.")
             stored = await repository(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal)
             texts = await repository(TextsRepository).get([kept.given["ready"]])
             taken = await repository(TurnsRepository).taken(turn, round)

@@ -99,7 +99,7 @@ class ToolSettingsService:
         """Set these three; what is as it ships is no setting. UserError names what cannot be."""
         tool = self._changeable(user, name)
         if sending not in get_args(Sending):
-            raise UserError(f"A tool is sent {', '.join(get_args(Sending))}.", field="sending")
+            raise UserError(f"Choose when it is sent: {', '.join(get_args(Sending))}.", field="sending")
         await self._set(
             user,
             name,

@@ -50,7 +50,7 @@ class SkillFiles:
     def home(self, user: User) -> Home:
         """The folder to write them in; UserError where there is none."""
         if self._homes is None:
-            raise UserError("Skills can be changed in a running Cortex only.")
+            raise UserError("Skills can be changed only while Cortex runs.")
         return self._homes.home_of(user.id)
 
     async def skills(self, user: User) -> tuple[Skill, ...]:

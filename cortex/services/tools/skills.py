@@ -126,7 +126,7 @@ class SkillsService:
     async def _added(self, user: User, name: str, text: str) -> str:
         """A new file of this name; UserError when there is one, or there are too many."""
         if len(await self._files.files(user)) >= SKILLS_MAX:
-            raise UserError(f"{SKILLS_MAX} skills are enough: delete one, or join two.", field="title")
+            raise UserError(f"The limit is {SKILLS_MAX} skills. Delete one or combine two.", field="title")
         try:
             await self._files.home(user).write(path_of(name), text, ABSENT)
         except Conflict as error:
@@ -145,9 +145,9 @@ class SkillsService:
             try:
                 name, text = _brought(found)
                 if len(await self._files.files(user)) >= SKILLS_MAX:
-                    raise UserError(f"{SKILLS_MAX} skills are enough")
+                    raise UserError(f"the limit is {SKILLS_MAX} skills")
                 if await self._files.home(user).version(path_of(name)) != ABSENT:
-                    raise UserError("there is one of this name already")
+                    raise UserError("a skill with this name already exists")
                 await marks.set(mark_of(path_of(name)), True)
                 await self._files.home(user).write(path_of(name), text, ABSENT)
             except (UserError, Conflict) as error:
@@ -291,7 +291,7 @@ def composed(name: str, title: str, description: str, body: str = "") -> str:
         if not 0 < len(lines[field]) <= longest:
             raise UserError(f"The {field} has 1 to {longest} characters.", field=field)
         if " #" in lines[field]:
-            raise UserError("A # behind a blank begins a remark there; leave it out.", field=field)
+            raise UserError("A # after a space starts a comment there. Leave it out.", field=field)
         if _reads_otherwise(lines[field]):
             lines[field] = f'"{lines[field]}"'
     keys = "\n".join(f"{field}: {words}" for field, words in lines.items())

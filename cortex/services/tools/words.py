@@ -80,7 +80,7 @@ def read(registry: Registry, category: str, typed: WordsText, default: str = "")
     for word in made:
         if not word.is_left_out and word.text_key in known[word.kind] and (word.kind, word.text_key) not in gone:
             raise UserError(
-                f"{word.text!r} is shipped already. To change its tools, leave the shipped one out too.",
+                f"{word.text!r} is shipped already. To change its tools, exclude the shipped one too.",
                 field=f"{word.kind}s",
             )
     return made
@@ -94,17 +94,17 @@ def read_description(typed: str) -> str:
         raise UserError(f"Say when to use the tool. {BACK}", field="description")
     if len(lines[0]) >= SUMMARY_CHARACTERS:
         raise UserError(
-            f"The first line has {len(lines[0])} characters, and {SUMMARY_CHARACTERS - 1} fit: it is used for the tool "
-            "where it is sent in short. The rest goes on the next line.",
+            f"The first line has {len(lines[0])} characters; the limit is {SUMMARY_CHARACTERS - 1}, because it "
+            "is the short form of the tool. The rest goes on the next line.",
             field="description",
         )
     if len(made) > DESCRIPTION_MAX:
         raise UserError(
-            f"That are {len(made):,} characters; at most {DESCRIPTION_MAX:,} are kept, and each costs on every round.",
+            f"That is {len(made):,} characters; at most {DESCRIPTION_MAX:,} fit, and each costs in every round.",
             field="description",
         )
     if holds_hiding(made):
-        raise UserError("It holds characters that cannot be seen. Type the words anew.", field="description")
+        raise UserError("It contains invisible characters. Type the text again.", field="description")
     return made
 
 
@@ -152,7 +152,7 @@ def _added(kind: Kind, category: str, typed: str, own: set[str], default: str) -
             where = f"in {category}" if kind == "phrase" else "here"
             raise UserError(f"There is no tool {unknown[0]!r} {where}.", field=field)
         if kind == "example" and not tools:
-            raise UserError(f"Say in brackets which tool {said!r} wants.", field=field)
+            raise UserError(f"Add in brackets which tool {said!r} needs.", field=field)
         key = text.normal(said)
         made[key] = ToolWordRow(category=category, kind=kind, text=said, text_key=key, tools=tools)
     return list(made.values())
@@ -165,7 +165,7 @@ def _left_out(kind: Kind, category: str, typed: str, shipped: set[str]) -> list[
     for said, _ in _lines(typed, field):
         key = text.normal(said)
         if key not in shipped:
-            raise UserError(f"No {kind} that ships with {category} reads {said!r}.", field=field)
+            raise UserError(f"No shipped {kind} of {category} is {said!r}.", field=field)
         made[key] = ToolWordRow(category=category, kind=kind, text=said, text_key=key, is_left_out=True)
     return list(made.values())
 
@@ -174,14 +174,14 @@ def _lines(typed: str, field: str) -> list[tuple[str, tuple[str, ...]]]:
     """Text and tools of each line that is not blank."""
     rows = [row.strip() for row in typed.splitlines() if row.strip()]
     if len(rows) > LINES_MAX:
-        raise UserError(f"That are {len(rows)} lines; at most {LINES_MAX} are kept.", field=field)
+        raise UserError(f"That is {len(rows)} lines; the limit is {LINES_MAX}.", field=field)
     found = []
     for row in rows:
         match = _LINE.match(row)
         said = " ".join((match["text"] if match else row).split())
         names = tuple((match["tools"] or "").replace(",", " ").split()) if match else ()
         if not text.words(said):
-            raise UserError(f"{row[:60]!r} holds no word.", field=field)
+            raise UserError(f"{row[:60]!r} contains no word.", field=field)
         if len(said) > CHARACTERS_MAX:
             raise UserError(f"{said[:60]!r} is too long: at most {CHARACTERS_MAX} characters.", field=field)
         found.append((said, names))

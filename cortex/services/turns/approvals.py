@@ -155,7 +155,7 @@ class ApprovalsService:
             call = await repository(CallsRepository).get(changed_id(call_id))
             row = await repository(ApprovalsRepository).of_call(call.id)
         if row is None:
-            raise NotFound("There is no such approval.")
+            raise NotFound("This approval request does not exist.")
         return ChangedCall(
             id=call.id, approval_id=row.id, tool=call.name, arguments=call.arguments, hash=row.arguments_hash
         )
@@ -196,9 +196,7 @@ class ApprovalsService:
         state: Literal["allowed", "denied"] = "denied" if choice == "deny" else "allowed"
         waiting = await self.runtime.db.repository(ApprovalsRepository, user.id).get(approval_id)
         if choice == "conversation" and not self._can_be_granted(waiting):
-            raise UserError(
-                "Text from outside is in this conversation, or comes with this call, so each call is asked for."
-            )
+            raise UserError("This conversation or call contains external content, so each call needs approval.")
         async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as repository:
             row = await repository(ApprovalsRepository).answer(approval_id, state, user.id)
             if choice == "conversation":

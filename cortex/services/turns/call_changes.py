@@ -48,7 +48,7 @@ class CallChanges:
             call = await repository(CallsRepository).get(row.call_id)
         tool = self.runtime.registry.get(row.tool)
         if tool is None:
-            raise NotFound("This tool is not here any more.")
+            raise NotFound("This tool no longer exists.")
         is_open = row.state == "asked" and row.expires_at > self.runtime.clock()
         return Editable(request=row, tool=tool, arguments=call.arguments, is_open=is_open)
 

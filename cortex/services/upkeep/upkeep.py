@@ -142,7 +142,7 @@ class UserUpkeep:
         user = await self.orders.accounts.user(self.user_id)
         self.orders.order(user, self.orders.updates.install, f"The update to {version}")
         return (
-            f"The update to {version} is being prepared; this takes a few minutes, and Cortex goes on meanwhile. It is "
+            f"The update to {version} is being prepared; this takes a few minutes, and Cortex keeps running. It is "
             "tried on a copy of the database, a backup is made, then Cortex restarts by itself and admins are notified."
         )
 

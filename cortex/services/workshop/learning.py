@@ -195,7 +195,7 @@ class LearningService:
         for one in (await self.page(user)).unneeded:
             if (one.tool, one.text_hash) == (tool, text_hash):
                 return one
-        raise NotFound("This report was answered meanwhile.")
+        raise NotFound("This report was already answered.")
 
     async def _wording(self, user: User, tool: str, text_hash: str) -> Wording:
         """A wording that this admin may see and nobody answered; NotFound for any other."""

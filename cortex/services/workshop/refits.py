@@ -151,7 +151,7 @@ class RefitsService:
         _admin(user)
         found = {version.refit.number: version for version in await self.versions(user)}
         if number in found and not found[number].is_current:
-            raise UserError(f"Refit {number} rests on an older model than the one that ships now. Make a new one.")
+            raise UserError(f"Refit {number} was made for an older model than the one that ships now. Make a new one.")
         async with self.db.transaction() as repository:
             await repository(RefitsRepository).choose(number)
             await repository(ToolSettingsRepository).changed()
@@ -172,7 +172,7 @@ def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[RefitRes
     if len(usable) < CASES_LEAST:
         raise UserError(
             f"There are {len(usable)} messages of this server to learn from; {CASES_LEAST} are needed. "
-            "What you accept below counts, and it acts at once without a refit."
+            "What you accept below counts, and applies at once without a refit."
         )
     fit, held = refit.held_back(usable)
     trial = refit.refitted(base, fit)

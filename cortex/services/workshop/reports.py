@@ -50,12 +50,12 @@ class Reports:
 def _check(turn: TurnRow, plans: Sequence[PlanRow], tool: str, *, is_missing: bool) -> None:
     """Refuse what cannot be: a tool that was sent was not missing, one that was not sent was not in the way."""
     if turn.channel != "chat" or turn.mode != "auto" or not plans:
-        raise UserError("Tools are chosen for messages in Auto alone.")
+        raise UserError("Tools are chosen only in Auto.")
     if turn.state not in LOOP_ENDS:
         raise UserError("The answer is still being written. Report it when it is done.")
     first, *later = [{each["name"]: bool(each["is_in"]) for each in plan.receipt["decisions"]} for plan in plans]
     if tool not in first:
-        raise NotFound(f"{tool} was not to be had for this message.")
+        raise NotFound(f"{tool} was not available for this message.")
     if is_missing and first[tool]:
         raise UserError(f"{tool} was sent with this message.")
     if not is_missing and not any(plan.get(tool) for plan in (first, *later)):
@@ -82,5 +82,5 @@ async def _case(repository: Opener, turn: TurnRow, plans: Sequence[PlanRow], sec
     )
     made = await cases.of_turn(turn.id)
     if made is None:
-        raise NotFound("This message is not there any more.")
+        raise NotFound("This message no longer exists.")
     return made

@@ -96,7 +96,7 @@ class RoleLibrary:
         """
         text, version = await self._text(user, name)
         if to and (to == name or to not in await self.roles.names(user)):
-            raise UserError(f"There is no role {to!r} to go on with.", field="to")
+            raise UserError(f"There is no role {to!r} to continue in.", field="to")
         use = await self.use(user, name)
         conversations, jobs = [one.id for one in use.conversations], [one.id for one in use.jobs]
         chain = list(await self._chain(user, name))

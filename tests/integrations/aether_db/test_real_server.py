@@ -262,8 +262,8 @@ async def test_a_connection_that_comes_back_after_the_close_is_closed(shop: Mari
 @pytest.mark.parametrize(
     ("host", "says"),
     [
-        ("0.0.0.0", "leads to 0.0.0.0, which is never reached. Check the host under Integrations."),  # noqa: S104
-        ("::", "leads to ::, which is never reached"),
+        ("0.0.0.0", "leads to 0.0.0.0, which is never allowed. Check the host under Integrations."),  # noqa: S104
+        ("::", "leads to ::, which is never allowed"),
         ("no-such-host.invalid", "The network does not know 'no-such-host.invalid'. Check the host under"),
     ],
 )

@@ -21,19 +21,19 @@ DAMAGED_PDF = "This PDF is damaged and cannot be read."
 ENTITIES = "This document holds a definition of entities, which documents do not need, and was not read."
 NO_TEXT = "This PDF has no text: its pages are pictures, as of a scan."
 NOTES = {
-    "a ZIP bomb": "This document unpacks to far more than a document holds, and was not read.",
+    "a ZIP bomb": "This document unpacks to far more than a document contains, and was not read.",
     "a million laughs": ENTITIES,
     "an entity that is a file of the server": ENTITIES,
     "elements in elements": "This document is nested too deeply to be read.",
     "page breaks alone": SHORTENED,
     "a locked ODT": "This document is locked with a password. Save a copy without one and add that.",
     "a locked DOCX": OLD_OFFICE,
-    "thirty thousand parts": "This document holds far more parts than a document has, and was not read.",
+    "thirty thousand parts": "This document has far more parts than documents have, and was not read.",
     "a DOCX cut off": DAMAGED,
     "a DOCX whose XML is cut off": DAMAGED,
     "text that is called DOCX": "Its name ends in .docx, but it is not a DOCX document, or it is damaged.",
     "an archive in an archive": "This is an archive. Unpack it and add the files that you need.",
-    "a packed text": "This is an archive; there is no text in it that Cortex can read.",
+    "a packed text": "This is an archive; it contains no text that Cortex can read.",
     "a spreadsheet": "Cortex does not read spreadsheets and presentations. Save it as CSV or PDF.",
     "a locked PDF": "This PDF is locked with a password. Save a copy without one and add that.",
     "a PDF of nothing": DAMAGED_PDF,
@@ -43,12 +43,12 @@ NOTES = {
     "a page that unpacks to 200 MB": NO_TEXT,
     "a form that draws itself": BROKEN,
     "a scan": NO_TEXT,
-    "a picture that is called PDF": "This is a picture; there is no text in it that Cortex can read.",
+    "a picture that is called PDF": "This is a picture; it contains no text that Cortex can read.",
     "a PDF that is called DOCX": "Its name ends in .docx, but it is a PDF. Rename it, then it can be read.",
-    "a program that is called text": "This is a program; there is no text in it that Cortex can read.",
+    "a program that is called text": "This is a program; it contains no text that Cortex can read.",
     "a mail in a mail": BROKEN,
     "a line of ten million signs": SHORTENED,
-    "nothing": "There is no text in this file.",
+    "nothing": "This file contains no text.",
 }
 READ = {
     "a PDF with a script": "Read me",

@@ -137,7 +137,7 @@ async def test_a_refusal_is_told(double: StoreDouble, other: dict[str, str], wor
 async def test_what_arrives_cut_is_noticed(double: StoreDouble, tmp_path: Path) -> None:
     double.loses_bytes = True
     (tmp_path / "file").write_bytes(b"12345")
-    with pytest.raises(UserError, match="4 of the backup's 5 bytes"):
+    with pytest.raises(UserError, match="only 4 of the backup's 5 bytes"):
         await Store(S3(_bucket(), transport=double.transport), "").put(tmp_path / "file", "cortex-1")
 
 

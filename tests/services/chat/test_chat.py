@@ -71,7 +71,7 @@ async def test_what_was_changed_since_is_not_taken_back_and_says_so_each_time(ho
     (task,) = await house.cortex.tasks.list(house.admin)
     await house.cortex.runtime.db.repository(TasksRepository, house.admin.id).complete(task.id)
     for _ in range(2):
-        with pytest.raises(Conflict, match="was changed since"):
+        with pytest.raises(Conflict, match="has changed since"):
             await house.cortex.undo.undo(house.admin, undo_id)
     assert [event.payload["state"] for event in await house.events(cid, "undo")] == ["refused"] * 2
 
@@ -141,7 +141,7 @@ async def test_a_no_is_what_the_model_reads_in_place_of_the_result(
     await house.until(cid, "turn.end")
     read = scripted.log[-1].body["messages"][-1]
     assert read["role"] == "tool"
-    assert "The user said no to this call. Do not try it again; go on without it." in read["content"]
+    assert "The user denied this call. Do not try it again; go on without it." in read["content"]
 
 
 async def test_a_grant_covers_the_same_call_in_this_conversation_and_no_other(house: LivingHouse) -> None:
@@ -171,7 +171,7 @@ async def test_no_grant_is_offered_for_what_brings_text_from_outside(house: Livi
     await house.cortex.chat.send_message(house.admin, cid, "run `echo one` in the shell")
     asked = await house.until(cid, "approval", state="asked")
     assert asked.payload["can_be_granted"] is False
-    with pytest.raises(UserError, match="each call is asked for"):
+    with pytest.raises(UserError, match="each call needs approval"):
         await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "conversation")
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
     await house.until(cid, "turn.end")

@@ -66,7 +66,7 @@ async def test_a_chosen_model_that_is_gone_leaves_the_word_to_the_role_and_says_
     turn_id = await house.say(cid, "one", mode="chat", model="second", is_kept=True)  # as the page sends it again
     assert await asked(house, cid) == ["first"]
     notices = [event.payload["text"] for event in await house.events(cid, "notice")]
-    assert notices == ["second is not among your models any more: going on with first."]
+    assert notices == ["second is not among your models any more: continuing with first."]
     row = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn_id)
     assert (row.model, row.models) == ("second", ("first",))
 
@@ -82,11 +82,11 @@ async def test_a_chosen_model_that_fails_is_followed_by_the_roles(house: LivingH
 async def test_no_model_is_chosen_that_the_person_does_not_have(house: LivingHouse) -> None:
     cid = await house.conversation()
     turn_id = await house.say(cid, "one", mode="chat")
-    with pytest.raises(UserError, match="Choose one of the list"):
+    with pytest.raises(UserError, match="Choose one from the list"):
         await house.cortex.chat.set_model(house.admin, cid, "third")
-    with pytest.raises(UserError, match="Choose one of the list"):
+    with pytest.raises(UserError, match="Choose one from the list"):
         await house.cortex.chat.again(house.admin, turn_id, model="third")
-    with pytest.raises(UserError, match="Choose one of the list"):
+    with pytest.raises(UserError, match="Choose one from the list"):
         await house.cortex.chat.send_message(house.admin, cid, "two", model="third")
     assert len((await house.cortex.chat.log(house.admin, cid)).folded().turns) == 1
 

@@ -55,7 +55,7 @@ async def test_a_folder_in_the_place_of_a_file_is_told_and_not_passed_over(tmp_p
         place_of(house, ROLE).mkdir()
         turn = await house.say(cid, "hello")
         error = await house.until(cid, "error", turn=turn)
-        assert error.payload["text"] == "roles/orchestrator.md cannot be read: a folder or a link stands in its place."
+        assert error.payload["text"] == "roles/orchestrator.md cannot be read: a folder or a link is in its place."
 
 
 async def test_what_failed_stays_failed_over_a_restart(tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ async def test_a_run_that_nobody_begins_on_a_shared_database_is_withdrawn(tmp_pa
         made = await jobs_of(house).add(house.admin, DAILY)
     alone = cortex(home, "run", made.id[-6:], "--wait", "0.5", CORTEX_ALLOW_SECOND_PROCESS="true")
     assert (alone.returncode, alone.stdout) == (1, "")
-    assert "within 0.5 s, so it was withdrawn" in alone.stderr
+    assert "within 0.5 s, so it was cancelled" in alone.stderr
     async with living_house(home) as house:
         (run,) = await jobs_of(house).history(house.admin, made.id)
         assert (run.slot.state, run.slot.why, run.slot.attempt) == ("stopped", "no Cortex began it", 0)

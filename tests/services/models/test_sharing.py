@@ -246,7 +246,7 @@ async def test_a_running_turn_goes_on_with_the_next_model(house: LivingHouse, sc
     scripted.go_on(99)
     await house.until(cid, "turn.end", user=house.member, turn=turn)
     assert await said(house, cid) == "Done."
-    assert f"{GIVEN} is not shared with you any more: going on with Small (from ada)." in await notices(house, cid)
+    assert f"{GIVEN} is not shared with you any more: continuing with Small (from ada)." in await notices(house, cid)
     assert [row.model for row in await rounds(house, turn)] == [GIVEN, "Small (from ada)"]
 
 

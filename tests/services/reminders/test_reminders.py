@@ -119,7 +119,7 @@ async def test_a_sentence_is_parted_into_what_and_when(desk: Desk, said: str, te
     [
         ("", "Enter what to remind you of"),
         ("remind me", "Enter what to remind you of"),
-        ("call mum", "no time to come"),
+        ("call mum", "no time in the future"),
         ("tomorrow at 9", "only a time"),
         ("call mum on 2020-01-01 at 9", "has passed"),
         ("x" * 600 + " tomorrow", "500 characters"),

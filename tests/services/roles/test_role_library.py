@@ -222,7 +222,7 @@ async def test_a_role_comes_back_only_where_its_name_is_free(house: LivingHouse)
     await library(house).make(me, "poet", "Answer in prose.", "chat")
     with pytest.raises(Conflict, match="There is a role named 'poet' again"):
         await library(house).restore(me, "poet")
-    with pytest.raises(UserError, match="no role 'poet' to go on with"):
+    with pytest.raises(UserError, match="no role 'poet' to continue in"):
         await library(house).remove(me, "poet", "poet")
 
 

@@ -207,7 +207,7 @@ async def test_it_is_installed_into_home_from_a_typed_address(tmp_path: Path) ->
 
 async def test_another_address_without_digests_must_have_the_usual_model(tmp_path: Path) -> None:
     house = Encoders(load_settings(None, home=tmp_path, port=0))
-    with file_server(FILES) as server, pytest.raises(UserError, match="is not the file that was pinned"):
+    with file_server(FILES) as server, pytest.raises(UserError, match="has another checksum than expected"):
         await house.install(server.address, None)
     assert not house.folder.exists()
 

@@ -98,7 +98,7 @@ async def test_two_skills_of_one_name_or_too_many_are_refused(house: LivingHouse
     folder = home(house, house.admin).path / "skills"
     for number in range(SKILLS_MAX):
         (folder / f"a{number:03}.md").write_text("---\ntitle: A\ndescription: B\n---\nC\n")
-    with pytest.raises(UserError, match="are enough"):
+    with pytest.raises(UserError, match="The limit is"):
         await skills.create(house.admin, "One more", "words")
     rows = await skills.list(house.admin)
     assert [row.name for row in rows if row.error] == ["writing-invoices"]
@@ -117,7 +117,7 @@ async def test_a_slip_in_a_file_is_named_and_costs_the_other_skills_nothing(
     errors = {row.name: row.error for row in await skills.list(house.admin)}
     assert errors == {
         "broken": "skills/broken.md, line 2: 'title A' is not `key: value`.",
-        "bytes": "'bytes.md' is not a text in UTF-8.",
+        "bytes": "'bytes.md' is not UTF-8 text.",
         "writing-invoices": "",
     }
     tried = await skills.tried(house.admin, "write the invoice for Acme")

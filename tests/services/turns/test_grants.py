@@ -153,7 +153,7 @@ async def test_no_grant_of_any_kind_holds_in_a_marked_turn(
         decision = await decided(talk, call, way)
         assert decision.verdict != "run", call.name
         if decision.verdict == "ask":
-            with pytest.raises(UserError, match="each call is asked for"):
+            with pytest.raises(UserError, match="each call needs approval"):
                 await house.cortex.approvals.answer(house.admin, decision.approval_id, "conversation")
 
 

@@ -74,7 +74,7 @@ async def test_the_kitchen_is_switched_off_by_a_model(
         ({"service": "lock.burst"}, "no service 'lock.burst'"),
         ({"service": "lock.unlock", "data": {"pin": "1"}}, "no field 'pin'. It takes: code, seconds."),
         ({"service": "lock.unlock", "data": {"seconds": "soon"}}, "seconds of lock.unlock must be a number"),
-        ({"service": "lock.unlock", "target": "lock.cellar"}, "Nothing in the house is surely 'lock.cellar'"),
+        ({"service": "lock.unlock", "target": "lock.cellar"}, "No device is certainly 'lock.cellar'"),
     ],
     ids=["service", "field", "type", "entity"],
 )
@@ -140,7 +140,7 @@ async def test_a_lock_is_asked_for_and_a_denial_moves_nothing(
         ),
         (Use("ha_get_state", {"entity": "outside temperature", "hours": 24}), "kept no state of the last 24 h"),
         (Use("ha_get_states", {"domain": "light", "area": "kitchen"}), "- Table lamp (light.table, Kitchen): on"),
-        (Use("ha_get_state", {"entity": "unicorn"}), "Nothing in the house is surely 'unicorn'"),
+        (Use("ha_get_state", {"entity": "unicorn"}), "No device is certainly 'unicorn'"),
         (Use("ha_get_state", {"entity": "x", "hours": 10_000}), "240"),
         (Use("ha_get_states", {"count": 0}), "1"),
         (Use("ha_call_service", {"service": "light.turn_of", "target": "sink light"}), "has no service"),
@@ -148,7 +148,7 @@ async def test_a_lock_is_asked_for_and_a_denial_moves_nothing(
             Use("ha_call_service", {"service": "light.turn_on", "target": "sink light", "data": {"x": 1}}),
             "no field 'x'",
         ),
-        (Use("ha_call_service", {"service": "light.turn_on", "target": "front door"}), "is surely 'front door'"),
+        (Use("ha_call_service", {"service": "light.turn_on", "target": "front door"}), "is certainly 'front door'"),
     ],
 )
 async def test_good_and_bad_arguments_are_answered(
@@ -169,7 +169,7 @@ async def test_a_member_sees_and_moves_what_is_allowed(
     await set_up(house, double.url, allowed_for=f"{house.member.name}: area:Hall, -lock")
     uses(scripted, "kitchen", OFF)
     (result,) = await asked(house, WISH, user=house.member)
-    assert "Nothing in the house is surely 'kitchen lights'. Look with ha_get_states." in result.text
+    assert "No device is certainly 'kitchen lights'. Look with ha_get_states." in result.text
     uses(scripted, "hall", Use("ha_call_service", {"service": "light.turn_on", "target": "hall lights"}))
     (result,) = await asked(house, "turn on the hall lights", user=house.member)
     assert "it is on now" in result.text

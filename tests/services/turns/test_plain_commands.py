@@ -145,7 +145,7 @@ async def test_a_role_without_the_tool_and_words_of_others_go_to_the_model(
 
 
 @pytest.mark.parametrize(
-    ("choice", "said", "moved"), [("once", "Unlocked: Front door (Hall).", 1), ("deny", "Not done: you said no.", 0)]
+    ("choice", "said", "moved"), [("once", "Unlocked: Front door (Hall).", 1), ("deny", "Not done: you denied it.", 0)]
 )
 async def test_a_lock_is_asked_about_before_it_opens(
     house: Opened, scripted: ScriptedServer, choice: str, said: str, moved: int
@@ -206,13 +206,13 @@ async def test_a_database_that_is_away_is_not_left_to_the_model(tmp_path: Path) 
     ("failure", "said"),
     [
         (
-            "'light.ha_lamp' is not in this house. Look with ha_get_states.",
-            "Not done: 'light.ha_lamp' is not in this house.",
+            "'light.ha_lamp' is not in Home Assistant. Look with ha_get_states.",
+            "Not done: 'light.ha_lamp' is not in Home Assistant.",
         ),
-        ("Ask ha_get_state.", "It did not end well: it may have happened. Look before you say it again."),
+        ("Ask ha_get_state.", "It failed: it may have happened. Check before you repeat it."),
         (
             "light.turn_off was sent, and no answer came: it may have happened. Look with ha_get_state.",
-            "light.turn_off was sent, and no answer came: it may have happened. Look before you say it again.",
+            "light.turn_off was sent, and no answer came: it may have happened. Check before you repeat it.",
         ),
     ],
     ids=["more", "nothing else", "unknown"],

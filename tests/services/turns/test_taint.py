@@ -356,7 +356,7 @@ async def test_a_grant_does_not_hold_once_outside_text_was_read(house: LivingHou
     await house.say(cid, READ)
     turn = await house.cortex.chat.send_message(house.admin, cid, PLAN)
     asked = await house.until(cid, "approval", turn=turn, state="asked")
-    with pytest.raises(UserError, match="each call is asked for"):
+    with pytest.raises(UserError, match="each call needs approval"):
         await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "conversation")
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "deny")
     await house.until(cid, "turn.end", turn=turn)
