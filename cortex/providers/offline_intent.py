@@ -83,6 +83,8 @@ def asks_for(sentence: str, tool: ToolSchema) -> bool:
     line = tool.description.partition("\n")[0]
     if aim == "advice" or (_FOR_ITSELF.search(line) and "your" not in words_of(sentence)):
         return False
+    if _is_called_by_name(sentence, tool):
+        return True
     if purpose == "read":
         return aim in ("read", "run") or bool(head(sentence) & _own(tool))
     if purpose == "end" and _ALL.search(line) and not _ALL.search(sentence):
@@ -95,9 +97,11 @@ def asks_for(sentence: str, tool: ToolSchema) -> bool:
 def least_chance(sentence: str, tool: ToolSchema) -> float:
     """From which chance on the tool is called: none is needed for what begins with its own verb and thing.
 
-    That is "make a note: …"; and little for a look at what the question names.
+    That is "make a note: …", and a tool's own name; and little for a look at what the question names.
     """
     aim = aim_of(sentence)
+    if _is_called_by_name(sentence, tool):
+        return 0.0
     if aim == does(tool) == "make" and head(sentence) & _own(tool):
         return 0.0
     return LOOKING if aim == does(tool) == "read" and words_of(sentence) & _own(tool) else THRESHOLD
@@ -120,6 +124,11 @@ def _own(tool: ToolSchema) -> set[str]:
     """The telling words of a tool's name and first line."""
     said = words_of(f"{tool.name} {tool.description.partition(chr(10))[0]}")
     return {word for word in said if len(word) > 3 and word not in ("user", "with", "from", "what", "your", "that")}
+
+
+def _is_called_by_name(sentence: str, tool: ToolSchema) -> bool:
+    """Whether the tool's own name is in it, such as task_list."""
+    return "_" in tool.name and re.search(rf"\b{re.escape(tool.name)}\b", sentence) is not None
 
 
 def _is_named_first(sentence: str, tool: ToolSchema) -> bool:

@@ -82,6 +82,7 @@ DONE = {
     "add to my notes: the oven is slow": ("notes_append", "oven is slow"),
     "what do you know about me?": ("memory_search",),
     "list my files": ("file_list",),
+    "use task_list for me": ("task_list",),
 }
 
 
