@@ -121,6 +121,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/chats?archived=1",
         "/more",
         "/admin",
+        "/start",
         "/tasks",
         "/tasks?done=1",
         f"/tasks/{task}",

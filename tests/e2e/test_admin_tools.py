@@ -56,7 +56,7 @@ def test_a_tool_that_is_turned_off_is_not_there_for_the_next_message(
     admin, member = opens(house.origin, ada.token), opens(house.origin, bob.token)
     ask(new_chat(member), MILK)
     assert "task_create" in member.page.locator("details.tool .tn").all_text_contents()
-    page = go(admin, "/admin/tools")
+    page = go(admin, "/admin/tools?q=task_create")
     switch = page.locator("#on-task_create")
     switch.focus()
     page.keyboard.press("Space")
@@ -185,9 +185,37 @@ def test_a_role_loses_a_category_with_its_live_total_and_gets_it_back(house: Dae
     assert "task_create" in tools_of(why(page))
 
 
+def test_on_a_phone_tools_and_usage_fold_and_a_search_leaves_the_folds_as_they_were(
+    house: Daemon, ada: Caller, opens: Opens
+) -> None:
+    window = opens(house.origin, ada.token, is_phone=True)
+    page = go(window, "/admin/tools")
+    task, log = page.locator("#t-task_create"), page.locator("#t-git_log")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2500
+    page.locator("summary", has=page.get_by_role("heading", name="tasks", exact=True)).click()
+    expect(task).to_be_visible()
+    page.get_by_role("searchbox", name="Name, category").fill("git_log")
+    expect(log).to_be_visible()
+    expect(task).to_have_count(0)
+    page.get_by_role("searchbox", name="Name, category").fill("")
+    expect(task).to_be_visible()
+    expect(log).to_be_hidden()
+    page.goto("/admin/tools#t-git_log")
+    page.reload()
+    expect(log).to_be_in_viewport()
+    expect(task).to_be_visible()
+    page.goto("/usage")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2000
+    summary = page.locator("#fold-budgets > summary")
+    summary.press("Enter")
+    page.get_by_role("link", name="90 days").click()
+    expect(page.locator("#budgets")).to_be_visible()
+
+
 def test_all_of_it_works_without_a_script(house: Daemon, ada: Caller, opens: Opens) -> None:
     window = opens(house.origin, ada.token, has_script=False)
-    page = go(window, "/admin/tools?q=git_log")
+    page = go(window, "/admin/tools")
+    page.goto("/admin/tools#t-git_log")
     page.uncheck("#on-git_log")
     page.locator("#t-git_log noscript button, #t-git_log button").click()
     page = go(window, "/admin/tools/git_log")

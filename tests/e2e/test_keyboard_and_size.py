@@ -21,14 +21,22 @@ SMALL = """() => [...document.querySelectorAll('a, button, input, select, textar
   .filter(([box]) => box.width > 0 && (box.width < 24 || box.height < 24))
   .map(([box, one]) => `${one.tagName} ${one.className || one.name || one.innerText} ${box.width}x${box.height}`)"""
 PAGES = (
+    "/start",
+    "/more",
+    "/chats",
+    "/files",
     "/tasks",
     "/tasks?done=1",
     "/notes",
     "/skills",
     "/models",
+    "/models/connect",
+    "/jobs",
+    "/usage",
     "/account",
     "/search?q=milk",
     "/health",
+    "/admin",
     "/admin/users",
     "/admin/tools",
     "/admin/tools/try",

@@ -83,7 +83,7 @@ async def show(
         earlier=place(listing.page - 1) if listing.page > 1 else "",
         later=place(listing.page + 1) if listing.page < listing.pages else "",
     )
-    return respond(request, "tools.html", context)
+    return respond(request, "tools.html", context, block="list")
 
 
 @router.get(HREF + "/{tool}")
