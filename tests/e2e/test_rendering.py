@@ -89,6 +89,12 @@ def test_nothing_jumps_while_an_answer_is_written(
     window.context.add_init_script(NOTE_SHIFTS)
     page = told(window, "plain words")
     assert page.evaluate("shift") <= MOST_SHIFT
+    page = told(window, "all kinds")
+    for way in ("live", "reloaded"):
+        expect(page.locator(".math .katex")).to_have_count(4)
+        expect(page.get_by_text("By hand.")).to_be_visible()
+        assert page.evaluate("shift") <= MOST_SHIFT, way
+        page.reload()
 
 
 def test_every_kind_is_drawn_live_as_after_a_reload(house: Daemon, writes: None, ada: Caller, opens: Opens) -> None:

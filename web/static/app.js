@@ -212,8 +212,16 @@
     if (act) { event.preventDefault(); act(); }
   });
 
-  // --- formulas: what draws them comes only where there is one, also in the midst of an answer
-  const formulas = () => { if ($('.math')) { seen.disconnect(); import('/static/vendor/math.js?v=' + document.documentElement.dataset.version); } };
+  // --- formulas: what draws them comes only where there is one, also in the midst of an answer; until it is there they
+  // and what follows are not shown, for ten seconds at most, so that nothing jumps when they are drawn
+  const formulas = () => {
+    if (!$('.math')) return;
+    const { dataset } = root, shown = () => delete dataset.math;
+    seen.disconnect();
+    dataset.math = '';
+    setTimeout(shown, 1e4);
+    import('/static/vendor/math.js?v=' + dataset.version).catch(shown);
+  };
   const seen = new MutationObserver(formulas);
   seen.observe(document.body, { childList: true, subtree: true });
   formulas();

@@ -11,21 +11,25 @@
       box.textContent = tex;
       box.classList.add('plain');
     }
+    box.classList.add('drawn');
   };
+  const { dataset } = document.documentElement, shown = () => delete dataset.math; // app.js
   let waits = 0;
   const look = () => { // before the browser paints; of very many, some in each frame
     waits = 0;
     const end = performance.now() + 12;
-    for (const box of document.querySelectorAll('.math:not(.plain):not(:has(.katex))')) {
+    for (const box of document.querySelectorAll('.math:not(.drawn)')) {
       if (performance.now() > end) { waits = requestAnimationFrame(look); break; }
       draw(box);
     }
     seen.takeRecords();
+    if (!waits) shown();
   };
   const seen = new MutationObserver(() => waits || look());
   const sheet = document.createElement('link');
   sheet.rel = 'stylesheet';
-  sheet.href = '/static/vendor/math.css?v=' + document.documentElement.dataset.version;
+  sheet.href = '/static/vendor/math.css?v=' + dataset.version;
+  sheet.onerror = shown;
   sheet.onload = () => { look(); seen.observe(document.body, { childList: true, subtree: true }); };
   document.head.append(sheet);
 })();
