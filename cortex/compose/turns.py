@@ -202,7 +202,17 @@ class TurnServices(Foundation):
     @cached_property
     def planning(self) -> Planning:
         recall = RecallReader(db=self.runtime.db)
-        return Planning(runtime=self.runtime, contexts=self.turn_contexts, tools=self.tools, recall=recall)
+        return Planning(
+            runtime=self.runtime,
+            contexts=self.turn_contexts,
+            tools=self.tools,
+            recall=recall,
+            files=self.attached_files,
+        )
+
+    @cached_property
+    def attached_files(self) -> AttachedFiles:
+        return AttachedFiles(runtime=self.runtime, pictures=self.pictures)
 
     @cached_property
     def executor(self) -> Executor:
@@ -218,7 +228,7 @@ class TurnServices(Foundation):
     def turn_runs(self) -> TurnRuns:
         contexts = self.turn_contexts
         history = ConversationHistory(runtime=self.runtime, contexts=contexts)
-        files = AttachedFiles(runtime=self.runtime, pictures=self.pictures)
+        files = self.attached_files
         return TurnRuns(
             contexts=contexts,
             queue=self.turn_queue,

@@ -202,7 +202,7 @@ async def test_the_price_is_known_before_sending(page: httpx.AsyncClient) -> Non
         shown = (await page.post("/preview-tools", data=form, headers=HTMX)).text
         found = re.search(r"<b>([\d,]+)</b> tok", shown)
         assert found, shown
-        assert bool(re.search(r"\d tools? · <b>", shown)) == (form["mode"] == "auto")
+        assert bool(re.search(r"\d tools? · </span><b>", shown)) == (form["mode"] == "auto")
         return int(found[1].replace(",", ""))
 
     chosen = await price(text="add milk to my shopping list", mode="auto")

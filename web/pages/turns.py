@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import ToolMode
@@ -37,6 +37,7 @@ class Draft(BaseModel):
     role: str = ""
     model: str | None = None
     max_rounds: str = ""
+    attached: list[str] = Field(default_factory=list)
 
     @property
     def rounds(self) -> int:
@@ -216,6 +217,7 @@ async def _receipt(services: Services, user: User, draft: Draft, choices: Mappin
         model=chosen_model(draft.model),
         rounds=draft.rounds,
         choices=choices,
+        attached=draft.attached,
     )
 
 

@@ -3,7 +3,12 @@ const box = () => document.getElementById('files'), form = () => document.getEle
 const going = new Map(); // the card of each file that is on its way
 let button = null; // sends once all are there
 
-const bound = () => { form().text.required = !box().children.length; };
+let held = '';
+const bound = () => {
+  form().text.required = !box().children.length;
+  const ids = [...box().querySelectorAll('[name=attached]')].map(one => one.value).join();
+  if (ids !== held) { held = ids; box().dispatchEvent(new Event('change', { bubbles: true })); } // what they cost is asked for
+};
 new MutationObserver(() => { if (box()) bound(); }).observe(document.querySelector('.dock'), { childList: true, subtree: true });
 
 function card(file) {

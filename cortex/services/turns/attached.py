@@ -4,6 +4,7 @@ Read once, when the turn opens. A text that is still being read is waited for.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cortex.base.attachments import Attachment, words_of_file
@@ -30,7 +31,16 @@ class AttachedFiles:
         """The pictures, and what a model reads of the other files."""
         if not row.attachments:
             return (), ()
-        files = await self._read(row)
+        return await self._parts(row.owner_id, await self._read(row))
+
+    async def of_draft(self, user_id: str, ids: Sequence[str]) -> tuple[tuple[Picture, ...], tuple[str, ...]]:
+        """The same for a message that is not sent yet, as far as it is read by now."""
+        if not ids:
+            return (), ()
+        files = await self.runtime.db.repository(DocumentsRepository, user_id).named(ids)
+        return await self._parts(user_id, [file for file in files if not file.deleted_at])
+
+    async def _parts(self, user_id: str, files: Sequence[DocumentRow]) -> tuple[tuple[Picture, ...], tuple[str, ...]]:
         pictures: list[Picture] = []
         texts: list[str] = []
         for file in files:
@@ -38,7 +48,7 @@ class AttachedFiles:
                 texts.append(_words(file, STILL_READ if file.state == "waiting" else file.note))
                 continue
             try:
-                pictures.append(await self.pictures.part(row.owner_id, file))
+                pictures.append(await self.pictures.part(user_id, file))
             except CortexError as error:
                 texts.append(_words(file, error.message))
         return tuple(pictures), tuple(texts)

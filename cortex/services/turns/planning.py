@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cortex.base.attachments import READERS, is_long
+from cortex.base.messages import Picture
 from cortex.base.model import OFFLINE, ModelEntry
 from cortex.base.role import ToolMode
 from cortex.base.tokens import count_picture
@@ -39,6 +40,7 @@ from cortex.services.tools.plans import (
 from cortex.services.tools.replays import recorded
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.attached import AttachedFiles
 from cortex.services.turns.history import size_bytes
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.calls import CallsRepository
@@ -69,6 +71,7 @@ class Planning:
     contexts: TurnContexts
     tools: ToolsService
     recall: RecallReader
+    files: AttachedFiles
 
     @step(StepName.PLAN)
     async def plan(self, turn: Turn, need: Need) -> RoundPlan:
@@ -160,10 +163,8 @@ class Planning:
             need=need,
             now=self._moment(turn, need),
             summary_id=turn.summary_id,
-            history_tokens=asked.history_tokens + _attached_tokens(turn),
         )
-        if is_long(turn.documents):  # the words on a long text name the tools that read on: they go along
-            asked = replace(asked, need=replace(need, found=(*need.found, *READERS)))
+        asked = _with_attached(asked, turn.pictures if entry.takes_pictures else (), turn.documents)
         asked = await self._heard(turn, asked) if need.heard else asked
         is_read_first = need.round == 1 or (need.heard and need.heard_at == need.round)
         if is_read_first and turn.channel == "chat" and not turn.is_tainted and not need.missing:
@@ -260,12 +261,15 @@ class Planning:
         model: str | None = None,
         rounds: int = 0,
         choices: Mapping[str, str] = MappingProxyType({}),
+        attached: Sequence[str] = (),
     ) -> dict[str, Any]:
         """The receipt that this draft would get as the next message; stores nothing, asks no model.
 
         rounds: how many it may take; 0 = as usual. The last of them goes out without tools. choices: the person's own
-        of tools, for a conversation that is not there yet.
+        of tools, for a conversation that is not there yet. attached: ids of the files that go with it; what they take
+        is `attached_tokens` of the receipt.
         """
+        pictures, documents = await self.files.of_draft(user.id, attached)
         async with self.runtime.db.one_view():
             name = role or await self._role_of(user, conversation_id)
             context = await self.contexts.of_draft(user, conversation_id, name, model)
@@ -274,7 +278,9 @@ class Planning:
             asked = await self._with_facts(context, asked, conversation_id)
             asked = replace(asked, need=replace(asked.need, is_last=True)) if rounds == 1 else asked
         await self.runtime.db.end_view()
-        return (await self.tools.plan_on(context.ground, asked, context.persona)).receipt
+        pictures = pictures if context.entry.takes_pictures else ()
+        planned = await self.tools.plan_on(context.ground, _with_attached(asked, pictures, documents), context.persona)
+        return {**planned.receipt, "attached_tokens": _attached_tokens(pictures, documents)}
 
     async def _role_of(self, user: User, conversation_id: str | None) -> str:
         """The conversation's role; the default one for a new conversation."""
@@ -306,10 +312,17 @@ class Planning:
         )
 
 
-def _attached_tokens(turn: Turn) -> int:
-    """About what a request grows by for what is attached."""
-    texts = sum(len(text.encode()) for text in turn.documents) // BYTES_A_TOKEN
-    return texts + sum(map(count_picture, turn.pictures))
+def _with_attached(asked: PlanRequest, pictures: Sequence[Picture], documents: Sequence[str]) -> PlanRequest:
+    """With what is attached to the message: about what the request grows by, and the tools that read on."""
+    asked = replace(asked, history_tokens=asked.history_tokens + _attached_tokens(pictures, documents))
+    if not is_long(documents):
+        return asked
+    # The words on a long text name these tools: they go along.
+    return replace(asked, need=replace(asked.need, found=(*asked.need.found, *READERS)))
+
+
+def _attached_tokens(pictures: Sequence[Picture], documents: Sequence[str]) -> int:
+    return sum(len(text.encode()) for text in documents) // BYTES_A_TOKEN + sum(map(count_picture, pictures))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from cortex.base.errors import NotFound, UserError
+from cortex.base.user import User
 from cortex.ports.documents import Extracted, PageText
 from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
@@ -142,6 +143,31 @@ async def test_tools_that_read_on_go_with_a_long_text(house: LivingHouse) -> Non
         await read(house, id, "word " * 4_000)
         await house.say(cid, "", attached=[id])
         assert {"file_read", "file_search"} <= {*server.log[0].tools}
+
+
+async def test_the_price_before_sending_counts_files_and_the_chosen_model(house: LivingHouse) -> None:
+    with ScriptedServer(rule("", "Read.")) as server:
+        await connect(house, server, "openai", sees=False)
+        await connect(house, server, "openai", name="seeing", sees=True)
+        cid = await house.conversation()
+        picture, lease = await give(house, "photo.jpg", photo()), await give(house, "lease.pdf", b"%PDF-1.7")
+        await read(house, lease, "word " * 4_000)
+
+        async def price(*ids: str, model: str = "scripted", user: User | None = None) -> tuple[int, set[str]]:
+            where = None if user else cid
+            receipt = await house.cortex.planning.preview(
+                user or house.admin, where, "look", "auto", model=model, role="orchestrator", attached=ids
+            )
+            return receipt["attached_tokens"], {item["name"] for item in receipt["sent"]}
+
+        assert (await price())[0] == (await price(lease, user=house.member))[0] == 0
+        assert (await price(picture))[0] == 0
+        assert (await price(picture, model="seeing"))[0] == 1_640
+        tokens, sent = await price(lease)
+        assert 2_000 <= tokens <= 2_300
+        assert {"file_read", "file_search"} <= sent
+        await house.say(cid, "look", attached=[lease])
+        assert sent <= {*server.log[0].tools}
 
 
 async def test_a_new_try_a_branch_and_exports_keep_what_was_attached(house: LivingHouse) -> None:
