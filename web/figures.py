@@ -3,6 +3,10 @@
 from datetime import date, datetime, tzinfo
 from decimal import Decimal
 
+from markupsafe import Markup
+
+from cortex.base.clock import now
+
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sept", "Oct", "Nov", "Dec")
 _SIZES = ((10**12, "t"), (10**9, "b"), (10**6, "m"), (1000, "k"))
@@ -44,6 +48,25 @@ def due(on: date, today: date) -> str:
 def moment(at: datetime, zone: tzinfo) -> str:
     """Sat 21 Nov 2026, 08:54."""
     return f"{day(at, zone)}, {clock(at, zone)}"
+
+
+def brief(at: datetime, zone: tzinfo, today_at: datetime) -> str:
+    """As short as it can be read: 08:54 today, Sat 08:54 this week, 21 Nov, 08:54, with the year when it is another."""
+    on, today = at.astimezone(zone).date(), today_at.astimezone(zone).date()
+    if on == today:
+        return clock(at, zone)
+    if abs((on - today).days) < 7:
+        return f"{_DAYS[on.weekday()]} {clock(at, zone)}"
+    year = "" if on.year == today.year else f" {on.year}"
+    return f"{on.day} {_MONTHS[on.month - 1]}{year}, {clock(at, zone)}"
+
+
+def when(at: datetime, zone: tzinfo, words: str = "") -> Markup:
+    """A moment in a list: whole, or as `words`; on a phone as short as it can be read, the whole in its title."""
+    full = words or moment(at, zone)
+    spans = Markup('<span class="wide-only">{}</span><span class="short">{}</span>')
+    shown = spans.format(full, brief(at, zone, now()))
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), full, shown)
 
 
 def _short(on: date) -> str:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
+from markupsafe import Markup
+
 from cortex.base.job import SlotState
 from cortex.services.jobs.jobs import Preview, RunBar
-from web.figures import moment
+from web.figures import moment, when
 
 STATES: dict[SlotState, str] = {
     "planned": "queued",
@@ -38,6 +40,11 @@ def at_zone(at: datetime, zone: str) -> str:
     """Mon 23 Nov 2026, 07:30 +01:00; in UTC where this machine does not know the zone."""
     there = at.astimezone(_zone(zone))
     return f"{moment(there, _zone(zone))} {there.isoformat()[-6:]}"
+
+
+def when_at(at: datetime, zone: str) -> Markup:
+    """The same in a list: on a phone as short as it can be read."""
+    return when(at, _zone(zone), at_zone(at, zone))
 
 
 def lines(preview: Preview) -> tuple[PreviewLine, ...]:

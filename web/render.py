@@ -180,6 +180,7 @@ class Renderer:
                 "clock": _in_zone(figures.clock),
                 "day": _in_zone(figures.day),
                 "moment": _in_zone(figures.moment),
+                "when": _in_zone(figures.when),
             }
         )
 
@@ -299,8 +300,8 @@ def _in_zone(filter_: Any) -> Any:
     """A Jinja filter that knows the page's user. Any: Jinja reads the marker of `pass_context` only."""
 
     @pass_context
-    def bound(context: JinjaContext, value: Any) -> str:
+    def bound(context: JinjaContext, value: Any) -> Any:
         frame: Frame = context["frame"]
-        return str(filter_(value, zone_of(frame.user)))
+        return filter_(value, zone_of(frame.user))
 
     return bound

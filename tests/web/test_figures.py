@@ -36,6 +36,20 @@ def test_a_moment_is_told_in_the_readers_zone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        (datetime(2026, 9, 7, 21, 0, tzinfo=UTC), "Mon 23:00"),
+        (datetime(2026, 9, 8, 12, 5, tzinfo=UTC), "14:05"),
+        (datetime(2026, 9, 14, 12, 5, tzinfo=UTC), "Mon 14:05"),
+        (datetime(2026, 9, 15, 12, 5, tzinfo=UTC), "15 Sept, 14:05"),
+        (datetime(2025, 9, 8, 12, 5, tzinfo=UTC), "8 Sept 2025, 14:05"),
+    ],
+)
+def test_a_near_moment_is_short(at: datetime, words: str) -> None:
+    assert figures.brief(at, BERLIN, LATE) == words
+
+
+@pytest.mark.parametrize(
     ("on", "words"),
     [
         (date(2026, 11, 21), "yesterday"),

@@ -17,7 +17,7 @@ from cortex.services.jobs.tools import JobToolPlan
 from cortex.services.notices.addresses import ChannelView
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
-from web.job_words import LIVE, PreviewLine, at_zone, is_live, lines, summed, titled
+from web.job_words import LIVE, PreviewLine, at_zone, is_live, lines, summed, titled, when_at
 from web.render import Context, Frame, NavEntry, described, respond, wants_fragment
 from web.routes import LazyRoute
 from web.toast import redirect
@@ -58,6 +58,7 @@ class JobsContext(Context):
     examples: Sequence[tuple[str, JobForm]] = described("jobs to begin with", default=EXAMPLES)
     place: Callable[..., str] = described("the address of this list with other values of the filter, first page")
     at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
+    when_at: Callable[..., str] = described("the same in a list, short on a phone", default=when_at)
     summed: Callable[..., str] = described("bars as a sentence", default=summed)
     titled: Callable[..., str] = described("a bar as words", default=titled)
     is_live: bool = described("whether a run is still to end, so that the page looks again")
