@@ -19,6 +19,8 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
     "manifest-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
+# Of what holds bytes from outside: even shown by itself it is in no origin, runs nothing and loads nothing.
+INERT = {"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'; base-uri 'none'"}
 HEADERS = {
     "Content-Security-Policy": CSP,
     "X-Content-Type-Options": "nosniff",
@@ -111,7 +113,7 @@ class Shield:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)
                 headers["X-Request-Id"] = request_id
                 headers.setdefault("Cache-Control", "private, no-cache")  # no-store would cost Back its place
                 if headers.get("content-type", "").startswith("text/html"):

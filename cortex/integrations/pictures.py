@@ -1,11 +1,12 @@
 """Makes pictures ready for models, in a process of its own: in the sandbox where this machine has one."""
 
 import asyncio
-import base64
-import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, Literal
+
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from cortex.base.errors import ToolFailed, UserError
 from cortex.integrations.process import ProcessResult, run
@@ -18,7 +19,28 @@ FOLDER = Path("/usr")
 LIMITS = Limits(
     timeout_s=40.0, cpu_s=20, memory_bytes=1_500 * MB, address_bytes=2_000 * MB, processes=16, output_bytes=8 * MB
 )
+LONGEST_PX = 1_568  # as the program has it, which imports nothing of ours
+AT_ONCE = 2  # each may take a processor and a gigabyte
 TOO_MUCH = "The picture takes too much time or memory to be read."
+
+
+class _Answer(BaseModel):
+    """What the program says: it decoded hostile bytes, so nothing of it is believed before it is looked at."""
+
+    model_config = ConfigDict(extra="forbid")
+    data: Base64Bytes
+    small: Base64Bytes
+    media_type: Literal["image/png", "image/jpeg"]
+    width: int = Field(gt=0, le=LONGEST_PX)
+    height: int = Field(gt=0, le=LONGEST_PX)
+
+
+class _Refusal(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    error: str = Field(max_length=200)
+
+
+_Made: TypeAdapter[_Answer | _Refusal] = TypeAdapter(_Answer | _Refusal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,25 +48,22 @@ class PictureMaker:
     """Implements the port `Pictures`."""
 
     sandbox: Sandbox
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
-    async def ready(self, path: Path) -> ReadyPicture:
+    async def ready(self, file: BinaryIO) -> ReadyPicture:
         """The picture in the size that models take; UserError in a sentence for one that cannot be read."""
-        data = await asyncio.to_thread(path.read_bytes)
         try:
-            ended = await self._run(data)
-        except ToolFailed as error:
+            async with self._turns:
+                ended = await self._run(await asyncio.to_thread(file.read))
+            if ended.killed or ended.code != 0:
+                raise UserError(TOO_MUCH)
+            made = await asyncio.to_thread(_Made.validate_json, ended.out)
+        except (ToolFailed, ValidationError) as error:
             raise UserError(TOO_MUCH) from error
-        if ended.killed or ended.code != 0:
-            raise UserError(TOO_MUCH)
-        made = json.loads(ended.out)
-        if "error" in made:
-            raise UserError(str(made["error"]))
+        if isinstance(made, _Refusal):
+            raise UserError(made.error)
         return ReadyPicture(
-            data=base64.b64decode(made["data"]),
-            media_type=made["media_type"],
-            width=made["width"],
-            height=made["height"],
-            small=base64.b64decode(made["small"]),
+            data=made.data, media_type=made.media_type, width=made.width, height=made.height, small=made.small
         )
 
     async def _run(self, data: bytes) -> ProcessResult:

@@ -5,7 +5,6 @@ Implemented in `integrations/`; `services/documents/` keeps the results.
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, Protocol
 
 
@@ -108,6 +107,6 @@ class ReadyPicture:
 class Pictures(Protocol):
     """Makes pictures ready."""
 
-    async def ready(self, path: Path) -> ReadyPicture:
+    async def ready(self, file: BinaryIO) -> ReadyPicture:
         """The picture in the size that models take; UserError in a sentence for one that cannot be read."""
         ...

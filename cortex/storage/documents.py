@@ -180,6 +180,12 @@ class DocumentsRepository(Repository):
         given = total.where(DocumentTable.owner_id == self.owner_id, ~DocumentTable.is_found)
         return int((await self.session.execute(given)).scalar_one())
 
+    async def used_bytes_held(self) -> int:
+        """As `used_bytes`; no other upload of the person adds to it until this transaction ends."""
+        own = select(AccountTable.id).where(AccountTable.id == self.owner_id)
+        await self.session.execute(own.with_for_update(key_share=True))  # SQLite has one writer anyway
+        return await self.used_bytes()
+
     async def set_deleted(self, id: str, *, is_deleted: bool, path: str = "") -> DocumentRow:
         """Delete it, or take that back, at another `path` now; NotFound.
 
@@ -198,22 +204,26 @@ class DocumentsRepository(Repository):
         """Forget it and its text for good."""
         await self.session.execute(self._remove(DocumentTable).where(DocumentTable.id == id))
 
-    async def keep_text(self, id: str, found: Extracted) -> DocumentRow:
-        """Keep what was read out of it, in place of what was read before; NotFound."""
+    async def keep_text(self, id: str, found: Extracted, words: Sequence[str] | None = None) -> DocumentRow:
+        """Keep what was read out of it, in place of what was read before; NotFound.
+
+        words: `page_words` of it, made ahead and beside: of a long text they take seconds.
+        """
         row = await self.get(id)
+        words = page_words(row.path, found) if words is None else words
         old = self._remove(DocumentPageTable).where(DocumentPageTable.document_id == id)
         await self.session.execute(old)
         whose = {"document_id": row.id, "owner_id": self.owner_id}
-        # The name is among the words of each page: "the rental contract on pets" finds the page on pets in that file.
+        owner = owner_word(self.owner_id)
         pages = [
             {
                 **whose,
                 "number": page.number,
                 "title": page.title,
                 "text": page.text,
-                "words": f"{owner_word(self.owner_id)} {indexed(f'{row.path} {page.title} {page.text}')}",
+                "words": f"{owner} {indexed_words}",
             }
-            for page in found.pages
+            for page, indexed_words in zip(found.pages, words, strict=True)
         ]
         if pages:
             await self.session.execute(self._upsert(DocumentPageTable), pages)
@@ -242,6 +252,14 @@ class DocumentsRepository(Repository):
         return await self._all(DocumentPage, statement.order_by(DocumentPageTable.number))
 
 
+def page_words(path: str, found: Extracted) -> list[str]:
+    """What each page of a text is searched by.
+
+    The name is among the words of each page: "the rental contract on pets" finds the page on pets in that file.
+    """
+    return [indexed(f"{path} {page.title} {page.text}") for page in found.pages]
+
+
 class AllDocumentsRepository(SharedRepository):
     """The files of everybody."""
 
@@ -264,6 +282,7 @@ class AllDocumentsRepository(SharedRepository):
     async def claim(self) -> DocumentRow | None:
         """The oldest one whose text is to be read and that nobody reads now; nobody else gets it for `READ_FOR`.
 
+        Those of whom fewer are being read now come first: nobody's thousand files hold up another's one.
         One that `TRIES_MOST` tries did not get through is failed instead.
         """
         at = self.clock()
@@ -275,7 +294,11 @@ class AllDocumentsRepository(SharedRepository):
         )
         columns = (getattr(DocumentTable, field.name) for field in fields(DocumentRow))
         waiting = select(*columns).join(AccountTable, AccountTable.id == DocumentTable.owner_id)
-        waiting = waiting.where(*is_waiting, AccountTable.is_active).order_by(DocumentTable.created_at)
+        being_read = select(DocumentTable.owner_id, func.count().label("files")).group_by(DocumentTable.owner_id)
+        busy = being_read.where(DocumentTable.state == "waiting", DocumentTable.claimed_until >= at).subquery()
+        waiting = waiting.outerjoin(busy, busy.c.owner_id == DocumentTable.owner_id)
+        waiting = waiting.where(*is_waiting, AccountTable.is_active)
+        waiting = waiting.order_by(func.coalesce(busy.c.files, 0), DocumentTable.created_at)
         found = await self._first(DocumentRow, waiting)
         if found is None:
             return None

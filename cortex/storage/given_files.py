@@ -13,7 +13,8 @@ import stat
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from io import BufferedReader
+from pathlib import PurePath
 from typing import IO
 
 from cortex.base.errors import NotFound, UserError
@@ -27,6 +28,7 @@ REMOVED = "removed"
 PICTURES = "pictures"  # made from those of the person, so that they are made once
 PIECE_BYTES = 1 << 20
 SAME_NAMES_MOST = 10_000
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # non-blocking: a FIFO would wait for ever
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -60,9 +62,9 @@ class GivenFiles:
         finally:  # cancelled too, while the thread above still works
             await asyncio.to_thread(self._end, id, incoming, is_kept=is_kept)
 
-    async def path_of(self, path: str) -> Path:
-        """Where the file below `files/` is; NotFound where it is gone, or is no ordinary file."""
-        return await asyncio.to_thread(self._path_of, path)
+    async def opened(self, path: str) -> BufferedReader:
+        """The file below `files/`, opened for reading; NotFound where it is gone, or is no ordinary file."""
+        return await asyncio.to_thread(self._opened, path)
 
     async def remove(self, id: str, path: str) -> None:
         """Take it out of `files/`, to be brought back by `bring_back`. It may be gone already, or be removed."""
@@ -124,13 +126,18 @@ class GivenFiles:
                     return f"{UPLOADS}/{free}"
         raise UserError(f"There are too many files named {name}.")
 
-    def _path_of(self, path: str) -> Path:
+    def _opened(self, path: str) -> BufferedReader:
+        """By its handle, not by its path: a program in the folder could put a link there in between."""
         names = (FOLDER, *path.split("/"))
-        found = self.home.path.joinpath(*names)
-        with self.home.walk(names[:-1], create=False):
-            if found.is_symlink() or not found.is_file():
-                raise NotFound(f"{names[-1]} is no longer in your files.")
-        return found
+        try:
+            with self.home.walk(names[:-1], create=False) as folder:
+                handle = os.open(names[-1], _READ, dir_fd=folder)
+        except (OSError, NotFound) as error:
+            raise NotFound(f"{names[-1]} is no longer in your files.") from error
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise NotFound(f"{names[-1]} is no longer in your files.")
+        return os.fdopen(handle, "rb")
 
     def _move_out(self, id: str, path: str) -> None:
         names = (FOLDER, *path.split("/"))

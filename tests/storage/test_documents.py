@@ -66,6 +66,17 @@ async def test_a_deleted_one_is_not_listed_and_comes_back(db: Database, ann: str
     assert [row.id for row in await documents.list()] == ["one"]
 
 
+async def test_nobodys_many_files_hold_up_another_person(db: Database, ann: str, ben: str, clock: StillClock) -> None:
+    for number in range(9):
+        await given(db, ann, f"anns {number}", f"{number}.pdf")
+        clock.forward(seconds=1)
+    everybodys = db.repository(AllDocumentsRepository)
+    first = await everybodys.claim()
+    await given(db, ben, "bens")
+    rest = [await everybodys.claim() for _ in range(3)]
+    assert [row.id for row in (first, *rest) if row] == ["anns 0", "bens", "anns 1", "anns 2"]
+
+
 async def test_what_a_killed_process_was_reading_is_taken_up_and_given_up_in_the_end(
     db: Database, ann: str, clock: StillClock
 ) -> None:

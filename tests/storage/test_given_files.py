@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,7 +59,8 @@ async def test_names_that_are_taken_get_a_number(files: GivenFiles) -> None:
         "uploads/a (2).txt",
         "uploads/a (3).txt",
     ]
-    assert (await files.path_of("uploads/a (2).txt")).read_bytes() == b"two"
+    with await files.opened("uploads/a (2).txt") as file:
+        assert file.read() == b"two"
     assert below(files) == ["files/uploads/a (2).txt", "files/uploads/a (3).txt", "files/uploads/a.txt"]
 
 
@@ -125,7 +128,7 @@ async def test_a_removed_one_comes_back_beside_what_took_its_name(files: GivenFi
     path = await given(files, "one", "a.txt", b"first")
     await files.remove("one", path)
     with pytest.raises(NotFound):
-        await files.path_of(path)
+        await files.opened(path)
     await given(files, "two", "a.txt", b"second")
     assert await files.bring_back("one", path) == "uploads/a (2).txt"
     await files.remove("one", "uploads/a (2).txt")
@@ -140,5 +143,31 @@ async def test_links_are_not_followed(files: GivenFiles, tmp_path: Path) -> None
     secret = tmp_path / "secret"
     secret.write_text("of another")
     os.symlink(secret, files.home.path / "files/uploads/b.txt")
-    with pytest.raises(NotFound):
-        await files.path_of("uploads/b.txt")
+    os.symlink(files.home.path / "files/uploads", files.home.path / "files/way")
+    os.mkfifo(files.home.path / "files/uploads/pipe.txt")
+    for path in ("uploads/b.txt", "way/a.txt", "uploads/pipe.txt", "uploads"):
+        with pytest.raises(NotFound):
+            await files.opened(path)
+
+
+async def test_a_link_that_comes_in_between_is_not_followed(files: GivenFiles, tmp_path: Path) -> None:
+    """A program in the folder puts a link in the file's place, and the file back, as fast as it can."""
+    path = await given(files, "one", "a.txt", b"own")
+    (secret := tmp_path / "secret").write_bytes(b"of another")
+    place, away, link = (files.home.path / "files" / name for name in (path, "away.txt", "link.txt"))
+    link.symlink_to(secret)
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            for one, other in ((place, away), (link, place), (place, link), (away, place)):
+                one.rename(other)
+
+    swapping = asyncio.create_task(asyncio.to_thread(swap))
+    read = set()
+    for _ in range(500):
+        with suppress(NotFound), await files.opened(path) as file:
+            read.add(file.read())
+    over.set()
+    await swapping
+    assert read == {b"own"}

@@ -1,8 +1,11 @@
 """The page of the files that a person gave, and the way in for new ones."""
 
+import asyncio
 import io
 import re
+from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -11,6 +14,8 @@ from PIL import Image
 from starlette.types import Message
 
 from cortex.app import Cortex
+from cortex.ports.documents import Extracted, PageText
+from cortex.storage.documents import DocumentsRepository
 from cortex.storage.home import Homes
 from tests.databases import copy_home, house_settings
 from tests.web.conftest import Browser, Seed, browser
@@ -23,6 +28,12 @@ async def give(person: Browser, name: str, data: bytes = b"words") -> str:
     answer = await person.http.post("/files", files={"files": (name, data)}, headers=SCRIPT)
     assert answer.status_code == 200, answer.text
     return str(re.findall(r'name="attached" value="(\w+)"', answer.text)[0])
+
+
+def below(home: Path) -> list[str]:
+    """The files that uploads left in the folders of people."""
+    found = (path.relative_to(home) for path in home.rglob("*") if path.is_file())
+    return sorted("/".join(path.parts[1:]) for path in found if path.parts[1:2] in (("files",), ("incoming",)))
 
 
 def kept(house: Cortex, person: Browser) -> list[str]:
@@ -57,6 +68,7 @@ async def test_it_is_found_opened_deleted_and_brought_back(house: Cortex, ada: B
     assert content.text == "No pets."
     assert content.headers["content-disposition"].startswith("attachment")
     assert content.headers["x-content-type-options"] == "nosniff"
+    assert content.headers["content-security-policy"].startswith("default-src 'none'; sandbox;")
     gone = await ada.post(f"/files/{id}/delete")
     assert gone.status_code == 303
     news = (await ada.get("/files")).text
@@ -89,10 +101,90 @@ async def test_two_peoples_files_never_meet(house: Cortex, ada: Browser, bob: Br
         assert (await bob.get(path)).status_code == 404
     for path in (f"/files/{id}/delete", f"/files/{id}/restore"):
         assert (await bob.post(path)).status_code == 404
-    assert "Lease.txt" not in (await bob.get("/files")).text
+    for path in ("/files", "/files?q=lease", "/search?q=lease"):
+        assert "Lease.txt" not in (await bob.get(path)).text
+    draft = {"cid": "", "text": "hi", "attached": id}
+    shown = await bob.http.post("/files", data=draft, files={"files": ("b.txt", b"words")})
+    assert ("b.txt" in shown.text, "Lease.txt" in shown.text, id in shown.text) == (True, False, False)
+    sent = await bob.post("/c/new/messages", text="hi", attached=id)
+    assert (sent.status_code, "Lease.txt" in sent.text) == (404, False)
     await give(bob, "Lease.txt", b"Bob's")
     assert (await ada.get(f"/files/{id}/content")).text == "words"
-    assert kept(house, bob) == ["files/uploads/Lease.txt"]
+    assert kept(house, bob) == ["files/uploads/Lease.txt", "files/uploads/b.txt"]
+
+
+async def test_an_admin_sees_nothing_of_a_members_files(ada: Browser, bob: Browser) -> None:
+    id, picture = await give(bob, "Lease.txt"), await give(bob, "photo.png", photo())
+    for path in (
+        f"/files/{id}",
+        f"/files/{id}/content",
+        f"/files/{picture}/picture",
+        f"/files/{picture}/picture?small=1",
+    ):
+        assert (await ada.get(path)).status_code == 404
+    for path in (f"/files/{id}/delete", f"/files/{id}/restore"):
+        assert (await ada.post(path)).status_code == 404
+    for path in ("/files", "/search?q=lease", "/admin", "/admin/users", "/admin/audit", "/usage"):
+        assert "Lease.txt" not in (await ada.get(path)).text
+
+
+async def test_a_name_with_tricks_is_only_a_name(ada: Browser) -> None:
+    names = {
+        "../../../etc/passwd.txt": "passwd.txt",
+        "..\\..\\boot.txt": "boot.txt",
+        "gpj\u202etxt.exe.txt": "gpjtxt.exe.txt",
+        "CON.txt": "_CON.txt",
+        "-rf *.txt": "-rf _.txt",
+        "<img src=x onerror=alert(1)>.txt": "_img src=x onerror=alert(1)_.txt",
+        "a" * 300 + ".txt": "a" * 116 + ".txt",
+        "..": "file",
+        ".htaccess": "htaccess",
+        "{{7*7}}.txt": "{{7_7}}.txt",
+        "a\u2028b.txt": "a b.txt",
+    }
+    for given, kept_as in names.items():
+        content = await ada.get(f"/files/{await give(ada, given)}/content")
+        assert content.headers["content-disposition"] == f"attachment; filename*=utf-8''{quote(kept_as, safe='')}"
+    shown = (await ada.get("/files")).text
+    assert ("49" in re.findall(r"<a href=.*?\.txt", shown), "<img src=x" in shown) == (False, False)
+
+
+async def test_of_ten_uploads_at_once_as_many_are_kept_as_fit(tmp_path: Path, seed: Seed) -> None:
+    copy_home(seed.home, tmp_path / "small")
+    settings = house_settings(tmp_path / "small", upload_mb=1, files_mb=2)
+    async with Cortex.at_rest(settings) as house, browser(create_app(house), seed.tokens["Ada"]) as http:
+        send = partial(http.post, "/files", files={"files": ("a.txt", b"x" * 600_000)}, headers=SCRIPT)
+        answers = await asyncio.gather(*(send() for _ in range(10)))
+        assert sorted(answer.status_code for answer in answers) == [200] * 3 + [422] * 7
+        assert [path.rpartition("/")[0] for path in below(tmp_path / "small")] == ["files/uploads"] * 3
+        id = re.findall(
+            r'name="attached" value="(\w+)"', next(each.text for each in answers if each.status_code == 200)
+        )[0]
+        await http.post(f"/files/{id}/delete")
+        assert "deleted files count for a day" in (await send()).text  # so that it can always come back
+        assert (await http.post(f"/files/{id}/restore")).status_code == 303
+        assert (await http.get(f"/files/{id}/content")).status_code == 200
+
+
+async def test_a_long_text_is_shown_in_stretches(house: Cortex, ada: Browser) -> None:
+    id = await give(ada, "long.txt")
+    pages = tuple(PageText(number=number, text=f"text {number}." + "x" * 900) for number in range(1, 252))
+    rows = house.runtime.db.repository(DocumentsRepository, ada.user.id)
+    await rows.keep_text(id, Extracted(pages=pages, is_paged=True))
+    shown = {
+        page: re.findall(r'id="page-(\d+)"|\?page=(\d+)', (await ada.get(f"/files/{id}?page={page}")).text)
+        for page in (1, 101, 250, 9_999)
+    }
+    for page, (first, last, *links) in {
+        1: (1, 100, 101),
+        101: (101, 200, 1, 201),
+        250: (250, 251, 150),
+        9_999: (251, 251, 151),
+    }.items():
+        numbers = [int(number) for number, _ in shown[page] if number]
+        assert (numbers[0], numbers[-1], [int(link) for _, link in shown[page] if link]) == (first, last, links)
+    await rows.keep_text(id, Extracted(pages=(PageText(number=1, text="x" * 3_000_000),)))
+    assert len((await ada.get(f"/files/{id}")).text) < 300_000
 
 
 async def test_an_upload_that_is_cut_at_any_tenth_leaves_nothing(house: Cortex, ada: Browser, app: FastAPI) -> None:
@@ -153,6 +245,7 @@ async def test_a_picture_is_shown_encoded_anew_and_to_its_person_alone(ada: Brow
     for query in ("", "?small=1"):
         shown = await ada.get(f"/files/{id}/picture{query}")
         assert shown.headers["content-type"] in ("image/png", "image/webp")
+        assert "sandbox" in shown.headers["content-security-policy"]
         assert Image.open(io.BytesIO(shown.content)).size[0] <= 400
         assert (await bob.get(f"/files/{id}/picture{query}")).status_code == 404
     assert (await ada.get(f"/files/{text}/picture")).status_code == 404

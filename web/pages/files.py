@@ -1,30 +1,34 @@
 """The files that a person gave: listed, searched, opened, deleted and brought back; and the way in for new ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
+from os import fstat
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import ClientDisconnect
 
 from cortex.base.errors import UserError
 from cortex.base.media import ACCEPTED, KINDS, PDF, PLAIN, TAKEN, safe_name
 from cortex.base.user import User
-from cortex.services.content.documents import DocumentPage, DocumentRow, FileSpace
+from cortex.services.content.documents import PAGES_SHOWN, DocumentPage, DocumentRow, FileSpace
 from cortex.services.search.search import Hit
 from web.chat_view import chat_context
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond
 from web.routes import LazyRoute
-from web.security import UPLOADS, UPLOADS_AT_ONCE
+from web.security import INERT, UPLOADS, UPLOADS_AT_ONCE
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=19)
 LISTED = 500
 NO_FILE = "Choose a file first."
+PIECE_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,9 @@ class FileContext(Context):
 
     file: DocumentRow = described("the file")
     kind: str = described("what its type is called")
-    pages: Sequence[DocumentPage] = described("its text by page, none for a picture")
+    pages: Sequence[DocumentPage] = described("its text by page, as much as is shown at once; none for a picture")
+    earlier: int = described("the page from which those ahead of these are shown, 0 for none")
+    later: int = described("the page from which those behind these are shown, 0 for none")
 
 
 @router.get(UPLOADS)
@@ -74,18 +80,22 @@ async def take(request: Request, services: Services, user: CurrentUser) -> Respo
 async def picture(services: Services, user: CurrentUser, file_id: str, small: Number = 0) -> Response:
     """A picture as it was encoded anew: nothing of the file itself."""
     path = await services.documents.picture(user, file_id, is_small=bool(small))
-    return FileResponse(path, headers={"Cache-Control": "private, max-age=31536000, immutable"})
+    return FileResponse(path, headers={"Cache-Control": "private, max-age=31536000, immutable", **INERT})
 
 
 @router.get(UPLOADS + "/{file_id}")
-async def show_file(request: Request, services: Services, user: CurrentUser, file_id: str) -> Response:
-    """One file, with what could be read of it."""
-    file, pages = await services.documents.text(user, file_id)
+async def show_file(
+    request: Request, services: Services, user: CurrentUser, file_id: str, page: Number = 1
+) -> Response:
+    """One file, with what could be read of it from a page on."""
+    file, pages = await services.documents.text(user, file_id, page)
     context = FileContext(
         frame=await frame_of(request, services, user, here=UPLOADS),
         file=file,
         kind=KINDS.get(file.media_type, file.media_type),
         pages=pages,
+        earlier=max(1, pages[0].number - PAGES_SHOWN) if pages and pages[0].number > 1 else 0,
+        later=pages[-1].number + 1 if pages and pages[-1].number < file.pages else 0,
     )
     return respond(request, "file.html", context, block="card")
 
@@ -93,15 +103,18 @@ async def show_file(request: Request, services: Services, user: CurrentUser, fil
 @router.get(UPLOADS + "/{file_id}/content")
 async def content(services: Services, user: CurrentUser, file_id: str) -> Response:
     """The file itself, to be saved: never shown as a part of this site, whatever it holds."""
-    file, path = await services.documents.opened(user, file_id)
+    file, opened = await services.documents.opened(user, file_id)
     is_text = file.media_type.startswith(("text/", "message/"))
     media_type = f"{PLAIN}; charset=utf-8" if is_text else file.media_type if file.media_type == PDF else ""
-    return FileResponse(
-        path,
-        media_type=media_type or "application/octet-stream",
-        filename=file.name,
-        headers={"Cache-Control": "private, no-store"},
-    )
+    size_bytes = fstat(opened.fileno()).st_size
+    headers = {
+        "Cache-Control": "private, no-store",
+        "Content-Length": str(size_bytes),
+        "Content-Disposition": f"attachment; filename*=utf-8''{quote(file.name, safe='')}",
+        **INERT,
+    }
+    pieces = _pieces(opened, size_bytes)
+    return StreamingResponse(pieces, media_type=media_type or "application/octet-stream", headers=headers)
 
 
 @router.post(UPLOADS + "/{file_id}/delete")
@@ -116,6 +129,14 @@ async def restore(request: Request, services: Services, user: CurrentUser, file_
     """Bring a deleted one back."""
     file = await services.documents.bring_back(user, file_id)
     return redirect(request, UPLOADS, f"Restored: {file.name}")
+
+
+def _pieces(file: BufferedReader, size_bytes: int) -> Iterator[bytes]:
+    """What the file held when its length was said."""
+    with file:
+        while size_bytes and (piece := file.read(min(PIECE_BYTES, size_bytes))):
+            size_bytes -= len(piece)
+            yield piece
 
 
 async def _answer(request: Request, services: Services, user: User, form: FormData) -> Response:

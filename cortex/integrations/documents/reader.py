@@ -163,7 +163,7 @@ class ReadingSession:
         found, is_whole = Extracted(note=FAILED), False
         try:
             line = await self._program.ask(file, name, size_bytes, self._timeout_s)
-            found, is_whole = _extracted(_Answer.model_validate_json(line)), True
+            found, is_whole = await asyncio.to_thread(_extracted, line), True
         except TimeoutError:
             found = Extracted(note=TOO_LONG)
         except (EOFError, OSError, ValueError) as error:
@@ -179,7 +179,8 @@ class ReadingSession:
         await self._stack.aclose()
 
 
-def _extracted(answer: _Answer) -> Extracted:
+def _extracted(line: bytes) -> Extracted:
+    answer = _Answer.model_validate_json(line)
     pages = tuple(
         PageText(number=number, title=title, text=text) for number, (title, text) in enumerate(answer.pages, start=1)
     )

@@ -4,7 +4,8 @@ Their text is read by `reading.py`; the files themselves are `storage/given_file
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +23,8 @@ from cortex.storage.home import Homes
 
 MB = 1_000_000
 LISTED = 500
+PAGES_SHOWN = 100
+CHARACTERS_SHOWN = 200_000  # to make a page of 3 million held up everybody else's for a second
 GONE = "That file was deleted."
 
 
@@ -57,7 +60,7 @@ class DocumentsService:
         if size_bytes > self.limit_bytes:
             raise UserError(f"The limit for one file is {self.runtime.settings.upload_mb} MB.")
         documents = self.runtime.db.repository(DocumentsRepository, user.id)
-        await self._must_fit(documents, size_bytes)
+        self._must_fit(await documents.used_bytes() + size_bytes)
         id = new_id(self.runtime.clock)
         async with self._files(user).receive(id, name, source) as file:
             is_picture = file.media_type in PICTURES
@@ -69,7 +72,7 @@ class DocumentsService:
 
     async def _add(self, user: User, id: str, file: GivenFile, state: DocumentState) -> DocumentRow:
         async with self.runtime.db.transaction(user.id) as repository:
-            await self._must_fit(repository(DocumentsRepository), file.size_bytes)
+            self._must_fit(await repository(DocumentsRepository).used_bytes_held() + file.size_bytes)
             return await repository(DocumentsRepository).add(
                 id,
                 path=file.path,
@@ -81,10 +84,13 @@ class DocumentsService:
                 is_tainted=True,
             )
 
-    async def _must_fit(self, documents: DocumentsRepository, size_bytes: int) -> None:
-        if await documents.used_bytes() + size_bytes > self.runtime.settings.files_mb * MB:
+    def _must_fit(self, bytes_then: int) -> None:
+        if bytes_then > self.runtime.settings.files_mb * MB:
             most = f"{self.runtime.settings.files_mb:,} MB"
-            raise UserError(f"Your files would need more than {most}. Delete some on the Files page first.")
+            raise UserError(
+                f"Your files would need more than {most}. Delete some on the Files page; "
+                "deleted files count for a day, until they can no longer be restored."
+            )
 
     async def space(self, user: User) -> FileSpace:
         """What the person's files take; deleted ones count until they are gone for good."""
@@ -107,10 +113,10 @@ class DocumentsService:
             raise NotFound(GONE)
         return row
 
-    async def opened(self, user: User, id: str) -> tuple[DocumentRow, Path]:
-        """The file with where it is; NotFound where it is not there any more."""
+    async def opened(self, user: User, id: str) -> tuple[DocumentRow, BufferedReader]:
+        """The file, opened: close it. NotFound where it is not there any more."""
         row = await self.get(user, id)
-        return row, await self._files(user).path_of(row.path)
+        return row, await self._files(user).opened(row.path)
 
     async def picture(self, user: User, id: str, *, is_small: bool) -> Path:
         """Where the picture of this file is, as it was encoded anew; NotFound for a file that is none."""
@@ -121,10 +127,12 @@ class DocumentsService:
             return await self.pictures.small(user.id, row)
         return (await self.pictures.ready(user.id, row.sha256, row.path)).path
 
-    async def text(self, user: User, id: str) -> tuple[DocumentRow, Sequence[DocumentPage]]:
-        """The file with its text by page."""
+    async def text(self, user: User, id: str, first: int = 1) -> tuple[DocumentRow, Sequence[DocumentPage]]:
+        """The file with its text by page, from the page `first` on, as much as is shown at once."""
         row = await self.get(user, id)
-        return row, await self.runtime.db.repository(DocumentsRepository, user.id).text_of(id)
+        first = max(1, min(first, row.pages))
+        documents = self.runtime.db.repository(DocumentsRepository, user.id)
+        return row, _shown(await documents.text_of(id, first, first + PAGES_SHOWN - 1))
 
     async def delete(self, user: User, id: str) -> DocumentRow:
         """Delete it; for a day it can be brought back."""
@@ -148,3 +156,15 @@ class DocumentsService:
 
     def _files(self, user: User) -> GivenFiles:
         return GivenFiles(home=self.homes.home_of(user.id))
+
+
+def _shown(pages: Sequence[DocumentPage]) -> Sequence[DocumentPage]:
+    """Those of the first that fit on a page of a browser; of one that is too long by itself, the beginning."""
+    shown: list[DocumentPage] = []
+    room = CHARACTERS_SHOWN
+    for page in pages:
+        if shown and len(page.text) > room:
+            break
+        shown.append(replace(page, text=f"{page.text[:room]} …") if len(page.text) > room else page)
+        room -= len(page.text)
+    return shown

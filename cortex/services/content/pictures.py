@@ -1,6 +1,7 @@
 """A person's pictures as models and pages get them: made once from the file, then always the same bytes."""
 
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,8 @@ class PicturesService:
         kept = ReadyPictures(home=home)
         found = await kept.find(sha256)
         if found is None:
-            made = await self.maker.ready(await GivenFiles(home=home).path_of(path))
+            with closing(await GivenFiles(home=home).opened(path)) as file:
+                made = await self.maker.ready(file)
             await kept.keep(sha256, made.media_type, (made.width, made.height), made.data, made.small)
             found = await kept.find(sha256)
         if found is None:

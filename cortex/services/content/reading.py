@@ -22,7 +22,7 @@ from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.file_looks import FileLooks
 from cortex.services.runtime import Runtime
 from cortex.storage.accounts import AccountsRepository
-from cortex.storage.documents import AllDocumentsRepository, DocumentRow, DocumentsRepository
+from cortex.storage.documents import AllDocumentsRepository, DocumentRow, DocumentsRepository, page_words
 
 AT_ONCE = 2
 EVERY_S = 3.0  # between two looks at whether anything was written
@@ -131,9 +131,10 @@ class DocumentReading:
                 await documents.keep_mark(row, changed_at, sha256)
                 return
             found = await session.extract(file, row.name)
+        words = await asyncio.to_thread(page_words, row.path, found)
         with suppress(NotFound):  # deleted for good meanwhile
             async with self.runtime.db.transaction(row.owner_id) as repository:
-                kept = await repository(DocumentsRepository).keep_text(row.id, found)
+                kept = await repository(DocumentsRepository).keep_text(row.id, found, words)
                 await repository(DocumentsRepository).keep_mark(kept, changed_at, sha256)
 
 

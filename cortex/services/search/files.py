@@ -33,7 +33,7 @@ class FileHits:
 
 def _hit(row: DocumentRow, query: str, page: int = 0, passage: str = "") -> Hit:
     return Hit(
-        path=f"/files/{row.id}#page-{page}" if page else f"/files/{row.id}",
+        path=f"/files/{row.id}?page={page}#page-{page}" if page else f"/files/{row.id}",
         title=marked(row.name, query),
         snippet=marked(passage, query),
         at=row.created_at,

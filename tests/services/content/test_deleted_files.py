@@ -53,7 +53,8 @@ async def test_a_new_file_of_the_same_name_outlives_the_deleted_one(house: Livin
     for days in (0.5, 1):
         clock.forward(days=days)
         await house.cortex.document_reading.clearing.clear()
-        assert (await documents.opened(house.admin, new.id))[1].read_bytes() == b"new"
+        with (await documents.opened(house.admin, new.id))[1] as file:
+            assert file.read() == b"new"
     assert below(house) == ["files/uploads/a.txt"]
     with pytest.raises(NotFound):
         await documents.bring_back(house.admin, old.id)

@@ -98,7 +98,7 @@ async def test_files_are_found_by_name_and_at_the_page_of_their_text(house: Cort
     assert (named.path, named.title[1]) == (f"/files/{row.id}", ("contract", True))
     (text,) = (await found(house, ann, "dogs"))["files"]
     assert (text.path, text.where, shown(text)) == (
-        f"/files/{row.id}#page-2",
+        f"/files/{row.id}?page=2#page-2",
         "page 2",
         "[Dogs] are allowed, cats too.",
     )
