@@ -22,7 +22,10 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.casefold()
     spread = _ONE_BY_ONE.sub(r" \1 ", unicodedata.normalize("NFKD", text))
-    return "".join(sign for sign in spread if not unicodedata.category(sign).startswith("M")).casefold()
+    marks = {
+        sign for sign in set(spread) if unicodedata.category(sign).startswith("M")
+    }  # half the time of sign by sign
+    return spread.translate(dict.fromkeys(map(ord, marks))).casefold()
 
 
 def words(text: str) -> Iterator[str]:
