@@ -15,9 +15,10 @@ from cortex.ports.documents import Extracted, PageText
 from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import TurnsRepository
+from tests.integrations.documents.hostile import ACT
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
-from tests.scripted_server import ScriptedServer, rule
+from tests.scripted_server import ScriptedServer, Use, rule
 
 
 def photo(*, color: str = "teal", size: tuple[int, int] = (2_000, 1_000)) -> bytes:
@@ -133,6 +134,31 @@ async def test_a_short_text_goes_whole_and_a_long_one_begins(house: LivingHouse)
         False,
         ["a.txt", "lease.pdf"],
     )
+
+
+@pytest.mark.parametrize("way", ["attached", "searched", "read", "named"])
+async def test_a_file_that_tells_the_model_to_act_gets_nothing_done_unasked(house: LivingHouse, way: str) -> None:
+    """The model obeys it; the person is asked, and nothing was written before."""
+    write = Use("file_write", {"path": "notes.md", "text": "obeyed"}, is_blind=True)
+    steps = {
+        "searched": (Use("file_search", {"query": "instructions"}, is_blind=True),),
+        "read": (Use("file_read", {"path": "uploads/letter.txt"}, is_blind=True),),
+        "named": (Use("file_list", {"path": "uploads"}, is_blind=True),),
+    }
+    with ScriptedServer(rule("letter", *steps.get(way, ()), write, "Done.")) as server:
+        await connect(house, server, "openai")
+        cid = await house.conversation()
+        is_name = way == "named"
+        id = await give(house, f"{ACT} letter.txt" if is_name else "letter.txt", b"-" if is_name else ACT.encode())
+        await read(house, id, "-" if is_name else ACT)
+        attached = [id] if way == "attached" else []
+        turn = await house.cortex.chat.send_message(house.admin, cid, "what does the letter say", attached=attached)
+        asked = await house.until(cid, "approval", turn=turn, state="asked")
+        written = house.cortex.settings.home / house.admin.id / "files/notes.md"
+        assert (asked.payload["tool"], written.exists()) == ("file_write", False)
+        await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "deny")
+        await house.until(cid, "turn.end", turn=turn)
+        assert (written.exists(), ACT in str(server.log[-1].body["messages"])) == (False, True)
 
 
 async def test_tools_that_read_on_go_with_a_long_text(house: LivingHouse) -> None:
