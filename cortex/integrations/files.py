@@ -190,7 +190,12 @@ class Files:
             waiting, seen = [rest], 0
             while waiting:
                 folder = waiting.pop(0)
-                handle = jail.open_folder(top, folder, is_old_kernel=self._is_old_kernel)
+                try:
+                    handle = jail.open_folder(top, folder, is_old_kernel=self._is_old_kernel)
+                except (OSError, ToolFailed):
+                    if folder == rest:
+                        raise
+                    continue  # gone, closed to us, or of a name that no path can hold: the others are listed
                 try:
                     for name in sorted(os.listdir(handle)):
                         seen += 1
@@ -198,7 +203,8 @@ class Files:
                             return
                         inner = name if folder == "." else f"{folder}/{name}"
                         with suppress(FileNotFoundError):
-                            entry = _entry(prefix + inner, os.stat(name, dir_fd=handle, follow_symlinks=False))
+                            about = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                            entry = _entry(os.fsencode(prefix + inner).decode(errors="replace"), about)
                             yield entry
                             if is_deep and entry.kind == "folder":
                                 waiting.append(inner)

@@ -21,6 +21,7 @@ from cortex.storage.home import Homes
 FOUND_MOST = 5_000
 FILE_BYTES = 50_000_000
 UPLOADS = "uploads/"
+NO_UTF8 = "\ufffd"  # in a name: nobody can write it to open the file
 ARRIVING = timedelta(minutes=1)  # an upload has its name a moment before its row
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "vendor"})
 
@@ -70,6 +71,8 @@ class FileLooks:
     def _is_read(self, item: FolderItem) -> bool:
         path = PurePosixPath(item.path)
         if item.kind != "file" or item.size_bytes > FILE_BYTES or path.suffix.lower() not in SEARCHED:
+            return False
+        if NO_UTF8 in item.path:
             return False
         return not any(part.startswith(".") or part in SKIPPED for part in path.parts)
 

@@ -29,6 +29,11 @@ def folder(house: LivingHouse, user: User) -> Path:
     return own
 
 
+def keep(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(PETS)
+
+
 def documents(house: LivingHouse, user: User) -> DocumentTexts:
     return house.cortex.scope.provide(DocumentTexts, user.id)
 
@@ -84,6 +89,26 @@ async def test_what_a_killed_process_was_reading_is_read_at_the_next_start(tmp_p
         assert await found(house, house.admin, "dog") == [("pets.md", 1)]
         rows = house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id)
         assert [row.state for row in await rows.list()] == ["ready"]
+
+
+async def test_names_that_nobody_can_write_keep_no_other_file_from_being_read(house: LivingHouse) -> None:
+    own = os.fsencode(folder(house, house.admin))
+    names = (b"a\xff.txt", b"d\xfe/in.txt", b"~away/in.txt", b"two\nlines.txt", b"<img src=x onerror=alert(1)>.txt")
+    for name in (*names, b"gpj\xe2\x80\xaetxt.txt", b"x/" * 8 + b"y" * 200 + b".txt", b"-rf.txt"):
+        keep(Path(os.fsdecode(own + b"/" + name)))
+    deep = folder(house, house.admin)
+    for _ in range(12):
+        deep /= "z" * 100  # longer than a path may be
+        deep.mkdir()
+    keep(deep / "in.txt")
+    hits = {path for path, _ in await found(house, house.admin, "dog")}
+    assert hits == {
+        "two\nlines.txt",
+        "<img src=x onerror=alert(1)>.txt",
+        "gpj\u202etxt.txt",
+        "x/" * 8 + "y" * 200 + ".txt",
+        "-rf.txt",
+    }
 
 
 async def test_a_link_to_another_persons_file_is_not_read(house: LivingHouse) -> None:
