@@ -245,9 +245,7 @@ class Painter:
         part = self._log.part(change.turn, change.part)
         if turn and isinstance(part, CallCard):
             return self._paint_part(change, turn, part)
-        return partial(
-            f"#{dom_id('c', change.turn, change.part)} .undo", "innerHTML", self._macros.undo("", "undone", "")
-        )
+        return partial(f"#{dom_id('u', change.turn, change.part)}", "innerHTML", self._macros.undo("", "undone", ""))
 
     # --- parts that are being written -------------------------------------------------------------------------------
 

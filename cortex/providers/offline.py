@@ -27,7 +27,7 @@ _CLAUSES = re.compile(
 )
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:?\d\d|Z)?)?)")
 _ATTACHED = re.compile(re.escape(HEAD) + r" (.+?) · ")
-_ID = re.compile(r"\s*\(id [0-9a-f]{4,}(?:, ([^()]*(?:\([^()]*\)[^()]*)*))?\)")
+_ID = re.compile(r"\s*\(id [0-9a-z]{4,}(?:, ([^()]*(?:\([^()]*\)[^()]*)*))?\)")
 _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _NAME = re.compile(r"\b[a-z]\w*_\w+")
 _NOTE = re.compile(r"\s*\[[^\[\]]*\]\s*$")  # behind a result, for a model: how to read on

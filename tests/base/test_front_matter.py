@@ -30,7 +30,7 @@ def test_a_file_without_front_matter_is_all_body() -> None:
         ("---\nnonsense\n---\n", "line 2"),
         ("---\ntools: [a\n---\n", "must end with"),
         ("---\na: 1\na: 2\n---\n", "twice"),
-        ("---\n- a\n---\n", "no list was begun"),
+        ("---\n- a\n---\n", "a list item without a list"),
     ],
 )
 def test_a_slip_is_named(text: str, told: str) -> None:

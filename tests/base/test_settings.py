@@ -74,7 +74,7 @@ def test_the_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> 
 @pytest.mark.parametrize("content", [b"x", b"\xff" * 60], ids=["too short", "no text"])
 def test_a_damaged_key_file_stops_the_start(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "secret.key").write_bytes(content)
-    with pytest.raises(ConfigError, match="does not hold a key"):
+    with pytest.raises(ConfigError, match="is not a valid key"):
         load_settings(None, home=tmp_path)
 
 

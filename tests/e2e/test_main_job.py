@@ -66,8 +66,7 @@ def test_from_the_printed_link_to_a_task_that_is_done_and_taken_back(daemon: Dae
     assert "eggs" in titles[0]
 
     page.goto(chat)
-    page.locator("details.tool summary").click()
-    page.locator("details.tool .undo button").click()
+    page.locator(".calls .undo button").click()
     expect(page.locator("details.tool summary .tag")).to_have_text("undone")
     same_after_reload(page)
     assert tasks_on_page(page) == []

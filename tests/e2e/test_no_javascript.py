@@ -58,7 +58,6 @@ def test_a_question_is_answered_and_a_call_taken_back_without_script(house: Daem
     expect(page.locator(".turn.bot .prose")).to_contain_text("Filesystem")
     send(page, "add a lantern to my shopping list")
     wait_for(page, ".turn.bot .foot", 2)
-    page.locator("details.tool summary").last.click()
     page.locator(".undo button").last.click()
     assert "/c/" in page.url
     expect(page.locator("details.tool .tag")).to_have_text("undone")

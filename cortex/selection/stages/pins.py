@@ -26,11 +26,22 @@ def pins(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     for name in given.found:
         if name in draft.rights.names:
             sure[name] = Vote(stage="context", p=0.0, why="found or used in this turn")
+    for name in _back(given, index):
+        if name in draft.rights.names:
+            sure[name] = Vote(stage="pins", p=0.0, why="you allowed it in this chat again")
     for name in text.named(given.message, draft.rights.names):
         sure[name] = Vote(stage="pins", p=NAMED_P, why="you named it")
     if talk.is_small_talk(given.message):
         return replace(draft, pins=sure, resting=standing)
     return replace(draft, pins={**standing, **sure})
+
+
+def _back(given: PlanInput, index: Index) -> tuple[str, ...]:
+    """What the person takes back into the chat while an open epoch has no search that could find it."""
+    memory = given.memory
+    if not memory.is_open or any(entry.is_meta for item in memory.sent if (entry := index.entries.get(item.name))):
+        return ()
+    return tuple(name for name in memory.never if name not in given.never)
 
 
 def _standing(given: PlanInput, draft: PlanDraft) -> list[tuple[str, str]]:

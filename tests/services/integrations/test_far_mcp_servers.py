@@ -91,7 +91,7 @@ async def test_a_login_is_begun_finished_kept_and_renewed(house: LivingHouse, po
     async with far_server(port, has_login=True) as far:
         far.login.lasts_s = 1
         await set_up(house, far, has_login="1")
-        with pytest.raises(ToolFailed, match="an admin logs in on the page of its tools"):
+        with pytest.raises(ToolFailed, match="an admin can log in on the page of its tools"):
             await cortex.mcp_tools.look(ada, "far")
         address = await cortex.mcp_logins.begin(ada, "far")
         assert urlsplit(address).path == "/authorize"

@@ -120,5 +120,5 @@ async def test_a_room_that_is_away_for_now_is_tried_again_and_a_closed_one_is_no
         assert (await world.ended(id))["talk"].state == "delivered"
         nextcloud.read_only.add(FAMILY)
         ended = await world.ended(await world.notices.notify(ADA.id, replace(TEA, key="tea-2")))
-    assert (ended["talk"].state, ended["talk"].error.startswith("This room is read only")) == ("failed", True)
+    assert (ended["talk"].state, ended["talk"].error.startswith("This room is read-only")) == ("failed", True)
     assert len(nextcloud.texts(FAMILY)) == 2
