@@ -67,10 +67,12 @@ def span(ms: float) -> str:
 
 
 def size(count: int) -> str:
-    """A file's size: 980 -> 980 bytes, 2140 -> 2.1 kB, 1800000 -> 1.8 MB."""
+    """A file's size: 980 -> 980 bytes, 2140 -> 2.1 kB, 1800000 -> 1.8 MB, 1000000000 -> 1 GB."""
     if count < 1000:
         return f"{count} byte" if count == 1 else f"{count} bytes"
-    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+    if count >= 999_950_000:
+        return f"{count / 1_000_000_000:.1f}".removesuffix(".0") + " GB"
+    return f"{count / 1000:.1f} kB" if count < 999_950 else f"{count / 1_000_000:.1f} MB"
 
 
 def capitalize_first(text: str) -> str:

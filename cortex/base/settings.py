@@ -133,7 +133,7 @@ class Settings(NotificationSettings):
     )
     backup_nightly: bool = Field(
         default=True,
-        description="Make a backup every night, at 3:00 in CORTEX_TIME_ZONE; 7 daily and 4 weekly ones are kept.",
+        description="Make a backup every night, at 3:00 in CORTEX_TIME_ZONE; kept: the last day's, 7 daily, 4 weekly.",
     )
     backup_to: str = Field(
         "", description="Where backups are kept: a folder, s3://bucket or s3://bucket/prefix. Empty: HOME/backups."

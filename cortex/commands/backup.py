@@ -34,7 +34,7 @@ KeyFile = Annotated[str, typer.Option("--key-file", help="The secret.key of the 
 
 
 def backup(to: To = "", as_json: Json = False) -> None:
-    """Make a backup of database and files, check it, and keep 7 daily and 4 weekly ones."""
+    """Make a backup of database and files, check it, and keep those of the last day, 7 daily and 4 weekly."""
     settings = settings_in_force()
     backups = Backups(settings)
     made = asyncio.run(backups.make(to))

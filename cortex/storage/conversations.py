@@ -192,6 +192,14 @@ class ConversationsRepository(Repository):
         return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
 
     @reading
+    async def deleted(self, after: datetime, limit: int) -> Sequence[ConversationRow]:
+        """Those in which a person talked and that were deleted after then, the latest first."""
+        statement = self._heads().where(
+            ConversationTable.deleted_at > after, ConversationTable.source.not_in(("try", "agent", "api"))
+        )
+        return await self._all(ConversationRow, statement.order_by(ConversationTable.deleted_at.desc()).limit(limit))
+
+    @reading
     async def ids(self) -> Sequence[str]:
         """Of all that were not deleted, the oldest first."""
         mine = (ConversationTable.owner_id == self.owner_id, ConversationTable.deleted_at.is_(None))

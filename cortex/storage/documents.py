@@ -168,10 +168,9 @@ class DocumentsRepository(Repository):
 
     @reading
     async def deleted(self, before: datetime) -> Sequence[DocumentRow]:
-        """Those that were deleted before then."""
-        return await self._all(
-            DocumentRow, self._mine(DocumentRow, DocumentTable).where(DocumentTable.deleted_at < before)
-        )
+        """Those that were deleted by then, the latest first."""
+        gone = self._mine(DocumentRow, DocumentTable).where(DocumentTable.deleted_at <= before)
+        return await self._all(DocumentRow, gone.order_by(DocumentTable.deleted_at.desc(), DocumentTable.id))
 
     @reading
     async def used_bytes(self) -> int:
@@ -179,6 +178,13 @@ class DocumentsRepository(Repository):
         total = select(func.coalesce(func.sum(DocumentTable.size_bytes), 0))
         given = total.where(DocumentTable.owner_id == self.owner_id, ~DocumentTable.is_found)
         return int((await self.session.execute(given)).scalar_one())
+
+    @reading
+    async def deleted_bytes(self) -> int:
+        """The bytes of those that were given, deleted, and can still come back."""
+        total = select(func.coalesce(func.sum(DocumentTable.size_bytes), 0))
+        gone = total.where(DocumentTable.owner_id == self.owner_id, ~DocumentTable.is_found)
+        return int((await self.session.execute(gone.where(DocumentTable.deleted_at.is_not(None)))).scalar_one())
 
     async def used_bytes_held(self) -> int:
         """As `used_bytes`; no other upload of the person adds to it until this transaction ends."""

@@ -54,6 +54,32 @@ async def test_several_are_archived_and_deleted_and_each_is_undone_in_one_press(
     assert "Select at least one chat first." in (await press(ada, "delete")).text
 
 
+async def test_a_deleted_chat_is_restored_long_after_the_message_is_gone(
+    ada: Browser, bob: Browser, chats: list[str]
+) -> None:
+    assert "For a day you can restore it under All chats" in (await ada.get(f"/c/{chats[0]}/delete")).text
+    assert "Deleted in the last day" not in (await ada.get("/chats")).text
+    await press(ada, "delete", *chats)
+    page = await ada.get("/chats")
+    assert listed(page) == set()
+    assert re.findall(r'action="/c/(\w+)/restore"', page.text)
+    assert "Deleted in the last day" in page.text
+    assert "Deleted in the last day" not in (await bob.get("/chats")).text
+    await ada.post(f"/c/{chats[1]}/restore")
+    page = await ada.get("/chats")
+    assert listed(page) == {"Medlars"}
+    assert set(re.findall(r'action="/c/(\w+)/restore"', page.text)) == {chats[0], chats[2]}
+
+
+async def test_an_exported_chat_is_named_after_title_and_day(house: Cortex, ada: Browser, chats: list[str]) -> None:
+    await house.conversations.rename(ada.user, chats[0], 'Äpfel/"Birnen": 2 kg\\')
+    for ending in ("md", "json"):
+        named = (await ada.get(f"/c/{chats[0]}/export.{ending}")).headers["content-disposition"]
+        words, day = unquote(named).removeprefix("attachment; filename*=utf-8''").rsplit(" ", 1)
+        assert words == "Äpfel Birnen 2 kg"
+        assert re.fullmatch(rf"20\d\d-\d\d-\d\d\.{ending}", day)
+
+
 async def test_an_archived_chat_is_marked_in_search_and_comes_back_from_its_menu(
     ada: Browser, chats: list[str]
 ) -> None:

@@ -73,9 +73,31 @@ async def test_it_is_found_opened_deleted_and_brought_back(house: Cortex, ada: B
     assert gone.status_code == 303
     news = (await ada.get("/files")).text
     assert f'action="/files/{id}/restore"' in news
-    assert [(await ada.get(f"/files/{id}{rest}")).status_code for rest in ("", "/content")] == [404, 404]
-    await ada.post(f"/files/{id}/restore")
+    assert [(await ada.get(f"/files/{id}{rest}")).status_code for rest in ("", "/content")] == [410, 404]
+    for page in (await ada.get(f"/files/{id}"), await ada.fragment(f"/files/{id}")):
+        assert ("It can be restored for a day" in page.text, f'action="/files/{id}/restore"' in page.text) == (
+            True,
+            True,
+        )
+    back = await ada.post(f"/files/{id}/restore", back=f"/files/{id}")
+    assert back.headers["location"] == f"/files/{id}"
     assert (await ada.get(f"/files/{id}/content")).text == "No pets."
+
+
+async def test_what_was_deleted_can_be_restored_long_after_the_message_is_gone(ada: Browser, bob: Browser) -> None:
+    id, stays = await give(ada, "Lease.txt", b"x" * 2_000), await give(ada, "other.txt", b"x" * 1_000)
+    assert "Deleted in the last day" not in (await ada.get("/files")).text
+    await ada.post(f"/files/{id}/delete")
+    await ada.get("/files")  # the message with Undo is shown once
+    shown = (await ada.get("/files")).text
+    assert "Deleted in the last day (1)" in " ".join(re.sub(r"<svg.*?</svg>", "", shown).split())
+    assert (f'action="/files/{id}/restore"' in shown, f'action="/files/{stays}/restore"' in shown) == (True, False)
+    assert "3.0 kB of 1 GB used, 2.0 kB of it by deleted files that can still be restored" in shown
+    assert (await bob.get(f"/files/{id}")).status_code == 404
+    assert f"/files/{id}" not in (await bob.get("/files")).text
+    away = await ada.post(f"/files/{id}/restore", back="//elsewhere.example")
+    assert away.headers["location"] == "/files"
+    assert "Deleted in the last day" not in (await ada.get("/files")).text
 
 
 @pytest.mark.parametrize(
@@ -271,6 +293,18 @@ async def test_without_a_script_a_file_is_attached_dropped_and_sent_with_the_dra
     assert sent.status_code == 303
     shown = (await page.get(sent.headers["location"])).text
     assert (f'href="/files/{id}" data-confirm' in shown, 'class="said"' in shown) == (True, False)
+    here = sent.headers["location"]
+    await page.post(f"/files/{id}/delete")
+    lost = (await page.get(here)).text
+    assert (f'src="/files/{id}' in lost, f'href="/files/{id}"' in lost, ">deleted</span>" in lost) == (
+        False,
+        False,
+        True,
+    )
+    back = re.findall(rf'action="/files/{id}/restore">.*?name="(back)" value="([^"]+)"', lost, re.S)
+    assert back == [("back", here)]
+    assert (await page.post(f"/files/{id}/restore", data=dict(back))).headers["location"] == here
+    assert f'src="/files/{id}/picture?small=1"' in (await page.get(here)).text
 
 
 async def test_a_file_for_the_composer_is_a_card_or_a_sentence(ada: Browser) -> None:

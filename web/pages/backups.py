@@ -69,7 +69,8 @@ async def make(request: Request, services: Services, user: ReauthedAdmin) -> Res
         made = await services.backups.make()
     except (UserError, Conflict) as refused:
         return await _page(request, services, user, error=refused.message, status=refused.status)
-    return redirect(request, HREF, f"{made.name} was created and verified.")
+    removed = f" Removed as no longer needed: {', '.join(made.removed)}." if made.removed else ""
+    return redirect(request, HREF, f"{made.name} was created and verified.{removed}")
 
 
 async def _page(

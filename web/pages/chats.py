@@ -1,5 +1,6 @@
 """All chats, with a box at each: archive, pin, delete or export several; and the archived ones."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -9,6 +10,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
+from cortex.services.chat.conversations import ConversationRow
 from cortex.services.chat.several import Done, Undoable
 from web.deps import CurrentUser, Services
 from web.figures import counted
@@ -30,6 +32,7 @@ class ChatsContext(Context):
     """A page of the list."""
 
     groups: tuple[SideGroup, ...] = described("chats by day of last use, pinned first")
+    deleted: Sequence[ConversationRow] = described("those that were deleted in the last day, the latest first")
     is_archived: bool = described("whether these are the archived ones")
     is_all: bool = described("whether every box is ticked")
     all_href: str = described("address of this page with every box ticked, or with none")
@@ -53,6 +56,7 @@ async def show(
     context = ChatsContext(
         frame=await frame_of(request, services, user, here=HOME),
         groups=side_groups(page.groups),
+        deleted=() if before or archived else await services.conversations.deleted(user),
         is_archived=archived,
         is_all=all,
         all_href=_address(**here, **at, **({} if all else {"all": "1"})),

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.services.chat.transcript_views import key_of
+from cortex.base.user import User
 from web import toast
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
@@ -69,7 +70,8 @@ async def ask_delete(request: Request, services: Services, user: CurrentUser, ci
     context = ConfirmContext(
         frame=await frame_of(request, services, user, conversation_id=cid),
         title="Delete this chat?",
-        text=f"“{conversation.title or 'New chat'}” is removed from the list and from search. You can undo this.",
+        text=f"“{conversation.title or 'New chat'}” is removed from the list and from search. "
+        "For a day you can restore it under All chats.",
         action=f"/c/{cid}/delete",
         words="Delete",
         back=f"/c/{cid}",
@@ -94,15 +96,24 @@ async def restore(request: Request, services: Services, user: CurrentUser, cid: 
 @router.get("/c/{cid}/export.md")
 async def export_markdown(services: Services, user: CurrentUser, cid: str) -> Response:
     """The conversation as Markdown."""
-    return _file(await services.conversations.export_markdown(user, cid), "text/markdown", f"conversation-{cid}.md")
+    text = await services.conversations.export_markdown(user, cid)
+    return _file(text, "text/markdown", await _name(services, user, cid, "md"))
 
 
 @router.get("/c/{cid}/export.json")
 async def export_json(services: Services, user: CurrentUser, cid: str) -> Response:
     """The conversation as JSON."""
-    return _file(await services.conversations.export_json(user, cid), "application/json", f"conversation-{cid}.json")
+    text = await services.conversations.export_json(user, cid)
+    return _file(text, "application/json", await _name(services, user, cid, "json"))
+
+
+async def _name(services: Services, user: User, cid: str, ending: str) -> str:
+    """Of the file: by title and day."""
+    conversation = await services.conversations.get(user, cid)
+    return f"{services.conversations.file_name(user, conversation)}.{ending}"
 
 
 def _file(body: str | bytes, kind: str, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{key_of(name)}"', "Cache-Control": "no-store"}
-    return in_pieces(Response(body, media_type=f"{kind}; charset=utf-8", headers=headers))
+    headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}"}
+    made = Response(body, media_type=f"{kind}; charset=utf-8", headers={**headers, "Cache-Control": "no-store"})
+    return in_pieces(made)

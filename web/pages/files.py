@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from os import fstat
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import ClientDisconnect
@@ -21,7 +22,7 @@ from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond
 from web.routes import LazyRoute
-from web.security import INERT, UPLOADS, UPLOADS_AT_ONCE
+from web.security import INERT, UPLOADS, UPLOADS_AT_ONCE, local_path
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
@@ -36,6 +37,7 @@ class FilesContext(Context):
     """The list."""
 
     files: Sequence[DocumentRow] = described("the person's files, the newest first")
+    deleted: Sequence[DocumentRow] = described("those that can be restored, the latest deleted first")
     query: str = described("what was searched for", default="")
     hits: Sequence[Hit] = described("where the words stand in the texts of files", default=())
     space: FileSpace = described("how much of what is allowed they take")
@@ -55,6 +57,13 @@ class FileContext(Context):
     pages: Sequence[DocumentPage] = described("its text by page, as much as is shown at once; none for a picture")
     earlier: int = described("the page from which those ahead of these are shown, 0 for none")
     later: int = described("the page from which those behind these are shown, 0 for none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedFileContext(Context):
+    """One file that was deleted and can be restored."""
+
+    file: DocumentRow = described("the file")
 
 
 @router.get(UPLOADS)
@@ -87,7 +96,10 @@ async def picture(services: Services, user: CurrentUser, file_id: str, small: Nu
 async def show_file(
     request: Request, services: Services, user: CurrentUser, file_id: str, page: Number = 1
 ) -> Response:
-    """One file, with what could be read of it from a page on."""
+    """One file, with what could be read of it from a page on; of a deleted one, that it is, and the way back."""
+    if lost := await services.documents.was_deleted(user, file_id):
+        deleted = DeletedFileContext(frame=await frame_of(request, services, user, here=UPLOADS), file=lost)
+        return respond(request, "file_deleted.html", deleted, block="card", status=410)
     file, pages = await services.documents.text(user, file_id, page)
     context = FileContext(
         frame=await frame_of(request, services, user, here=UPLOADS),
@@ -125,10 +137,12 @@ async def delete(request: Request, services: Services, user: CurrentUser, file_i
 
 
 @router.post(UPLOADS + "/{file_id}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, file_id: str) -> Response:
-    """Bring a deleted one back."""
+async def restore(
+    request: Request, services: Services, user: CurrentUser, file_id: str, back: Annotated[str, Form()] = UPLOADS
+) -> Response:
+    """Bring a deleted one back; go on to where that was asked for."""
     file = await services.documents.bring_back(user, file_id)
-    return redirect(request, UPLOADS, f"Restored: {file.name}")
+    return redirect(request, local_path(back, UPLOADS), f"Restored: {file.name}")
 
 
 def _pieces(file: BufferedReader, size_bytes: int) -> Iterator[bytes]:
@@ -194,6 +208,7 @@ async def _list(
     return FilesContext(
         frame=await frame_of(request, services, user, here=UPLOADS),
         files=await services.documents.list(user, query),
+        deleted=await services.documents.deleted(user),
         query=query,
         hits=[hit for hit in await services.file_hits.find(user, query, LISTED) if hit.snippet] if query else (),
         space=await services.documents.space(user),

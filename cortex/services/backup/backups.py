@@ -41,6 +41,13 @@ class BackupState:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made(Stored):
+    """A new backup, and the names of the older ones that were removed after it."""
+
+    removed: tuple[str, ...]
+
+
 class Backups:
     """Backups of this server, for its admins."""
 
@@ -71,7 +78,7 @@ class Backups:
         except (OSError, ValueError, TypeError):
             return BackupState()
 
-    async def make(self, to: str = "") -> Stored:
+    async def make(self, to: str = "") -> Made:
         """Make one, kept where `to` says or as set, and remove the surplus there.
 
         Conflict while another one is made; UserError, told on the pages of health and backups too, when it failed.
@@ -87,7 +94,7 @@ class Backups:
                 self._tell(error=failed.message)
             raise failed from error
 
-    async def _made(self, working: Path, to: str) -> Stored:
+    async def _made(self, working: Path, to: str) -> Made:
         settings, made_at = self._settings, self._clock()
         place, passphrase = place_of(settings, to), settings.backup_passphrase
         head = await asyncio.to_thread(_head, settings.home)  # before the tables: never ahead of the log that it names
@@ -107,9 +114,10 @@ class Backups:
         await checked(written, passphrase, working / "checked")
         stored = Stored(name=name_of(made_at), made_at=made_at, size_bytes=os.path.getsize(written))  # noqa: ASYNC240
         await place.put(written, stored.name)
-        for one in surplus(await place.kept()):
+        gone = surplus(await place.kept(), made_at)
+        for one in gone:
             await place.remove(one.name)
-        return stored
+        return Made(**asdict(stored), removed=tuple(one.name for one in gone))
 
     async def _copied(self, working: Path) -> Path:
         archive.refuse_full(os.statvfs(working), _size(self._settings.database) + archive.ROOM_BYTES)

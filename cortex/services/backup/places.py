@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from cortex.base.settings import Settings
 NAME = re.compile(r"cortex-(\d{8}T\d{6}Z)\.backup")
 STAMP = "%Y%m%dT%H%M%SZ"
 KEPT_DAYS, KEPT_WEEKS = 7, 4
+KEPT_FRESH, FRESH = 10, timedelta(days=1)  # so that no press of a button costs the backup of an hour ago
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +81,13 @@ def place_of(settings: Settings, to: str = "") -> Place:
     )
 
 
-def surplus(stored: Sequence[Stored]) -> list[Stored]:
-    """Those that need not be kept: not the newest of one of the last 7 days or 4 weeks that have one."""
-    kept: set[str] = set()
+def surplus(stored: Sequence[Stored], at: datetime) -> list[Stored]:
+    """Those that need not be kept at this moment.
+
+    Kept are the newest 10 of the last 24 hours, and the newest of each of the last 7 days and 4 weeks that have one.
+    """
+    fresh = sorted((one for one in stored if one.made_at > at - FRESH), key=lambda one: one.made_at, reverse=True)
+    kept = {one.name for one in fresh[:KEPT_FRESH]}
     for form, most in (("%Y-%m-%d", KEPT_DAYS), ("%G-%V", KEPT_WEEKS)):
         newest: dict[str, str] = {}
         for one in sorted(stored, key=lambda one: one.made_at, reverse=True):

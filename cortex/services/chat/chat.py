@@ -16,6 +16,7 @@ from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
+from cortex.services.chat.attached_files import attachments, lost_files
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.versions import hold_still
@@ -33,7 +34,6 @@ from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 
 MESSAGE_CHARS_MAX = 32_000
-FILES_MOST = 10
 LOOK_AGAIN_S = 15.0  # should a signal be lost
 NOT_SAID = ("agent", "result", "api")  # channels whose texts no person wrote
 
@@ -42,7 +42,7 @@ NOT_SAID = ("agent", "result", "api")  # channels whose texts no person wrote
 class LogPage:
     """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None.
 
-    `versions`: the turns whose place has several -> all of them, oldest first.
+    `versions`: the turns whose place has several -> all of them, oldest first. `lost`: as `lost_files` has it.
     """
 
     conversation: ConversationRow
@@ -50,11 +50,12 @@ class LogPage:
     earlier: int | None
     seq: int
     versions: Mapping[str, Sequence[str]]
+    lost: Mapping[str, bool]
 
     def folded(self, upto: int | None = None) -> Transcript:
         """The log as it is shown; `upto`: without what came after this number."""
         events = (event for event in self.events if upto is None or event.seq <= upto)
-        return Transcript(events, title=self.conversation.title, versions=self.versions)
+        return Transcript(events, title=self.conversation.title, versions=self.versions, lost=self.lost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ class Chat:
         words = _checked(text, max_rounds, has_files=bool(attached))
         await self._check_model(user, model, conversation_id)
         async with self.runtime.transaction_then_notify(user.id, conversation_id) as repository:
-            files = await _attachments(repository(DocumentsRepository), attached)
+            files = await attachments(repository(DocumentsRepository), attached)
             if role is not None and role != (await repository(ConversationsRepository).get(conversation_id)).role:
                 await repository(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
@@ -162,12 +163,14 @@ class Chat:
                 conversation_id, after=(first or 1) - 1, before=end
             )
             versions = await repository(VersionsRepository).of_conversation(conversation_id)
+            lost = await lost_files(repository(DocumentsRepository), events)
         return LogPage(
             conversation=conversation,
             events=events,
             earlier=shown[0].ordinal if has_more and shown else None,
             seq=conversation.seq,
             versions=versions,
+            lost=lost,
         )
 
     async def follow(
@@ -367,18 +370,6 @@ async def _sent(
         rows.append(("title", {"title": name}, None))
     await repository(ConversationsRepository).append(conversation_id, rows)
     return row, is_queued
-
-
-async def _attachments(documents: DocumentsRepository, ids: Sequence[str]) -> tuple[Attachment, ...]:
-    """The person's files of these ids. UserError where there are too many, NotFound where one is not there."""
-    if len(ids) > FILES_MOST:
-        raise UserError(f"A message can have at most {FILES_MOST} files.")
-    rows = await documents.named(list(dict.fromkeys(ids)))
-    if len(rows) < len({*ids}):
-        raise NotFound("An attached file no longer exists.")
-    return tuple(
-        Attachment(id=row.id, name=row.name, media_type=row.media_type, size_bytes=row.size_bytes) for row in rows
-    )
 
 
 def _checked(text: str, max_rounds: int | None, *, has_files: bool = False) -> str:

@@ -3,9 +3,10 @@
 What is said in them is `services/chat/chat.py`'s matter.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
@@ -19,7 +20,8 @@ from cortex.base.user import User
 from cortex.ports.engine import Hub
 from cortex.selection.recipes import recipe as known_recipe
 from cortex.services.chat.exports import as_json, as_markdown
-from cortex.storage.conversations import ConversationRow, ConversationsRepository
+from cortex.storage.conversations import ConversationRow as ConversationRow
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database, Opener
 from cortex.storage.distill_marks import DistillMarksRepository
 from cortex.storage.messages import MessagesRepository
@@ -27,7 +29,9 @@ from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
 MAX_TITLE = 120
+FILE_NAME_CHARACTERS = 80
 PAGE = 60
+UNDO = timedelta(days=1)  # how long a deleted one is listed
 
 Deleted = Callable[[str, str], Awaitable[None]]
 
@@ -70,6 +74,11 @@ class ConversationsService:
         pinned = [] if before or is_archived else await conversations.pinned()
         groups = self._grouped(user, list({one.id: one for one in (*pinned, *shown)}.values()))
         return ConversationPage(groups=groups, older=older)
+
+    async def deleted(self, user: User) -> Sequence[ConversationRow]:
+        """Those that were deleted in the last day, to be restored; the latest first."""
+        conversations = self._db.repository(ConversationsRepository, user.id)
+        return await conversations.deleted(self._clock() - UNDO, PAGE)
 
     async def get(self, user: User, conversation_id: str) -> ConversationRow:
         """The conversation; NotFound when it is absent, deleted or another user's."""
@@ -161,6 +170,11 @@ class ConversationsService:
         events = await self._db.repository(ConversationsRepository, user.id).events(conversation_id)
         return as_json(conversation, turns, messages, events)
 
+    def file_name(self, user: User, conversation: ConversationRow) -> str:
+        """The name of an exported one, without its ending: title and date of last use, for any file system."""
+        day = conversation.updated_at.astimezone(ZoneInfo(user.time_zone))
+        return f"{file_words(conversation.title)} {day:%Y-%m-%d}"
+
     async def branch(self, user: User, conversation_id: str, upto_turn: str) -> str:
         """The id of a new conversation that goes on from this turn: all up to and with it, under new ids."""
         async with self._db.transaction(user.id) as repository:
@@ -196,6 +210,11 @@ class ConversationsService:
             label = "Pinned" if one.is_pinned else day_label(one.updated_at.astimezone(zone).date(), today)
             groups.setdefault(label, []).append(one)
         return [DayGroup(label=label, conversations=tuple(ones)) for label, ones in groups.items()]
+
+
+def file_words(title: str) -> str:
+    """A title as a part of a file's name: letters, digits and a few signs, "Chat" where none is left."""
+    return " ".join(re.sub(r"[^\w.,()-]+", " ", title).split())[:FILE_NAME_CHARACTERS].strip(" .") or "Chat"
 
 
 def day_label(day: date, today: date) -> str:

@@ -5,7 +5,6 @@ All that one press archives or deletes bears the same moment: that moment is wha
 
 import asyncio
 import io
-import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +15,12 @@ from cortex.base.clock import Clock, now
 from cortex.base.errors import NotFound, UserError
 from cortex.base.user import User
 from cortex.ports.engine import Hub
-from cortex.services.chat.conversations import ConversationsService, Deleted
+from cortex.services.chat.conversations import ConversationsService, Deleted, file_words
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.several_chats import SeveralChatsRepository
 
 MOST = 200  # of one press; a page shows fewer
-FILE_NAME_CHARACTERS = 80
 
 Undoable = Literal["archive", "delete"]
 
@@ -119,7 +117,7 @@ def _checked(ids: Sequence[str]) -> list[str]:
 
 def _unused(title: str, taken: dict[str, str]) -> str:
     """A file's name made of the title, with a number where another chat has it."""
-    words = " ".join(re.sub(r"[^\w.,()-]+", " ", title).split())[:FILE_NAME_CHARACTERS].strip(" .") or "Chat"
+    words = file_words(title)
     name, number = f"{words}.md", 1
     while name in taken:
         number += 1

@@ -13,17 +13,24 @@ from cortex.services.chat.transcript_turn import FOLDS, part_of
 from cortex.services.chat.transcript_views import Marker, Part, SteerPart, TurnView, ViewChange
 
 NO_VERSIONS: Mapping[str, Sequence[str]] = MappingProxyType({})
+NONE_LOST: Mapping[str, bool] = MappingProxyType({})
 
 
 class Transcript:
     """The folded conversation. `turns` in order of their messages, without those that are out of view."""
 
     def __init__(
-        self, events: Iterable[Event] = (), *, title: str = "", versions: Mapping[str, Sequence[str]] = NO_VERSIONS
+        self,
+        events: Iterable[Event] = (),
+        *,
+        title: str = "",
+        versions: Mapping[str, Sequence[str]] = NO_VERSIONS,
+        lost: Mapping[str, bool] = NONE_LOST,
     ) -> None:
         """Fold what is there already; `title` is the one in force before these events.
 
         versions: the turns whose place has several -> all of them, as far as that is known already.
+        lost: the files that were deleted -> whether they can be restored, as of now.
         """
         self.seq = 0
         self.title = title
@@ -31,6 +38,7 @@ class Transcript:
         self._turns: dict[str, TurnView] = {}
         self._hidden: set[str] = set()
         self._versions = versions
+        self._lost = lost
         self._context_tokens: dict[str, int] = {}
         self._handlers: dict[str, Callable[[Event], list[ViewChange]]] = {
             "message": self._on_message,
@@ -107,7 +115,8 @@ class Transcript:
             mode=data.get("mode") or "auto",
             state="queued" if waits or data.get("is_steer") else "running",
             agent=data.get("agent") or "",
-            attachments=attachments_of(data),
+            attachments=(files := attachments_of(data)),
+            lost={file.id: self._lost[file.id] for file in files if file.id in self._lost},
             versions=tuple(self._versions.get(turn_id) or data.get("versions") or ()),
         )
         return [ViewChange(kind="turn.new", turn=turn_id)]

@@ -4,7 +4,8 @@ Made by the fold in `services/chat/transcript.py`; the browser's macros and the 
 """
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -199,7 +200,8 @@ class TurnView:
     """A message and its answer. `ending` is None while it runs or waits in the queue.
 
     `agent`: the background run whose result the text is, "" for a person's words. `model`: that answered last, or is
-    asked first. `versions`: all turns of its place, oldest first, where there are several.
+    asked first. `lost`: the attachments that were deleted -> whether they can be restored.
+    `versions`: all turns of its place, oldest first, where there are several.
     """
 
     id: str
@@ -219,6 +221,7 @@ class TurnView:
     ending: TurnEndView | None = None
     agent: str = ""
     attachments: tuple[Attachment, ...] = ()
+    lost: Mapping[str, bool] = field(default_factory=dict)
     versions: tuple[str, ...] = ()
 
     @property

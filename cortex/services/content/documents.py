@@ -30,9 +30,10 @@ GONE = "That file was deleted."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSpace:
-    """How much of what is allowed a person's files take."""
+    """How much of what is allowed a person's files take; `deleted_bytes` of it are deleted files, not yet gone."""
 
     used_bytes: int
+    deleted_bytes: int
     most_bytes: int
 
     @property
@@ -94,12 +95,25 @@ class DocumentsService:
 
     async def space(self, user: User) -> FileSpace:
         """What the person's files take; deleted ones count until they are gone for good."""
-        used = await self.runtime.db.repository(DocumentsRepository, user.id).used_bytes()
-        return FileSpace(used_bytes=used, most_bytes=self.runtime.settings.files_mb * MB)
+        documents = self.runtime.db.repository(DocumentsRepository, user.id)
+        return FileSpace(
+            used_bytes=await documents.used_bytes(),
+            deleted_bytes=await documents.deleted_bytes(),
+            most_bytes=self.runtime.settings.files_mb * MB,
+        )
 
     async def list(self, user: User, query: str = "") -> Sequence[DocumentRow]:
         """The newest files whose names have all words of the query."""
         return await self.runtime.db.repository(DocumentsRepository, user.id).list(query, LISTED)
+
+    async def deleted(self, user: User) -> Sequence[DocumentRow]:
+        """Those that can still be restored, the latest deleted first."""
+        return await self.runtime.db.repository(DocumentsRepository, user.id).deleted(self.runtime.clock())
+
+    async def was_deleted(self, user: User, id: str) -> DocumentRow | None:
+        """The file while it is deleted and can be restored; None for one that is there. NotFound for neither."""
+        row = await self.runtime.db.repository(DocumentsRepository, user.id).get(id)
+        return row if row.deleted_at else None
 
     async def named(self, user: User, ids: Sequence[str]) -> Sequence[DocumentRow]:
         """Those of these that are the person's and not deleted."""

@@ -23,7 +23,7 @@ from cortex.app import Cortex
 from cortex.base.errors import ConfigError, Conflict, CortexError, UserError
 from cortex.base.settings import Settings
 from cortex.services.backup import archive, restore
-from cortex.services.backup.backups import Backups
+from cortex.services.backup.backups import Backups, Made
 from cortex.services.backup.places import Stored, name_of, surplus
 from cortex.storage.approvals import GrantsRepository
 from cortex.storage.deliveries import DeliveriesRepository
@@ -377,7 +377,7 @@ async def test_what_has_ended_since_stays_ended(home: Path) -> None:
 async def test_two_at_once_are_one(home: Path) -> None:
     backups = Backups(house_settings(home))
     first, second = await asyncio.gather(backups.make(), backups.make(), return_exceptions=True)
-    assert {type(first), type(second)} == {Stored, Conflict}
+    assert {type(first), type(second)} == {Made, Conflict}
 
 
 @pytest.fixture
@@ -429,9 +429,17 @@ def test_seven_days_and_four_weeks_are_kept() -> None:
     start = datetime(2026, 11, 22, 3, tzinfo=UTC)  # a Sunday
     moments = [start - timedelta(hours=12 * count) for count in range(120)]
     stored = [Stored(name=name_of(at), made_at=at, size_bytes=1) for at in moments]
-    gone = {one.name for one in surplus(stored)}
+    gone = {one.name for one in surplus(stored, start)}
     kept = [one.made_at for one in stored if one.name not in gone]
     assert kept == [start, *(datetime(2026, 11, day, 15, tzinfo=UTC) for day in (21, 20, 19, 18, 17, 16, 15, 8, 1))]
+
+
+def test_a_new_backup_costs_none_of_the_last_day_but_the_eleventh() -> None:
+    at = datetime(2026, 11, 22, 18, tzinfo=UTC)
+    moments = [at - timedelta(hours=hours) for hours in range(12)]
+    stored = [Stored(name=name_of(one), made_at=one, size_bytes=1) for one in moments]
+    assert surplus(stored[:10], at) == []
+    assert [one.made_at for one in surplus(stored, at)] == moments[10:]
 
 
 async def test_what_is_not_a_backup_is_never_removed(home: Path, tmp_path: Path) -> None:
@@ -442,7 +450,8 @@ async def test_what_is_not_a_backup_is_never_removed(home: Path, tmp_path: Path)
     backups = Backups(house_settings(home, backup_to=str(place)))
     for day in range(12):
         (place / name_of(old + timedelta(days=day))).write_text("old")
-    await backups.make()
+    made = await backups.make()
+    assert len(made.removed) == 5
     assert (place / "letter.txt").read_text() == "mine"
     assert len(await backups.kept()) == 8
 
