@@ -5,16 +5,18 @@
 """
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from cortex.base.address import AddressPolicy, vet
+from cortex.base.address import AddressPolicy, is_inside_name, vet
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 
 RESOLVE_S = 10.0
+_UNKNOWN = re.compile(r"(\S+) could not be looked up")
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -50,6 +52,15 @@ def guarded_pool(
         keepalive_expiry=30.0,
         network_backend=_GuardedBackend(core, policy, resolver, inner or core.AnyIOBackend()),
     )
+
+
+def unknown_host(*failures: str) -> str:
+    """What a person reads where one of these failures is that a host outside has no address; "" where none is."""
+    found = next((match for match in map(_UNKNOWN.search, failures) if match), None)
+    host = found.group(1) if found else ""
+    if "." not in host or is_inside_name(host):
+        return ""
+    return f"This server could not look up {host}: it may have no internet connection or no DNS, or the name is wrong."
 
 
 class _GuardedBackend:

@@ -107,7 +107,8 @@ class ProviderError(CortexError):
 
     `is_retryable`: the same request may be sent again, or to the next model of the chain.
     `retry_after_s`: seconds the endpoint asked us to wait, or None.
-    `kind`: rate_limit, timeout, cut, malformed, empty, auth, refused, server, connection, request.
+    `kind`: rate_limit, timeout, cut, malformed, empty, auth, refused, server, connection, request,
+    unknown_host.
     """
 
     status = 502

@@ -5,6 +5,7 @@ Used by `wire.py`. The sentences are for the person; what the endpoint said is q
 
 from pydantic_ai import exceptions as ai
 
+from cortex.base.dial import unknown_host
 from cortex.base.errors import CortexError, ProviderError
 from cortex.base.model import ModelEntry
 from cortex.providers.said import short
@@ -90,6 +91,9 @@ def _unreached(entry: ModelEntry, error: BaseException) -> ProviderError:
     names = {type(each).__name__ for each in _chain(error)}
     if names & {"ReadError", "RemoteProtocolError", "ReadTimeout", "IncompleteRead"}:
         return cut(entry)
+    unknown = unknown_host(*map(str, _chain(error)))
+    if unknown:
+        return ProviderError(f"{entry.name}: {unknown}", kind="unknown_host", is_retryable=True)
     message = f"{entry.name}: {entry.base_url or 'the provider'} could not be reached."
     return ProviderError(message, kind="connection", is_retryable=True)
 

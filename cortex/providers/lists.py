@@ -14,6 +14,7 @@ import httpx
 
 from cortex.base import outside_text
 from cortex.base.clock import ticks_s
+from cortex.base.dial import unknown_host
 from cortex.base.errors import CortexError, NotAllowed, ProviderError, ToolFailed
 from cortex.base.hidden import show_hidden
 from cortex.base.http import FetchedPage, fetch, open_client
@@ -148,7 +149,7 @@ class _Asking:
                 raise ProviderError(message, kind="timeout") from error
             why = show_hidden(outside_text.cut(str(error.__cause__), 160)) if error.__cause__ else ""
             message = f"{host} could not be reached{f' ({why})' if why else ''}. {_check(host)}"
-            raise ProviderError(message, kind="connection") from error
+            raise ProviderError(unknown_host(why) or message, kind="connection") from error
 
     def _rows(self, page: FetchedPage) -> list[Row]:
         """The rows of a list that came whole; ProviderError for everything else that may come."""

@@ -181,6 +181,14 @@ async def test_who_does_not_answer_is_given_up() -> None:
         await list_models(server)
 
 
+async def test_a_name_outside_without_an_address_is_the_fault_of_this_server_and_one_inside_is_not() -> None:
+    with pytest.raises(ProviderError, match=r"could not look up no-such\.example\.invalid: it may have no internet"):
+        await list_models(ModelServer(provider="openai", base_url="https://no-such.example.invalid/v1", policy=PUBLIC))
+    inside = named(("nobody", 11434))
+    with pytest.raises(ProviderError, match=r"could not be reached .*Check that the server runs"):
+        await list_models(ModelServer(provider="openai", base_url="http://nobody:11434/v1", policy=inside))
+
+
 async def test_an_address_that_the_rule_forbids_is_not_asked() -> None:
     with ModelLists(pages={"GET /v1/models": (200, model_lists.VLLM)}) as double:
         with pytest.raises(ProviderError, match="inside a network"):

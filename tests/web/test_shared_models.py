@@ -77,13 +77,15 @@ async def test_people_are_chosen_with_a_limit_of_their_own(house: Cortex, ada: B
 
 
 async def test_a_limit_that_holds_nothing_back_is_said(ada: Browser) -> None:
-    gap = "a limit in dollars holds nothing back"
+    gap, hint = "so its limit in dollars cannot hold", "so a limit in dollars cannot hold"
     await post(ada, **{**MODEL, "input_usd": ""}, **EVERYBODY)
-    assert gap in (await ada.get("/models/edit?name=Big")).text
+    page = (await ada.get("/models/edit?name=Big")).text
+    assert (gap in page, hint in page, "Needs a known price" in page) == (True, True, False)
     await post(ada, **{**MODEL, "input_usd": "", "previous": "Big"}, **EVERYBODY, share_tokens="50000")
     assert gap not in (await ada.get("/models/edit?name=Big")).text
     await post(ada, **{**MODEL, "previous": "Big"}, **EVERYBODY)
-    assert gap not in (await ada.get("/models/edit?name=Big")).text
+    page = (await ada.get("/models/edit?name=Big")).text
+    assert (gap in page, hint in page) == (False, False)
 
 
 async def test_an_invitation_says_what_the_invited_will_have(ada: Browser) -> None:

@@ -23,7 +23,7 @@ from cortex.services.models.sharing import BorrowedModel, PersonShare, ShareForm
 from web.deps import CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
-from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, wants_fragment
+from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
@@ -145,6 +145,7 @@ class ModelContext(Context):
     sharing: ShareForm | None = described("who may use it, for an admin", default=None)
     borrowed: Sequence[BorrowedModel] = described("what others took with it lately", default=())
     unguarded: str = described("why its limit holds nothing back", default="")
+    is_unpriced: bool = described("whether nobody knows what the stored model costs", default=False)
 
 
 @router.get("/models")
@@ -190,7 +191,8 @@ async def try_form(
     try:
         report = await services.models.test(user, typed.values(), typed.previous)
     except (UserError, ConfigError) as refused:
-        return await _form(request, services, user, typed, refused=refused, status=422, block="report")
+        report = TestReport(is_ok=False, message=refused.message)
+        return await _form(request, services, user, typed, report=report, refused=refused, status=422, block="report")
     return await _form(request, services, user, typed, report=report, block="report")
 
 
@@ -297,10 +299,10 @@ async def _form(
     block: str = "content",
 ) -> Response:
     registry = await services.models.shown(user)
+    known = {entry.name for entry in registry.own}
     errors = _errors(refused)
     is_fresh = refused is None and report is None  # what was typed stays while it is tested and mended
     sharing = services.model_sharing
-    is_part = block != "content" and wants_fragment(request)  # the fields are not there to stand beside
     context = ModelContext(
         frame=await frame_of(request, services, user, here="/models"),
         typed=typed.model_copy(update={"api_key": ""}),
@@ -308,13 +310,16 @@ async def _form(
         tested=registry.tested.get(typed.previous),
         others=registry.key_mates(typed.previous),
         report=report,
-        error=refused.message if refused and (is_part or not errors) else "",
+        error=refused.message if refused and not report and not errors else "",
         errors=errors,
         sharing=await sharing.form(user, typed.previous, None if is_fresh else typed.wanted())
         if user.is_admin
         else None,
         borrowed=await sharing.borrowed(user, model=typed.previous) if user.is_admin and typed.previous else (),
         unguarded=await sharing.unguarded(user, typed.previous) if is_fresh and typed.previous else "",
+        is_unpriced=not typed.input_usd.strip()
+        and typed.previous in known
+        and await sharing.is_unpriced(user, typed.previous),
     )
     return respond(request, "model.html", context, block=block, status=status)
 

@@ -29,6 +29,7 @@ _MEND = {
 _SHARED = {  # what an endpoint says, its address and its model id are its owner's matter
     "auth": "its key was refused",
     "connection": "it could not be reached",
+    "unknown_host": "its server could not be looked up",
     "timeout": "it did not answer in time",
     "rate_limit": "it accepts no more requests for now",
     "cut": "the answer was cut off",

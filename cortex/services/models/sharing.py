@@ -106,11 +106,15 @@ class ModelSharing:
         """A sentence where a limit in dollars holds nothing back, for nobody knows what the model costs, else ""."""
         rows = [row for row in await self._shares(by) if row.model == model]
         has_gap = any(row.limit_usd is not None and row.limit_tokens is None for row in rows)
-        if not has_gap or (await self.models.price(by, model)).input_usd is not None:
+        if not has_gap or not await self.is_unpriced(by, model):
             return ""
         return (
-            f"What {model} costs is not known, so a limit in dollars holds nothing back. Type its price, or set tokens."
+            f"The price of {model} is not known, so its limit in dollars cannot hold: set a price or a limit in tokens."
         )
+
+    async def is_unpriced(self, by: User, model: str) -> bool:
+        """Whether nobody knows what this model of theirs costs: a limit in dollars holds nothing back."""
+        return (await self.models.price(by, model)).input_usd is None
 
     async def words(self, by: User) -> Mapping[str, str]:
         """With whom each model of theirs is shared, in words, by its name; none that is not."""
