@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlencode
 
 # Families whose models take pictures, by their makers' pages (2026-11).
 _SEES = re.compile(
@@ -74,6 +75,18 @@ class ModelEntry:
     def takes_pictures(self) -> bool:
         """Whether pictures are sent to it: as its person says, else as its family is known to."""
         return self.sees if self.sees is not None else _SEES.search(self.model) is not None
+
+
+def no_tools(entry: ModelEntry) -> dict[str, str]:
+    """The model by name where it is set to take no tools, with the page on which its own person changes that."""
+    if entry.tools:
+        return {}
+    return {"model": entry.name, "page": "" if entry.owner_id else page_of(entry.name)}
+
+
+def page_of(model: str) -> str:
+    """The page of an own model."""
+    return f"/models/edit?{urlencode({'name': model})}"
 
 
 OFFLINE = ModelEntry(

@@ -1,6 +1,7 @@
 """What a person chooses of tools for one chat, and reports of a wrong choice: by plain forms, over a running house."""
 
 import re
+from urllib.parse import urlencode
 
 import httpx
 
@@ -116,3 +117,24 @@ async def test_a_message_without_an_answer_saved_nothing(talks: Talks, page: htt
     assert turn.ending
     assert turn.ending.tokens_saved == 0
     assert "saved" not in re.findall(r'<a class="meta".*?</a>', (await page.get(f"/c/{cid}")).text, re.DOTALL)[-1]
+
+
+async def test_a_model_that_takes_no_tools_is_named_as_the_reason(talks: Talks, page: httpx.AsyncClient) -> None:
+    models, user = talks.living.cortex.models, talks.living.admin
+    file, version = await models.store.read(user.id)
+    (model,) = file.models
+    off = file.model_copy(update={"models": (model.model_copy(update={"tools": False}),)})
+    await models.store.write(user.id, file, off, version)
+    assert "model takes no tools" in (await page.get("/c/new")).text
+    draft = {"text": LAMP, "mode": "auto"}
+    assert "model takes no tools" in (await page.post("/preview-tools", data=draft)).text
+    cid = await begun(page, text=LAMP)
+    turn = await talks.ended(cid)
+    assert turn.ending
+    assert (turn.ending.tools_sent, turn.ending.tokens_saved) == (0, 0)
+    for why in ((await page.post("/why", data=draft)).text, (await page.get(f"/turns/{turn.key}/why")).text):
+        assert f"{model.name} is set to take no tools." in why
+        assert f'href="/models/edit?{urlencode({"name": model.name})}">Change it on Models' in why
+        assert "Switch to Auto" not in why
+    own_choice = (await page.post("/why", data={**draft, "mode": "chat"})).text
+    assert ("Switch to Auto" in own_choice, "is set to take no tools" in own_choice) == (True, False)

@@ -23,7 +23,7 @@ from cortex.services.models.sharing import BorrowedModel, PersonShare, ShareForm
 from web.deps import CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
-from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
+from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, wants_fragment
 from web.routes import LazyRoute
 from web.toast import redirect
 
@@ -125,6 +125,7 @@ class ModelsContext(Context):
     chain_length: int = described("how many places a chain has on this page", default=CHAIN_LENGTH)
     is_welcome: bool = described("whether the account was made a moment ago", default=False)
     report: TestReport | None = described("what a test found", default=None)
+    is_part: bool = described("whether the list goes along with the report", default=False)
     error: str = described("why a change was refused", default="")
     fault: RegistryFault | None = described("why the file cannot be read", default=None)
     shared: Mapping[str, str] = described("own model -> with whom it is shared, in words", default_factory=dict)
@@ -207,6 +208,13 @@ async def try_saved(request: Request, services: Services, user: CurrentUser, nam
     return respond(request, "models.html", await _list(request, services, user, report=report), block="report")
 
 
+@router.post("/models/send-tools")
+async def send_tools(request: Request, services: Services, user: CurrentUser, name: Text = "") -> Response:
+    """Send tools to a model that did not call one in its test."""
+    await services.models.send_tools(user, name)
+    return redirect(request, "/models", f"Tools are sent to {name}.")
+
+
 @router.get("/models/remove")
 async def ask_remove(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Really?"""
@@ -280,6 +288,7 @@ async def _list(
         waiting_at=host_of(registry.waiting.provider, registry.waiting.base_url) if registry.waiting else "",
         is_welcome=is_welcome,
         report=report,
+        is_part=report is not None and wants_fragment(request),
         error=error,
         fault=await services.models.fault(user),
         shared=await services.model_sharing.words(user),

@@ -4,10 +4,10 @@ Read by the chat page for each conversation and for a new one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cortex.base.errors import UserError
-from cortex.base.model import Price
+from cortex.base.model import Price, no_tools
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
@@ -40,7 +40,7 @@ class ModelChoice:
 class Composer:
     """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
 
-    `sees`: whether the model takes pictures.
+    `sees`: whether the model takes pictures. `no_tools`: as in a receipt, where the model takes none whatever the mode.
     `payer`: who shares the model and pays for it, "" = the user. `is_role_missing`: nobody wrote `role`, or it was
     deleted: a turn in it is refused.
 
@@ -68,6 +68,7 @@ class Composer:
     role_model: str = ""
     models: tuple[ModelChoice, ...] = ()
     is_role_missing: bool = False
+    no_tools: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +92,13 @@ class ComposerService:
         own = conversation.max_rounds if conversation else chosen.max_rounds
         names = await self.roles.names(user)
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, current, own)
+        mode = conversation.mode if conversation else chosen.mode or current.mode
         return Composer(
             role=current.name,
             roles=names,
             is_role_missing=current.name not in names,
-            mode=conversation.mode if conversation else chosen.mode or current.mode,
+            mode=mode,
+            no_tools=no_tools(entry) if mode != "chat" else {},
             max_rounds=rounds,
             max_rounds_from=origin,
             model=entry.name,

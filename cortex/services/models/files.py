@@ -97,7 +97,7 @@ class FileConnection(ServerAddress):
 
 
 class FileModel(StrictModel):
-    """One model of the file; the form adds the key to it."""
+    """One model of the file; the form adds the key to it. `by_hand`: what its person set, which no test overrules."""
 
     name: Name
     provider: Kind
@@ -116,6 +116,7 @@ class FileModel(StrictModel):
     cache: FileCache = FileCache()
     extra: Annotated[dict[str, Any], Field(max_length=20)] = Field(default_factory=dict)
     tested: FileTest | None = None
+    by_hand: Annotated[tuple[Literal["streams", "tools"], ...], Field(max_length=2)] = ()
 
     @field_validator("name")
     @classmethod
@@ -363,7 +364,9 @@ def kept_key(form: ModelForm, old: FileModel | None, file: RegistryFile) -> str:
 
 def stored_as(form: ModelForm, old: FileModel | None, secret: str) -> FileModel:
     """The model as the file holds it: the form's values, and of the old one what the form does not show."""
-    values = form.model_dump(exclude={"api_key", "forget_key", "secret", "tested"})
+    values = form.model_dump(exclude={"api_key", "forget_key", "secret", "tested", "by_hand"})
+    known = {name: getattr(old, name) for name in ("streams", "tools") if old and name not in old.by_hand}
+    values["by_hand"] = [name for name in ("streams", "tools") if known.get(name) != getattr(form, name)]
     if old is not None:
         values |= {"cache": form.cache if "cache" in form.model_fields_set else old.cache}
         values |= {"extra": form.extra if "extra" in form.model_fields_set else old.extra}

@@ -38,7 +38,7 @@ from cortex.services.models.files import (
     stored_as,
 )
 from cortex.services.models.presets import PRESETS, Preset
-from cortex.services.models.probe import TestReport, probe
+from cortex.services.models.probe import TestReport, probe, with_consequence
 from cortex.services.models.shared import with_given
 from cortex.services.models.store import RegistryStore
 from cortex.storage.db import Database
@@ -249,14 +249,27 @@ class Models:
             raise NotFound(f"Only {entry.owner} can test {name}.")
         secret, policy = await self.store.key(user.id, entry.secret), self.policy(user, entry.base_url)
         report = await probe(entry, lambda tried: self._connect(tried, secret, policy))
-        found = {"streams": report.streams, "tools": report.tools}
         file, version = await self.store.read(user.id)
         old = next((model for model in file.models if model.name == name), None)
-        if old is not None:
-            changed = {key: value for key, value in found.items() if value is not None} if report.is_ok else {}
-            await self._note(user, file, version, old, report, changed)
-            await self._let_go(user.id, name)
+        if old is None:
+            return report
+        found = {"streams": report.streams, "tools": report.tools} if report.is_ok else {}
+        changed = {key: value for key, value in found.items() if value is not None and key not in old.by_hand}
+        report = with_consequence(report, name, was_on=old.tools, is_by_hand="tools" in old.by_hand)
+        await self._note(user, file, version, old, report, changed)
+        await self._let_go(user.id, name)
         return report
+
+    async def send_tools(self, user: User, name: str) -> None:
+        """Send tools to the model whatever its tests find; NotFound when there is none."""
+        file, version = await self.store.read(user.id)
+        old = next((model for model in file.models if model.name == name), None)
+        if old is None:
+            raise NotFound(f"There is no model {name!r}.")
+        by_hand = tuple(dict.fromkeys((*old.by_hand, "tools")))
+        model = old.model_copy(update={"tools": True, "by_hand": by_hand})
+        await self.store.write(user.id, file, placed(file, model, name), version)
+        await self._let_go(user.id, name)
 
     async def _note(
         self,

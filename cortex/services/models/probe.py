@@ -39,7 +39,10 @@ _TWO = replace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestReport:
-    """What the test found. None = could not be told. `lines` are the single findings, for the person."""
+    """What the test found. None = could not be told. `lines` are the single findings, for the person.
+
+    `model`: the stored model whose tools the test switched off.
+    """
 
     __test__ = False  # the name is no test of ours
 
@@ -49,6 +52,19 @@ class TestReport:
     tools: bool | None = None
     parallel: bool | None = None
     lines: tuple[str, ...] = ()
+    model: str = ""
+
+
+def with_consequence(report: TestReport, name: str, *, was_on: bool, is_by_hand: bool) -> TestReport:
+    """The report of a stored model with what follows for its tools, where that is news."""
+    if report.tools is None or report.tools == was_on:
+        return report
+    if is_by_hand:
+        told = "tools are sent to it all the same" if was_on else "tools are not sent to it"
+        return replace(report, lines=(*report.lines, f"{told}, as you set it"))
+    if report.tools:
+        return replace(report, lines=(*report.lines, "tools are sent to it from now on"))
+    return replace(report, lines=(*report.lines, "tools are not sent to it from now on"), model=name)
 
 
 async def probe(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provider]) -> TestReport:

@@ -44,6 +44,7 @@ class PlanRequest:
     the role's. `summary_id`: the summary in use, "" for none. `model`: name of the first model of the chain.
     `facts`: what is remembered, to go along within `facts_tokens` where it fits; `carried`: what earlier messages of
     the conversation carry of it. `choices`: tool -> always | never, as the person has it in this conversation.
+    `no_tools`: the model that is set to take none, and the page of it for who may change that; {} where it takes them.
     """
 
     user: User
@@ -67,6 +68,7 @@ class PlanRequest:
     facts_tokens: int = 0
     carried: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
+    no_tools: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +131,8 @@ def planned(
         "facts_tokens": facts,
         "history_tokens": asked.history_tokens,
     }
+    if asked.no_tools:
+        told["no_tools"] = dict(asked.no_tools)
     if lacking:
         told["setup"] = {"text": lacking.sentence, "page": lacking.page}
     if given.is_heard:

@@ -184,12 +184,13 @@ class TurnEnd:
         return rows
 
     async def _saved(self, repository: Opener, row: TurnRow, plans: Sequence[PlanRow]) -> int:
-        """Tokens of tools that the turn's model calls were spared; a call that failed, and no answer, saved nothing."""
+        """Tokens of tools that the model calls were spared; a failed call and a model without tools saved nothing."""
         if row.state not in ("done", "out_of_rounds") or not any(plan.receipt.get("saved") for plan in plans):
             return 0
         rounds = await repository(RoundsRepository).of_turn(row.id)
         answered = {each.round for each in rounds if each.state == "answered"}
-        return sum(plan.receipt.get("saved", 0) for plan in plans if plan.round in answered)
+        counted = [plan.receipt for plan in plans if plan.round in answered and not plan.receipt.get("no_tools")]
+        return sum(receipt.get("saved", 0) for receipt in counted)
 
     async def _closed_questions(self, repository: Opener, row: TurnRow) -> list[Row]:
         """Questions of this turn that nobody answered close with it: a late yes has nothing left to allow."""

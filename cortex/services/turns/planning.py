@@ -12,7 +12,7 @@ from typing import Any
 
 from cortex.base.attachments import READERS, is_long
 from cortex.base.messages import Picture
-from cortex.base.model import OFFLINE, ModelEntry
+from cortex.base.model import OFFLINE, ModelEntry, no_tools
 from cortex.base.role import ToolMode
 from cortex.base.tokens import count_picture
 from cortex.base.turn import Need, RoundPlan, Turn
@@ -300,6 +300,7 @@ class Planning:
             role=context.role,
             message=text,
             mode=mode if entry.tools else "chat",
+            no_tools=no_tools(entry) if mode != "chat" else {},
             past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
             memory=conversation.selection_state if conversation else {},
             profile=profile,

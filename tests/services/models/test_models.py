@@ -234,14 +234,55 @@ async def test_the_probe_of_a_wrong_key_says_so(place: Place, admin: User, scrip
     assert "the key was refused" in report.message
 
 
-async def test_what_the_probe_found_is_kept(place: Place, admin: User, scripted: ScriptedServer) -> None:
+async def connected(place: Place, admin: User, scripted: ScriptedServer) -> None:
+    """The scripted model as a provider's list would bring it: nothing of it set by hand."""
     await place.models.save(admin, form(scripted))
+    file, version = await place.models.store.read(admin.id)
+    models = tuple(model.model_copy(update={"by_hand": ()}) for model in file.models)
+    await place.models.store.write(admin.id, file, file.model_copy(update={"models": models}), version)
+
+
+async def test_what_the_probe_found_is_kept_and_what_follows_is_said(
+    place: Place, admin: User, scripted: ScriptedServer
+) -> None:
+    await connected(place, admin, scripted)
     scripted.fail(Fault(kind="status", status=400))
     report = await place.models.test_saved(admin, "scripted")
     assert (report.is_ok, report.streams, report.tools) == (True, False, False)
+    assert (report.lines[-1], report.model) == ("tools are not sent to it from now on", "scripted")
     entry = await place.models.entry(admin, "scripted")
     assert (entry.streams, entry.tools) == (False, False)
     assert (await talk(place, admin, "scripted")).message.text == "You said: hello"
+    again = await place.models.test_saved(admin, "scripted")
+    assert (len(again.lines), again.model) == (3, ""), "no news, no consequence"
+    scripted.rules = [rule("probe_sum", BOTH)]
+    assert (await place.models.test_saved(admin, "scripted")).lines[-1] == "tools are sent to it from now on"
+
+
+async def test_a_test_overrules_nothing_that_was_set_by_hand(
+    place: Place, admin: User, scripted: ScriptedServer
+) -> None:
+    await place.models.save(admin, form(scripted))
+    report = await place.models.test_saved(admin, "scripted")
+    assert (report.tools, report.model) == (False, "")
+    assert report.lines[-1] == "tools are sent to it all the same, as you set it"
+    assert (await place.models.entry(admin, "scripted")).tools
+    await place.models.save(admin, form(scripted, tools=False), "scripted")
+    scripted.rules = [rule("probe_sum", BOTH)]
+    assert (await place.models.test_saved(admin, "scripted")).lines[-1] == "tools are not sent to it, as you set it"
+    assert not (await place.models.entry(admin, "scripted")).tools
+
+
+async def test_a_model_keeps_its_tools_once_its_person_asked_for_it(
+    place: Place, admin: User, scripted: ScriptedServer
+) -> None:
+    await connected(place, admin, scripted)
+    await place.models.save(admin, form(scripted, context_tokens=64_000), "scripted")
+    await place.models.test_saved(admin, "scripted")
+    assert not (await place.models.entry(admin, "scripted")).tools, "a form that left the switch alone set nothing"
+    await place.models.send_tools(admin, "scripted")
+    await place.models.test_saved(admin, "scripted")
+    assert (await place.models.entry(admin, "scripted")).tools
 
 
 async def test_prices_are_typed_or_known_or_unknown(place: Place, admin: User, scripted: ScriptedServer) -> None:
