@@ -10,6 +10,9 @@ from cortex.base import portable
 
 Speaker = Literal["system", "user", "assistant", "tool"]
 
+# Heads the calls that an earlier try of the message made, in a note behind its words.
+DONE_ALREADY = "[Done already, by a try that was set aside. It stands: do not do it again.]"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from cortex.base.attachments import HEAD
-from cortex.base.messages import Message, Text, ToolCall, ToolResult, ToolSchema, Usage, assistant
+from cortex.base.messages import DONE_ALREADY, Message, Text, ToolCall, ToolResult, ToolSchema, Usage, assistant
 from cortex.base.model import ModelEntry
 from cortex.base.tokens import minified, wire_schema
 from cortex.ports.loop import Delta, Request, StreamEnd
@@ -28,6 +28,8 @@ _CLAUSES = re.compile(
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:?\d\d|Z)?)?)")
 _ATTACHED = re.compile(re.escape(HEAD) + r" (.+?) · ")
 _ID = re.compile(r"\s*\(id [0-9a-z]{4,}(?:, ([^()]*(?:\([^()]*\)[^()]*)*))?\)")
+_DENIED = re.compile(r"The user denied this call\b")  # both as agent/refusals.py says it to models
+_CHANGED = re.compile(r"^The person changed the arguments to .*? and allowed that\. Its result:\n", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _NAME = re.compile(r"\b[a-z]\w*_\w+")
 _NOTE = re.compile(r"\s*\[[^\[\]]*\]\s*$")  # behind a result, for a model: how to read on
@@ -75,6 +77,8 @@ class OfflineProvider:
         if request.purpose == "summary":
             return assistant(_extract(words))
         call = self._next_call(request, words, results) if request.tool_choice != "none" else None
+        if call is not None and _is_done(request.messages[start], call):
+            return assistant("An earlier version of this answer did that already, so nothing was done again.")
         if call is not None:
             return assistant("", call)
         if told:
@@ -141,6 +145,24 @@ def _asked(messages: tuple[Message, ...], start: int) -> str:
     return next((part.text for part in messages[start].parts if isinstance(part, Text)), "")
 
 
+def _is_done(message: Message, call: ToolCall) -> bool:
+    """Whether an earlier try of this message made the same call, as the note behind its words says."""
+    notes = [part.text for part in message.parts if isinstance(part, Text)][1:]
+    done = next((note for note in notes if DONE_ALREADY in note), "")
+    lines = (line.removeprefix(f"- {call.name} ") for line in done.splitlines() if line.startswith(f"- {call.name} {{"))
+    asked = json.loads(call.arguments)
+    return any(asked.items() <= _arguments(line).items() for line in lines)
+
+
+def _arguments(line: str) -> dict[str, Any]:
+    """The arguments that a line begins with; {} where it was cut off."""
+    try:
+        found: dict[str, Any] = json.JSONDecoder().raw_decode(line)[0]
+    except ValueError:
+        return {}
+    return found
+
+
 def _words(message: Message) -> str:
     shown: list[str] = []
     for part in message.parts:
@@ -184,11 +206,13 @@ def _candidates(request: Request, clause: str, *, is_first: bool) -> list[ToolSc
 
 def _worded(result: ToolResult, tools: tuple[ToolSchema, ...]) -> str:
     """A result for a person, without the ids and the tool names that models need; a long one under a line of words."""
+    if _DENIED.match(result.text):
+        return "You did not allow it, so nothing was done."
     names = frozenset(tool.name for tool in tools)
     note = _NOTE.search(result.text)
     said = result.text[: note.start()] if note and names & set(_NAME.findall(note[0])) else result.text
     kept = [part for part in _SENTENCE.split(said.strip()) if not names & set(_NAME.findall(part))]
-    text = _ID.sub(_without_id, " ".join(kept).strip())
+    text = _ID.sub(_without_id, _CHANGED.sub("", " ".join(kept)).strip())
     if len(text) > _RESULT_CHARACTERS:
         text = text[:_RESULT_CHARACTERS].rstrip() + "\n…"
     if result.is_error:

@@ -269,7 +269,7 @@ def test_editing_in_place_makes_a_version_and_the_keys_go_back_and_forth(
     chat.idle()
     shown = chat.as_reloaded()
     assert "add milk to my list" not in shown
-    assert "Kept from another version, and not done again: Add task: milk, to shopping." in shown
+    assert "An earlier version did this already, and it was kept: Add task: milk, to shopping." in shown
     with tab(browser, served.url, served.token) as other:
         other.go(served.place)
         chat.page.keyboard.press("<")

@@ -139,7 +139,7 @@
     const link = $('.short a', from)?.href ?? ($('.math', from) && `/c/${form().cid.value}/whole/${from.id.slice(1)}`);
     const answer = link && await fetch(link + '.txt');
     if (answer && !answer.ok) throw answer;
-    return answer ? answer.text() : from.innerText;
+    return answer ? answer.text() : [...from.querySelectorAll('.md')].map(text => text.innerText).join('\n\n') || from.innerText;
   };
   const copy = async button => {
     const from = button.matches('[data-copy]') ? button.closest('.code').querySelector('code') : button.closest('.turn').querySelector('.said,.prose');

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from cortex.agent.arguments import title_of
 from cortex.base.fact import FROM_OUTSIDE
+from cortex.base.messages import DONE_ALREADY
 from cortex.storage.calls import CallRow
 from cortex.toolkit.registry import Registry
 
@@ -23,10 +24,10 @@ def for_model(done: Sequence[CallRow], *, is_from_outside: bool) -> str:
         return ""
     mark = f" {FROM_OUTSIDE}" if is_from_outside else ""
     lines = [f"- {call.name} {call.arguments[:ARGUMENTS_CHARACTERS]}{mark}" for call in done[-CALLS_SHOWN:]]
-    return "\n".join(["[Done already, by a try that was set aside. It stands: do not do it again.]", *lines])
+    return "\n".join([DONE_ALREADY, *lines])
 
 
 def for_person(registry: Registry, done: Sequence[CallRow]) -> str:
     """The same in a line of the page."""
     titles = "; ".join(dict.fromkeys(title_of(registry, call.name, call.arguments) for call in done))
-    return f"Kept from another version, and not done again: {titles}."
+    return f"An earlier version did this already, and it was kept: {titles}."

@@ -255,7 +255,7 @@ async def test_a_new_try_reads_what_the_earlier_one_did_and_what_was_taken_back_
     assert "Done already, by a try that was set aside." in await behind(second)
     assert '"title":"milk"' in await behind(second)
     assert "[from outside]" not in await behind(second)
-    stands = "Kept from another version, and not done again: Add task: milk, to shopping."
+    stands = "An earlier version did this already, and it was kept: Add task: milk, to shopping."
     assert [event.payload["text"] for event in await house.events(cid, "notice")] == [stands]
     await house.cortex.undo.undo(house.admin, undo_id)
     third = await house.cortex.chat.edit(house.admin, second, "add bread to my shopping list")

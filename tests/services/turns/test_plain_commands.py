@@ -79,7 +79,7 @@ async def test_an_answer_made_anew_is_a_models_and_no_order_by_itself(house: Ope
     assert await answers(house, cid) == [DONE, *["A model said this."] * 2]
     said = scripted.log[-1].body["messages"][-1]["content"]
     assert (OFF in json.dumps(said), json.dumps(said).count("- ha_call_service ")) == (True, 1)
-    stands = "Kept from another version, and not done again: Turn off kitchen ceiling, kitchen counter."
+    stands = "An earlier version did this already, and it was kept: Turn off kitchen ceiling, kitchen counter."
     assert [event.payload["text"] for event in await house.events(cid, "notice")][1:] == [stands] * 2
     await house.say(cid, OFF)  # said once more, it is an order once more
     assert (len(house.devices.calls), len(scripted.log)) == (2, 2)
