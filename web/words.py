@@ -75,6 +75,11 @@ def size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 999_950 else f"{count / 1_000_000:.1f} MB"
 
 
+def breakable(address: str) -> Markup:
+    """An address that may be broken after its dots and slashes."""
+    return Markup("<wbr>").join(re.findall(r"[^./]*[./]|[^./]+", address))
+
+
 def capitalize_first(text: str) -> str:
     """The first letter large, the rest untouched."""
     return text[:1].upper() + text[1:]
@@ -125,6 +130,7 @@ FILTERS = {
     "markdown": markdown,
     "pretty": pretty,
     "size": size,
+    "breakable": breakable,
     "span": span,
     "visible": visible,
 }

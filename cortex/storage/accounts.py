@@ -36,6 +36,11 @@ class AccountRow:
     is_active: bool
     created_at: datetime
 
+    @property
+    def is_invited(self) -> bool:
+        """Whether its person has not used the invitation yet."""
+        return self.password_hash is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginRow:

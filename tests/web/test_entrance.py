@@ -127,12 +127,20 @@ async def test_an_invited_person_chooses_a_password_and_is_in(
     assert found
     token = found.group(1)
     assert token not in (await ada.get("/admin/users")).text
-    assert 'name="time_zone"' in (await visitor.get("/welcome")).text
+    assert "It opens on this computer only" in page.text
+    assert page.text.count(">invited<") == 1 == (await ada.get("/admin/users")).text.count(">invited<")
+    shown = (await visitor.get("/welcome")).text
+    assert ('name="time_zone"' in shown, 'hx-post="/welcome/who"' in shown, "Ada" in shown) == (True, True, False)
+    who = await visitor.post("/welcome/who", data={"token": token})
+    assert "Ada invited you to Cortex, a self-hosted assistant. You log in as <b>Cleo</b>." in who.text
+    assert "You log in as <b>Cleo</b>" in (await visitor.post("/welcome", data={"token": token, "password": "x"})).text
+    assert "too old" in (await visitor.post("/welcome/who", data={"token": "no"})).text
     data = {"token": token, "password": PASSWORD, "time_zone": "Asia/Tokyo"}
     answer = await visitor.post("/welcome", data=data)
     assert answer.headers["location"] == "/"
     assert (await house.accounts.named("Cleo")).time_zone == "Asia/Tokyo"
     assert (await visitor.get("/tasks")).status_code == 200
+    assert ">invited<" not in (await ada.get("/admin/users")).text
     async with browser(app) as late:
         assert (await late.post("/welcome", data={"token": token, "password": PASSWORD})).status_code == 422
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from web import figures
+from web import figures, words
 
 BERLIN = ZoneInfo("Europe/Berlin")
 LATE = datetime(2026, 9, 7, 22, 5, tzinfo=UTC)
@@ -61,3 +61,15 @@ def test_a_near_moment_is_short(at: datetime, words: str) -> None:
 )
 def test_a_near_day_has_its_name(on: date, words: str) -> None:
     assert figures.due(on, date(2026, 11, 22)) == words
+
+
+def test_an_address_breaks_after_dots_and_slashes_alone() -> None:
+    assert words.breakable("a<b.example/v1") == "a&lt;b.<wbr>example/<wbr>v1"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(980, "980 bytes"), (11_000, "11.0 kB"), (999_999, "1.0 MB"), (999_999_999, "1 GB"), (2_500_000_000, "2.5 GB")],
+)
+def test_sizes_read_well(count: int, text: str) -> None:
+    assert words.size(count) == text

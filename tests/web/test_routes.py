@@ -51,6 +51,7 @@ OPEN = {
     "/setup",
     "/setup/restore",  # with the token of /setup only
     "/welcome",
+    "/welcome/who",  # with the code of an invitation
     "/healthz",
     "/hooks/{address}",  # other programs, by a secret of the address
     "/mcp",  # other programs, by a token

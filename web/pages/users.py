@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
@@ -38,6 +39,7 @@ NAV = NavEntry(
 )
 
 Text = Annotated[str, Form()]
+HERE_ONLY = ("localhost", "127.0.0.1", "::1")  # hosts by which every computer names itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,7 @@ class UsersContext(Context):
     people: Sequence[AccountRow] = described("every account, closed ones too")
     stopped: Collection[str] = described("the accounts whose work is stopped, by id")
     link: str = described("a fresh password link, shown this once, or empty", default="")
+    is_here_only: bool = described("whether the link names this computer, as no public address is set", default=False)
     link_name: str = described("whom the link is for", default="")
     is_new: bool = described("whether the link is an invitation", default=False)
     newcomers: Mapping[str, str] = described("what whoever is new may use: model -> limit", default_factory=dict)
@@ -188,6 +191,7 @@ async def _page(
         people=await services.accounts.all_accounts(),
         stopped=frozenset(halt.scope for halt in await services.stop_all.all(user)),
         link=link,
+        is_here_only=urlsplit(link).hostname in HERE_ONLY,
         link_name=link_name,
         is_new=is_new,
         newcomers=await services.model_sharing.for_newcomers(),

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled, UserError
+from cortex.services.accounts.accounts import Guest
 from web.deps import Services
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -22,6 +23,8 @@ class WelcomeContext(Context):
     """The page behind an invitation. The code stands in the address after #, which no server sees."""
 
     token: str = described("what was typed before", default="")
+    guest: Guest | None = described("whose link it is, where that is known", default=None)
+    is_dead: bool = described("whether the link cannot be used any more", default=False)
     error: str = described("why the last try was refused", default="")
     error_field: str = described("the field the error is about: token or password", default="")
 
@@ -32,6 +35,15 @@ async def show(request: Request, services: Services) -> Response:
     if not await services.accounts.has_users():
         return RedirectResponse("/setup", 303)
     return respond(request, "welcome.html", WelcomeContext())
+
+
+@router.post("/welcome/who")
+async def who(request: Request, services: Services, token: Text = "") -> Response:
+    """Who is invited by whom: a fragment for the page, which alone knows the code."""
+    code = token.strip().removeprefix("#")
+    guest = await services.accounts.guest(code) if code else None
+    context = WelcomeContext(guest=guest, is_dead=bool(code) and guest is None)
+    return respond(request, "welcome.html", context, block="who")
 
 
 @router.post("/welcome")
@@ -46,7 +58,8 @@ async def choose(
         cookie = await services.accounts.login(user.name, password, *client(request), time_zone=time_zone)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "password" if isinstance(refused, UserError) else "token"
-        context = WelcomeContext(token=token, error=refused.message, error_field=field)
+        guest = await services.accounts.guest(token.strip().removeprefix("#"))
+        context = WelcomeContext(token=token, guest=guest, error=refused.message, error_field=field)
         return respond(request, "welcome.html", context, status=422)
     answer = RedirectResponse("/", 303)
     set_login(request, answer, cookie)

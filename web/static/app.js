@@ -142,7 +142,7 @@
     return answer ? answer.text() : [...from.querySelectorAll('.md')].map(text => text.innerText).join('\n\n') || from.innerText;
   };
   const copy = async button => {
-    const from = button.matches('[data-copy]') ? button.closest('.code').querySelector('code') : button.closest('.turn').querySelector('.said,.prose');
+    const from = button.matches('[data-copy]') ? button.closest('.code,.say').querySelector('code') : button.closest('.turn').querySelector('.said,.prose');
     try { await navigator.clipboard.writeText(await wholeOf(from)); say('Copied.'); button.classList.add('did'); setTimeout(() => button.classList.remove('did'), 1200); }
     catch { say('Copying was blocked.'); }
   };

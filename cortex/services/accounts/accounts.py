@@ -19,12 +19,13 @@ from cortex.base.ids import new_id
 from cortex.base.settings import Settings
 from cortex.base.user import User
 from cortex.services.accounts.passwords import Passwords, refuse_weak
-from cortex.services.accounts.people import Listener, People, as_user, refuse_odd_name
+from cortex.services.accounts.people import INVITED_BY, Listener, People, as_user, refuse_odd_name
 from cortex.storage import accounts as rows
 from cortex.storage.accounts import AccountRow, AllLoginsRepository, LoginsRepository, name_key, token_hash
 from cortex.storage.accounts import LoginRow as LoginRow
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
+from cortex.storage.preferences import PreferencesRepository
 
 LOGIN_LIFE = timedelta(days=30)
 CONFIRMED_FOR = timedelta(minutes=10)
@@ -43,6 +44,15 @@ class LoginView:
     user: User
     login_id: str
     is_confirmed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """Whose a one-time link is. `invited_by`: a name, "" where that is not known; `is_invited`: not a reset."""
+
+    name: str
+    is_invited: bool
+    invited_by: str
 
 
 class Accounts(People):
@@ -81,6 +91,17 @@ class Accounts(People):
         link = await self._db.repository(rows.AccountsRepository).link(token)
         if link is None or link.account_id is not None or await self.has_users():
             raise NotAllowed(DEAD_LINK)
+
+    async def guest(self, token: str) -> Guest | None:
+        """Whose link this is; None for one that makes the first admin, or that nobody can use any more."""
+        accounts = self._db.repository(rows.AccountsRepository)
+        link = await accounts.link(token)
+        if link is None or link.account_id is None:
+            return None
+        account = await accounts.get(link.account_id)
+        by = await self._db.repository(PreferencesRepository, account.id).get(INVITED_BY, "")
+        hosts = {one.id: one.name for one in await accounts.list()} if by else {}
+        return Guest(name=account.name, is_invited=account.is_invited, invited_by=hosts.get(str(by), ""))
 
     async def redeem_setup(self, token: str, name: str, password: str) -> User:
         """Use a link: make the first admin, or give the account it was made for this password (`name` is unread then).

@@ -21,6 +21,7 @@ from cortex.storage.preferences import PreferencesRepository
 LINK_LIFE = timedelta(minutes=15)
 INVITATION_LIFE = timedelta(days=1)  # it is handed on, and whoever gets it may be asleep
 DELETED_BY = "account.deleted_by"  # among the preferences of who is to go: the id of who ordered it
+INVITED_BY = "account.invited_by"  # the id of who did, for the page of the invitation
 OWN_ZONE = "time_zone.own"  # the time zone was chosen, or taken from the browser: no login changes it any more
 
 Listener = Callable[[str], Awaitable[None]]
@@ -82,6 +83,8 @@ class People:
                 new_id(self._clock), name, rank, hashed, self._time_zone
             )
             await repository(AuditRepository).add(by, "user.added", account.name, {"rank": rank})
+        if by:
+            await self._db.repository(PreferencesRepository, account.id).set(INVITED_BY, by)
         return Invitation(
             user=as_user(account), token="" if hashed else await self._new_link(account.id, INVITATION_LIFE)
         )
