@@ -332,7 +332,7 @@ def test_a_test_goes_out_is_seen_and_one_that_fails_says_why(phone: Phone, servi
     phone.page.get_by_role("button", name="Send a test").click()
     expect(phone.page.locator(".say.ok")).to_contain_text("accepted the test")
     (payload,) = phone.pushed()
-    assert json.loads(payload)["notification"]["title"] == "Cortex: a test"
+    assert json.loads(payload)["notification"]["title"] == "Cortex: test"
     phone.deliver(payload)
     phone.notes()
     here = phone.page.url

@@ -58,7 +58,7 @@ def test_one_that_comes_due_says_its_words_on_whatever_page_is_open(
     expect(page.locator("#bell-n .badge")).to_have_count(0)
     assert page.url.endswith("/tasks")
     ada.post("/reminders", words="air the room in 3 seconds")
-    toast.get_by_role("button", name="air the room", exact=True).click()
+    toast.get_by_role("button", name="Reminder: air the room", exact=True).click()
     page.wait_for_url("**/reminders")
     page.get_by_role("button", name="Done: air the room").click()
     expect(page.locator("#bell-n .badge")).to_have_count(0)

@@ -62,8 +62,8 @@ def test_the_command_restores_and_says_what_is_wrong(tmp_path: Path, backup: tup
     assert (tried.returncode, "another secret key" in tried.stderr) == (1, True)
     for wrong, said in (
         (tmp_path, "cannot be read"),
-        (tmp_path / "none", "holds no key"),
-        (file, "does not hold a key"),
+        (tmp_path / "none", "contains no key"),
+        (file, "is not a valid key"),
     ):
         tried = run(["restore", str(file), "--key-file", str(wrong)], env=env, cwd=tmp_path)
         assert (tried.returncode, said in tried.stderr, "Traceback" in tried.stderr) == (1, True, False), tried.stderr

@@ -103,7 +103,7 @@ def test_stop_keeps_what_was_said_and_the_next_message_works(
     expect(answer.locator(".end")).to_have_text("Stopped.")
     kept = words(answer)
     assert kept.startswith(before)
-    assert whole.startswith(kept)
+    assert whole.startswith(kept.partition("[")[0])  # a link that was cut off stays as its signs
     assert kept != whole
     expect(answer.locator(".md.partial")).to_have_count(1)
     same_after_reload(page)
