@@ -41,7 +41,7 @@ async def frame_of(
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
         unread=unread,
         is_news=bool(unread) and await services.notices.is_news(user.id, request.url.path),
-        is_well=await services.doctor.is_well(),
+        is_well=await services.doctor.is_well() and not await services.doctor.failing_model(user),
         warning=" ".join(filter(None, warnings)),
         halts=tuple(await services.stop_all.shown(user)),
         toast=take(request),

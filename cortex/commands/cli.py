@@ -94,7 +94,7 @@ def doctor(as_json: Json = False) -> None:
         _print_json([one.to_dict() for one in found])
     else:
         for one in found:
-            mark = {"good": "ok  ", "warn": "note", "bad": "BAD "}[one.state]
+            mark = {"good": "ok  ", "warn": "note", "bad": "BAD ", "unset": "-   "}[one.state]
             _say(f"{mark}  {one.name}: {one.text}" + (f"\n      {one.mend}" if one.mend else ""))
     if any(one.state == "bad" for one in found):
         raise typer.Exit(1)

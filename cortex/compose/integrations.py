@@ -22,6 +22,20 @@ from cortex.services.integrations.talk import KIND as TALK
 from cortex.services.notices.channels import Channels
 
 NO_SEARCH = "Set CORTEX_SEARXNG_URL, CORTEX_BRAVE_API_KEY or CORTEX_DDGS, and restart Cortex."
+SEARCH_LINES = (
+    "# one of these three",
+    "CORTEX_SEARXNG_URL=https://searxng.example.org",
+    "CORTEX_BRAVE_API_KEY=your-key",
+    "CORTEX_DDGS=true",
+)
+MAIL_LINES = (
+    "CORTEX_SMTP_HOST=mail.example.org",
+    "CORTEX_SMTP_FROM=cortex@example.org",
+    "# where the mail server asks for a login",
+    "CORTEX_SMTP_USER=cortex@example.org",
+    "CORTEX_SMTP_PASSWORD=your-password",
+)
+PUSH_LINES = ("CORTEX_PUSH_SUBJECT=mailto:you@example.org",)
 
 _AETHER = IntegrationKind(
     name=AETHER,
@@ -62,21 +76,13 @@ def kinds(
 
     no_updates: why there are none.
     """
-    has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
     return (
         _home_assistant(),
         _aether_db(),
         _AETHER,
         _TALK,
         _mcp(mcp),
-        IntegrationKind(
-            name="web_search",
-            title="Web search",
-            about="Searches the web with your own SearXNG, Brave or DuckDuckGo.",
-            ports=("WebSearch",),
-            variables=("CORTEX_SEARXNG_URL", "CORTEX_BRAVE_API_KEY", "CORTEX_DDGS"),
-            lacks=lambda: "" if has_search else NO_SEARCH,
-        ),
+        _web_search(settings),
         IntegrationKind(
             name="email",
             title="E-mail",
@@ -84,6 +90,7 @@ def kinds(
             ports=("Mail",),
             variables=("CORTEX_SMTP_HOST", "CORTEX_SMTP_FROM", "CORTEX_SMTP_USER", "CORTEX_SMTP_PASSWORD"),
             lacks=lambda: channels.lacks("email"),
+            lines=MAIL_LINES,
         ),
         IntegrationKind(
             name="push",
@@ -92,6 +99,7 @@ def kinds(
             ports=("Push",),
             variables=("CORTEX_PUSH_SUBJECT", "CORTEX_PUBLIC_URL"),
             lacks=lambda: channels.lacks("web_push"),
+            lines=PUSH_LINES,
         ),
         IntegrationKind(
             name="sandbox",
@@ -108,6 +116,19 @@ def kinds(
             ports=("Upkeep",),
             lacks=no_updates,
         ),
+    )
+
+
+def _web_search(settings: Settings) -> IntegrationKind:
+    has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
+    return IntegrationKind(
+        name="web_search",
+        title="Web search",
+        about="Searches the web with your own SearXNG, Brave or DuckDuckGo.",
+        ports=("WebSearch",),
+        variables=("CORTEX_SEARXNG_URL", "CORTEX_BRAVE_API_KEY", "CORTEX_DDGS"),
+        lacks=lambda: "" if has_search else NO_SEARCH,
+        lines=SEARCH_LINES,
     )
 
 

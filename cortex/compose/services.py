@@ -146,6 +146,7 @@ class Services(TurnServices):
             devices=self.devices,
             integrations=self.integrations,
             conversations=self.conversations,
+            settings=self.settings,
         )
 
     @cached_property

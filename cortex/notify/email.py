@@ -14,7 +14,7 @@ from cortex.ports.channels import Notice, Target
 def open_channel(surroundings: ChannelContext) -> "Email":
     """The channel; UserError when no mail server is set."""
     if surroundings.smtp is None:
-        raise UserError("E-mail is not set up: an administrator sets CORTEX_SMTP_HOST and CORTEX_SMTP_FROM.")
+        raise UserError("E-mail is not set up: the server's settings need CORTEX_SMTP_HOST and CORTEX_SMTP_FROM.")
     return Email(surroundings, surroundings.smtp)
 
 

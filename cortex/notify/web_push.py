@@ -41,7 +41,7 @@ def open_channel(surroundings: ChannelContext) -> "WebPush":
     """The channel; UserError when the server has no key or no contact."""
     if surroundings.vapid is None or not surroundings.vapid.keys or not surroundings.vapid.subject:
         raise UserError(
-            "Push is not set up: an administrator sets CORTEX_PUSH_SUBJECT to mailto:you@example.org, "
+            "Push is not set up: set CORTEX_PUSH_SUBJECT to mailto:you@example.org, "
             "or CORTEX_PUBLIC_URL to the page's https address."
         )
     return WebPush(surroundings, surroundings.vapid)

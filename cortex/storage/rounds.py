@@ -106,6 +106,16 @@ class RoundsRepository(Repository):
             **known,
         )
 
+    @reading
+    async def failed_last(self, since: datetime) -> str:
+        """The model that was asked last since then, when it failed; "" when it answered, or none was asked."""
+        ended = RoundTable.state.in_(("failed", "answered"))
+        last = select(RoundTable.state, RoundTable.model).where(
+            RoundTable.owner_id == self.owner_id, RoundTable.created_at >= since, ended
+        )
+        found = (await self.session.execute(last.order_by(RoundTable.created_at.desc()).limit(1))).first()
+        return found.model if found is not None and found.state == "failed" else ""
+
     async def release(self, turn_id: str) -> None:
         """The turn is over: what its calls still hold is free again."""
         change = self._change(RoundTable).where(RoundTable.turn_id == turn_id, RoundTable.held_until.is_not(None))

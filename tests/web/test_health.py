@@ -23,6 +23,7 @@ from tests.living_house import LivingHouse, living_house
 from tests.web.conftest import Browser
 from web.app import create_app
 
+CLOUD = {"name": "cloud", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
 TOKEN = "metrics-0123456789abcdef"
 WORDS = "truffles at midnight"
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="[a-z_]+"(,[a-z]+="[a-z_]+")*\})? [0-9.e+-]+')
@@ -83,6 +84,32 @@ async def test_a_model_that_failed_last_is_named_until_it_answers(tmp_path: Path
         assert failed.mend.startswith("cloud failed last")
         await rounds.answered(turn, 8, "cloud", Usage(), None)
         assert (await live.models()).state == "good"
+
+
+async def test_nothing_says_all_good_while_the_last_request_to_a_model_failed(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    rounds = house.runtime.db.repository(RoundsRepository, ada.user.id)
+    await rounds.begin_alone("turn:alone", role="orchestrator", channel="api")
+    await rounds.failed("turn:alone", 1, "cloud", 10)
+    assert "All good" in (await ada.get("/tasks")).text, "a model that she does not have"
+    await house.models.save(ada.user, CLOUD)
+    page = (await ada.get("/health")).text
+    assert "Your last request to the model cloud failed." in page
+    assert ("All good" in page, "All good" in (await bob.get("/tasks")).text) == (False, True)
+    await rounds.answered("turn:alone", 1, "cloud", Usage(), None)
+    assert "All good" in (await ada.get("/health")).text
+
+
+async def test_what_is_not_set_up_is_neutral_and_its_card_says_what_to_write_where(ada: Browser) -> None:
+    row = re.search(r"<b>Web search</b>.*?</tr>", (await ada.get("/admin/health")).text, re.S)
+    assert row
+    assert ('<span class="dot"></span>not set up' in row[0], "good" in row[0]) == (True, False)
+    page = (await ada.get("/admin/integrations")).text
+    card = page[page.index('id="web_search"') : page.index('id="email"')]
+    for words in ("/.env</code>", "CORTEX_SEARXNG_URL=https://", 'href="/admin/health/restart"'):
+        assert words in card
+    assert "An administrator sets" not in page
 
 
 async def test_the_newest_error_is_shown_without_a_secret(house: Cortex) -> None:

@@ -9,11 +9,14 @@ MODEL = {"name": "local", "provider": "openai", "model": "m", "base_url": "http:
 
 
 async def test_the_steps_say_what_is_done_and_what_is_left(house: Cortex, ada: Browser, bob: Browser) -> None:
+    (house.settings.home / "secret.key").touch()
     page = (await ada.get("/start")).text
     assert "1 of 5 steps are done." in page
     assert "Set-up: 1 of 5 done" in (await ada.get("/c/new")).text
     assert "1 of 4 steps are done." in (await bob.get("/start")).text
     assert "Integrations" not in (await bob.get("/start")).text
+    for tip in ("Set CORTEX_BACKUP_TO", "Set CORTEX_BACKUP_PASSPHRASE", "Keep a copy of secret.key"):
+        assert (tip in page, tip in (await bob.get("/start")).text) == (True, False)
     await house.models.save(ada.user, MODEL)
     await house.conversations.new(ada.user)
     assert "3 of 5 steps are done." in (await ada.get("/start")).text

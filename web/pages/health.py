@@ -21,7 +21,8 @@ router = APIRouter(route_class=LazyRoute)
 
 async def _state(services: Cortex, user: User) -> str:
     """Whether all checks are green."""
-    return "All good" if await services.doctor.is_well() else "Needs attention"
+    is_well = await services.doctor.is_well() and not await services.doctor.failing_model(user)
+    return "All good" if is_well else "Needs attention"
 
 
 NAV = NavEntry(
@@ -41,6 +42,7 @@ class HealthContext(Context):
 
     is_ready: bool = described("whether the database answers with the newest tables")
     findings: Sequence[Finding] = described("every check, for admins; else none")
+    failing_model: str = described("the model that did not answer this person's last request, or empty", default="")
     has_proxy: bool = described("whether a proxy may stand in front, which can be tried", default=False)
 
 
@@ -95,6 +97,7 @@ async def _page(request: Request, services: Services, user: User, findings: Sequ
         frame=await frame_of(request, services, user, here=NAV.href),
         is_ready=await services.doctor.is_ready(),
         findings=findings,
+        failing_model=await services.doctor.failing_model(user),
         has_proxy=bool(user.is_admin and services.settings.public_url),
     )
     return respond(request, "health.html", context)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -40,6 +41,7 @@ NAV = NavEntry(
     about="Connect mail, calendars, Home Assistant, databases and more.",
     state=_state,
 )
+ENV_FILE = str(Path(".env").absolute())  # which `base/settings.py` reads
 VALUE_CHARACTERS = 100_000  # the forms have limits of their own, far below
 
 Text = Annotated[str, Form()]
@@ -61,6 +63,7 @@ class IntegrationsContext(Context):
     """The cards."""
 
     cards: Sequence[IntegrationCard] = described("the systems, set up or not, in the order of the page")
+    env_file: str = described("the file that holds the server's settings")
     people: Sequence[tuple[str, str]] = described("everybody who may be given one: id, name")
     roles: Sequence[str] = described("the roles that it may be given to")
     report: CardReport | None = described("what the last act on one of them came to", default=None)
@@ -219,6 +222,7 @@ async def _page(
     context = IntegrationsContext(
         frame=await frame_of(request, services, user, here=PAGE),
         cards=cards,
+        env_file=ENV_FILE,
         people=[(one.id, one.name) for one in await services.accounts.users()],
         roles=sorted(await services.integrations.all_roles()),
         report=report,

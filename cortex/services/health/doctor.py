@@ -31,8 +31,9 @@ from cortex.services.integrations.integrations import Integrations
 from cortex.services.turns.stop_all import StopAll
 from cortex.storage import revisions
 from cortex.storage.db import Database
+from cortex.storage.rounds import RoundsRepository
 
-State = Literal["good", "warn", "bad"]
+State = Literal["good", "warn", "bad", "unset"]  # unset: not set up, and nobody has to
 
 MB = 1_000_000
 FREE_BAD_BYTES = 200 * MB
@@ -40,6 +41,7 @@ FREE_WARN_BYTES = 1_000 * MB
 BUNDLE = Path(__file__).resolve().parents[3] / "web" / "static" / "vendor" / "bundle.js"
 BACKUP_OLD_H = 48
 LOOK_AGAIN_S = 60.0
+MODEL_LOOKED_BACK = timedelta(days=1)
 CLOCK_MAY_MOVE_S = 300.0  # a time server may set it right by so much
 
 
@@ -107,6 +109,12 @@ class Doctor:
             found = (self._disk(), self._key_file(), await self._database())
             self._looked_at = (at, all(one.state != "bad" for one in found))
         return self._looked_at[1]
+
+    async def failing_model(self, user: User) -> str:
+        """The model that did not answer this person's last request, "" for none; not one that they removed since."""
+        since = self._db.clock() - MODEL_LOOKED_BACK
+        name = await self._db.repository(RoundsRepository, user.id).failed_last(since)
+        return name if name and any(one.name == name for one in (await self._files.models.shown(user)).entries) else ""
 
     async def slips(self, user: User) -> Sequence[str]:
         """What is wrong in the files of this person's home, for every page of theirs."""
@@ -307,7 +315,7 @@ class Doctor:
         return [
             Finding(
                 name=card.title,
-                state="warn" if card.is_failing else "good",
+                state="warn" if card.is_failing else "good" if card.is_set_up else "unset",
                 text=card.state,
                 mend="Test it under Integrations." if card.is_failing else "",
             )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from cortex.base.settings import Settings
 from cortex.base.user import User
 from cortex.services.chat.conversations import ConversationsService
 from cortex.services.integrations.integrations import Integrations
@@ -15,6 +16,7 @@ from cortex.storage.preferences import PreferencesRepository
 
 HIDDEN = "first_steps.hidden"
 StepName = Literal["account", "model", "notifications", "integrations", "chat"]
+Tip = Literal["outside", "passphrase", "key"]  # what a backup lacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +29,13 @@ class FirstStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSteps:
-    """All that a person has to do, in their order. `is_hidden`: they want to hear no more of it."""
+    """All that a person has to do, in their order. `is_hidden`: they want to hear no more of it.
+
+    tips: what is left to make backups safe, for admins; optional, and not counted.
+    """
 
     steps: tuple[FirstStep, ...]
+    tips: tuple[Tip, ...] = ()
     is_hidden: bool = False
 
     @property
@@ -48,6 +54,7 @@ class FirstStepsService:
     devices: DevicesService
     integrations: Integrations
     conversations: ConversationsService
+    settings: Settings
 
     async def all(self, user: User) -> FirstSteps:
         """The steps of this person; members set up no integrations."""
@@ -62,7 +69,18 @@ class FirstStepsService:
         names: tuple[StepName, ...] = ("account", "model", "notifications", "integrations", "chat")
         mine = [name for name in names if user.is_admin or name != "integrations"]
         steps = tuple(FirstStep(name=name, is_done=found[name]) for name in mine)
-        return FirstSteps(steps=steps, is_hidden=await self._is_hidden(user))
+        return FirstSteps(
+            steps=steps, tips=self._tips() if user.is_admin else (), is_hidden=await self._is_hidden(user)
+        )
+
+    def _tips(self) -> tuple[Tip, ...]:
+        settings = self.settings
+        found: dict[Tip, bool] = {
+            "outside": not settings.backup_to,
+            "passphrase": not settings.backup_passphrase,
+            "key": (settings.home / "secret.key").is_file(),
+        }
+        return tuple(name for name, is_left in found.items() if is_left)
 
     async def left(self, user: User) -> FirstSteps | None:
         """The steps while some are left and the person has not hidden them."""

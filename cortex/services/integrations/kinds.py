@@ -51,7 +51,7 @@ class IntegrationKind:
     some roles alone.
 
     A kind without `open` is set up by the server's settings: `variables` names them, `lacks` says what is missing
-    ("" = nothing).
+    ("" = nothing), `lines` is what to add to the settings file, with examples for values.
     """
 
     name: str
@@ -71,6 +71,7 @@ class IntegrationKind:
     people: Callable[[Any], Collection[str]] | None = None  # Any: a value of `form`
     variables: tuple[str, ...] = ()
     lacks: Callable[[], str] | None = None
+    lines: tuple[str, ...] = ()
 
     @property
     def has_form(self) -> bool:

@@ -14,11 +14,11 @@ from cortex.ports.channels import Channel, ChannelName, TalkRooms, Target
 from cortex.services.notices.push_keys import PushKeys
 
 LACKS_CONTACT = (
-    "An administrator sets CORTEX_PUSH_SUBJECT to mailto:you@example.org, or CORTEX_PUBLIC_URL to the page's https "
-    "address."
+    "It needs CORTEX_PUSH_SUBJECT (mailto:you@example.org) or CORTEX_PUBLIC_URL (the page's https address) in the "
+    "server's settings."
 )
 LACKS_TALK = "Nextcloud Talk is not set up on this server."
-LACKS_SERVER = "An administrator sets CORTEX_SMTP_HOST and CORTEX_SMTP_FROM."
+LACKS_SERVER = "It needs CORTEX_SMTP_HOST and CORTEX_SMTP_FROM in the server's settings."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -453,7 +453,7 @@ async def test_the_doctor_has_a_line_for_each(systems: Integrations, house: Livi
         found = await house.cortex.doctor.examine(of=house.admin)
         return next((one.state, one.text, one.mend) for one in found if one.name == "Lamp server")
 
-    assert await line() == ("good", "Not configured.", "")
+    assert await line() == ("unset", "Not configured.", "")
     await set_up(systems, house)
     server.token = "another"
     with pytest.raises(UserError):
