@@ -3,7 +3,7 @@
 Kinds and payloads (every payload of a turn carries `turn`):
 message      {turn, text, at, mode, is_steer, agent?, attachments?, versions?}   with `agent`: what that run found
 steer        {turn, into, round}                        a queued message was taken into the running turn
-turn.start   {turn, role, model, max_rounds, max_rounds_from}
+turn.start   {turn, role, model, max_rounds, max_rounds_from, is_blind?}   is_blind: of pictures only the names go
 selection    {turn, round, total}                       total: tools that there are; the receipt stands with the plan
 part.start   {turn, round, part, kind, attempt}         kind text | thinking; deltas of it go through the hub
 part.end     {turn, round, part, kind, text, attempt, is_partial?}   "" drops the part; is_partial: cut, no history
@@ -12,9 +12,9 @@ tool.result  {turn, call, name, state, text, words, ms, undo, spill, is_tainted}
              person; state ok | err | unknown | refused: it was not run
 approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at, can_be_granted,
              can_be_changed}   state asked | allowed | changed | denied | expired
-usage        {turn, round, model, input, output, cached, written, cost_usd, request_tokens}
+usage        {turn, round, model, input, output, cached, written, cost_usd, request_tokens, sees?}
 notice       {turn, level, text, page}                  level info | warn: retries, limits met; page: to change it
-error        {turn, text, kind, can_retry}
+error        {turn, text, kind, can_retry, page?}      page: of the model that failed, for who may change it
 turn.end     {turn, state, rounds, seconds, tools_sent, tokens_sent, tokens_saved, can_continue}
              state done | stopped | failed | interrupted | out_of_rounds
 turn.drop    {turns}   out of view: a new version takes their place. turn.show {hidden, shown}: another was chosen

@@ -85,8 +85,8 @@ def no_tools(entry: ModelEntry) -> dict[str, str]:
 
 
 def page_of(model: str) -> str:
-    """The page of an own model."""
-    return f"/models/edit?{urlencode({'name': model})}"
+    """The page of an own model; that of all models for another's, whose name has its owner in brackets, and for ""."""
+    return f"/models/edit?{urlencode({'name': model})}" if model and "(" not in model else "/models"
 
 
 OFFLINE = ModelEntry(

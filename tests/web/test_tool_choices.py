@@ -1,9 +1,11 @@
-"""What a person chooses of tools for one chat, and reports of a wrong choice: by plain forms, over a running house."""
+"""What a person chooses of tools for one chat, reports of a wrong choice, and what a model does not take."""
 
+import io
 import re
 from urllib.parse import urlencode
 
 import httpx
+from PIL import Image
 
 from cortex.services.workshop.learning import NOT_NEEDED
 from cortex.storage.learning import AnswersRepository
@@ -111,12 +113,17 @@ async def test_an_admin_sees_that_others_reported_and_not_their_words(talks: Tal
 
 
 async def test_a_message_without_an_answer_saved_nothing(talks: Talks, page: httpx.AsyncClient) -> None:
-    talks.model.fail(Fault(kind="status", status=400))
+    talks.model.fail(Fault(kind="status", status=401))
     cid = await begun(page, text=LAMP)
     turn = await talks.ended(cid)
     assert turn.ending
     assert turn.ending.tokens_saved == 0
-    assert "saved" not in re.findall(r'<a class="meta".*?</a>', (await page.get(f"/c/{cid}")).text, re.DOTALL)[-1]
+    shown = (await page.get(f"/c/{cid}")).text
+    foot = re.findall(r'<a class="meta".*?</a>', shown, re.DOTALL)[-1]
+    assert ("saved" in foot, "dot on" in foot) == (False, False)
+    failure = re.findall(r'<div class="fail".*?</form>', shown, re.DOTALL)[-1]
+    where = urlencode({"name": turn.model})
+    assert f'Check its key on the <a class="link" href="/models/edit?{where}">Models page</a>.</p>' in failure
 
 
 async def test_a_model_that_takes_no_tools_is_named_as_the_reason(talks: Talks, page: httpx.AsyncClient) -> None:
@@ -138,3 +145,20 @@ async def test_a_model_that_takes_no_tools_is_named_as_the_reason(talks: Talks, 
         assert "Switch to Auto" not in why
     own_choice = (await page.post("/why", data={**draft, "mode": "chat"})).text
     assert ("Switch to Auto" in own_choice, "is set to take no tools" in own_choice) == (True, False)
+
+
+async def test_a_model_of_which_nobody_knows_whether_it_sees_gets_only_the_name_and_the_page_says_so(
+    talks: Talks, page: httpx.AsyncClient
+) -> None:
+    drawn = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(drawn, "PNG")
+    composer = (await page.get("/c/new")).text
+    assert "It is not known whether local/qwen sees pictures; it gets only the name." in composer
+    assert f'href="/models/edit?{urlencode({"name": "local/qwen"})}">Change it on Models' in composer
+    card = await page.post("/files", files={"files": ("photo.png", drawn.getvalue())}, headers={"HX-Request": "true"})
+    cid = await begun(page, text="what is this?", attached=re.findall(r'name="attached" value="(\w+)"', card.text)[0])
+    await talks.ended(cid)
+    assert "The model got only the picture&#39;s name." in (await page.get(f"/c/{cid}")).text
+    cid = await begun(page, text="hello")
+    await talks.ended(cid)
+    assert "The model got only" not in (await page.get(f"/c/{cid}")).text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cortex.base.errors import UserError
-from cortex.base.model import Price, no_tools
+from cortex.base.model import Price, no_tools, page_of
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
@@ -40,7 +40,8 @@ class ModelChoice:
 class Composer:
     """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
 
-    `sees`: whether the model takes pictures. `no_tools`: as in a receipt, where the model takes none whatever the mode.
+    `sees`: whether the model takes pictures, None where that is not known. `page`: where the model is changed.
+    `no_tools`: as in a receipt, where the model takes none whatever the mode.
     `payer`: who shares the model and pays for it, "" = the user. `is_role_missing`: nobody wrote `role`, or it was
     deleted: a turn in it is refused.
 
@@ -58,7 +59,8 @@ class Composer:
     model: str
     payer: str
     is_offline: bool
-    sees: bool
+    sees: bool | None
+    page: str
     window_tokens: int
     examples: tuple[str, ...] = ()
     recipe: str = ""
@@ -103,7 +105,8 @@ class ComposerService:
             max_rounds_from=origin,
             model=entry.name,
             payer=entry.owner,
-            sees=entry.takes_pictures,
+            sees=entry.takes_pictures or (None if entry.provider != "offline" and entry.sees is None else False),
+            page=page_of(entry.name),
             is_offline=entry.provider == "offline",
             window_tokens=entry.context_tokens,
             examples=await self._examples(user, current.name),

@@ -43,6 +43,7 @@ def started(turn: TurnView, event: Event) -> Folded:
         model=data.get("model") or "",
         max_rounds=data.get("max_rounds") or 0,
         max_rounds_from=data.get("max_rounds_from") or "",
+        is_blind=bool(data.get("is_blind")),
         ending=None,
     )
     return running, [ViewChange(kind="turn.start" if turn.state != "running" else "status", turn=turn.id)]
@@ -80,7 +81,9 @@ def selected(turn: TurnView, event: Event) -> Folded:
 def paid(turn: TurnView, event: Event) -> Folded:
     """What a round cost, when that is known, and which model answered."""
     cost, model = event.payload.get("cost_usd"), event.payload.get("model") or turn.model
-    return replace(turn, model=model, cost_usd=turn.cost_usd if cost is None else (turn.cost_usd or 0.0) + cost), []
+    is_blind = turn.is_blind and not event.payload.get("sees")
+    total = turn.cost_usd if cost is None else (turn.cost_usd or 0.0) + cost
+    return replace(turn, model=model, cost_usd=total, is_blind=is_blind), []
 
 
 # --- text -----------------------------------------------------------------------------------------------------------
@@ -133,6 +136,7 @@ def failed(turn: TurnView, event: Event) -> Folded:
             text=data["text"],
             kind=data.get("kind") or "",
             can_retry=bool(data.get("can_retry")),
+            page=data.get("page") or "",
         ),
     )
 

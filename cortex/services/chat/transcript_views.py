@@ -128,12 +128,13 @@ class NoticePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailurePart:
-    """Why the answer stopped, and whether trying again may help."""
+    """Why the answer stopped, and whether it can be asked again. `page`: what "Models page" in the text leads to."""
 
     id: str
     text: str
     kind: str
     can_retry: bool
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +201,8 @@ class TurnView:
     """A message and its answer. `ending` is None while it runs or waits in the queue.
 
     `agent`: the background run whose result the text is, "" for a person's words. `model`: that answered last, or is
-    asked first. `lost`: the attachments that were deleted -> whether they can be restored.
-    `versions`: all turns of its place, oldest first, where there are several.
+    asked first. `is_blind`: of pictures it got only the names. `lost`: the attachments that were deleted -> whether
+    they can be restored. `versions`: all turns of its place, oldest first, where there are several.
     """
 
     id: str
@@ -221,6 +222,7 @@ class TurnView:
     ending: TurnEndView | None = None
     agent: str = ""
     attachments: tuple[Attachment, ...] = ()
+    is_blind: bool = False
     lost: Mapping[str, bool] = field(default_factory=dict)
     versions: tuple[str, ...] = ()
 

@@ -135,4 +135,5 @@ def _sentence(failures: Sequence[ProviderError], *, is_shared: bool) -> str:
         mend = f"It asks to wait {last.retry_after_s:.0f} seconds."
     told = " ".join(dict.fromkeys(error.message for error in failures))
     start = "No model answered. " if len(failures) > 1 else ""
-    return f"{start}{told}{' ' + mend if mend else ''} You can try again."
+    again = " You can try again." if any(error.is_retryable for error in failures) else ""
+    return f"{start}{told}{' ' + mend if mend else ''}{again}"

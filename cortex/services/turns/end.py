@@ -12,6 +12,7 @@ from cortex.base.attachments import words_of_unread
 from cortex.base.events import OpenPart
 from cortex.base.ids import changed_id, derived_id
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
+from cortex.base.model import page_of
 from cortex.base.turn import Outcome, Turn
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
@@ -162,7 +163,12 @@ class TurnEnd:
         started = row.started_at or row.created_at
         rows = await self._closed_questions(repository, row)
         if row.state == "failed" and row.error:
-            rows.append(("error", {"turn": row.id, "text": row.error, "kind": "model", "can_retry": True}, row.id))
+            failed = [
+                each.model for each in await repository(RoundsRepository).of_turn(row.id) if each.state == "failed"
+            ]
+            page = page_of(failed[-1] if failed else "")
+            error = {"turn": row.id, "text": row.error, "kind": "model", "can_retry": True, "page": page}
+            rows.append(("error", error, row.id))
         first = plans[0].receipt if plans else {}
         rows.append(
             (

@@ -129,6 +129,7 @@ class ModelCaller:
             "cached": usage.cached_tokens,
             "written": usage.written_tokens,
             "cost_usd": cost,
+            **({"sees": True} if entry.takes_pictures and turn.pictures else {}),
         }
         rows: list[Row] = [*await writer.whole(message.text), ("usage", payload, turn.id)]
         if reply.finish == "length":

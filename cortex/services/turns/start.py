@@ -115,12 +115,14 @@ class TurnStart:
             turns = repository(TurnsRepository)
             if await turns.move(row.id, "running", only_from=("queued",), models=(entry.name,)) is None:
                 return (await turns.get(row.id)).state in LIVING
+            has_picture = any(file.is_picture for file in row.attachments)
             payload = {
                 "turn": row.id,
                 "role": role.name,
                 "model": entry.name,
                 "max_rounds": rounds,
                 "max_rounds_from": origin,
+                **({"is_blind": True} if has_picture and not entry.takes_pictures else {}),
             }
             rows: list[Row] = [("turn.start", payload, row.id)]
             if done:

@@ -107,7 +107,9 @@ async def test_a_refused_key_is_not_tried_twice() -> None:
     assert reply.message is None
     assert reply.failure_kind == "auth"
     assert reply.failure.startswith("No model answered. m: auth.")
-    assert "Check its key on the Models page." in reply.failure
+    assert reply.failure.endswith("Check its key on the Models page."), "the same would be refused again"
+    away = await page.ask(link("a", ("", error("server")), ("", error("server"))))
+    assert away.failure.endswith("You can try again.")
 
 
 async def test_a_stream_without_an_end_counts_as_cut() -> None:
