@@ -7,6 +7,7 @@ from tests.e2e.browser import DESK, PHONE, Window, axe
 from tests.e2e.caller import PASSWORD
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
+from tests.e2e.pages import forgive
 from tests.e2e.person import ask, new_chat, said, set_up, wait_for_end
 from tests.scripted_server import ScriptedServer, Use, rule
 
@@ -31,12 +32,23 @@ def add_model(window: Window, server: ScriptedServer) -> None:
     page = window.page
     page.goto("/models")
     page.locator(".card", has_text="Other").click()
+    page.fill("main [name=base_url]", "ftp://nowhere")
+    page.fill("main [name=api_key]", "a-wrong-key")
+    page.get_by_role("button", name="Connect", exact=True).click()
+    expect(page.locator("main .fr-e")).to_contain_text("Write an address like")
+    expect(page.locator("main [name=api_key]")).to_have_value("a-wrong-key")
+    forgive(window, 422)
     page.fill("main [name=base_url]", server.base_url)
-    page.fill("main [name=api_key]", server.api_key)
     page.get_by_role("button", name="Connect", exact=True).click()
     expect(page.locator("#choose h2")).to_be_focused()
     expect(page.locator("[name=pick]")).to_be_checked()
     assert axe(page) == []
+    page.get_by_role("button", name="Use these").click()
+    expect(page.locator("main .fr-e")).to_contain_text("Incorrect API key provided.")
+    expect(page.get_by_role("button", name="Save anyway")).to_be_visible()
+    forgive(window, 422)
+    assert axe(page) == []
+    page.fill("main [name=api_key]", server.api_key)
     page.get_by_role("button", name="Use these").click()
     expect(page.locator(".toast")).to_contain_text("scripted answers from now on")
     row = page.locator("#own tbody tr")

@@ -14,6 +14,7 @@ from cortex.services.models.presets import PRESETS
 from cortex.storage.secrets import SecretsRepository
 from tests import model_lists
 from tests.model_lists import LLAVA, QWEN, ModelLists, Page, openrouter_row
+from tests.scripted_server import ScriptedServer
 from tests.web.conftest import Browser
 
 KEY = "sk-or-the-whole-key-4711"
@@ -164,6 +165,28 @@ async def test_a_key_without_a_chosen_model_is_shown_and_can_be_forgotten(
     assert "no model is chosen" not in (await ada.get("/models")).text
     again = await use(ada, router, SONNET)
     assert (again.status_code, "wants a key" in again.text or "refused the key" in again.text) == (422, True)
+
+
+async def test_a_key_that_only_the_list_takes_is_found_out_before_the_model_is_put_first(
+    house: Cortex, ada: Browser, scripted: ScriptedServer
+) -> None:
+    sent = {"provider": "openai", "base_url": scripted.base_url, "pick": "scripted"}
+    await connect(ada, preset="other", key="sk-wrong", base_url=scripted.base_url)
+    refused = await ada.post("/models/connect/use", **sent)
+    assert refused.status_code == 422
+    for shown in ("Incorrect API key provided.", 'value="scripted" checked', "Save anyway", "Nothing was added."):
+        assert shown in refused.text
+    assert (await house.models.registry(ada.user)).entries == ()
+    assert len(await secrets(house, ada)) == 1, "the key is kept for another try"
+    added = await ada.post("/models/connect/use", **sent, api_key=scripted.api_key)
+    assert added.headers["location"] == "/models"
+    assert (await house.models.registry(ada.user)).default == ("scripted",)
+    assert len(await secrets(house, ada)) == 1
+    await ada.post("/models/remove?name=scripted")
+    await connect(ada, preset="other", key="sk-wrong", base_url=scripted.base_url)
+    asked = len(scripted.log)
+    await ada.post("/models/connect/use", **sent, anyway="1")
+    assert ((await house.models.registry(ada.user)).default, len(scripted.log)) == (("scripted",), asked)
 
 
 async def test_a_server_on_this_machine_is_offered_to_admins_alone(house: Cortex, ada: Browser, bob: Browser) -> None:

@@ -39,6 +39,7 @@ class ModelConnectContext(Context):
     matches: int = described("how many hold the words of the filter", default=0)
     ticked: Sequence[str] = described("ids that are chosen", default=())
     q: str = described("the words of the filter", default="")
+    is_silent: bool = described("whether the first that is ticked did not answer", default=False)
     here: Sequence[LocalServer] | None = described("servers on this machine that answer; None: not asked", default=None)
 
 
@@ -98,10 +99,13 @@ async def use(
     provider: Text = "",
     base_url: Text = "",
     pick: Texts = None,
+    api_key: Text = "",
+    anyway: Text = "",
 ) -> Response:
-    """Add what is ticked."""
+    """Add what is ticked, once the first of it has answered; `anyway`: without asking."""
+    connecting = services.model_connecting
     try:
-        added = await services.model_connecting.use(user, provider, base_url, pick or ())
+        added = await connecting.use(user, provider, base_url, pick or (), key=api_key, is_checked=not anyway)
     except REFUSALS as refused:
         return await _refused_choice(request, services, user, provider, base_url, pick or (), refused)
     names = ", ".join(entry.name for entry in added[:3]) + (f" and {len(added) - 3} more" if len(added) > 3 else "")
@@ -138,7 +142,8 @@ async def _refused_choice(
         listing = await services.model_connecting.listing(user, provider, base_url)
     except REFUSALS:
         return await _page(request, services, user, refused=refused)
-    return await _page(request, services, user, listing=listing, ticked=ticked, refused=refused)
+    is_silent = isinstance(refused, ProviderError)
+    return await _page(request, services, user, listing=listing, ticked=ticked, refused=refused, is_silent=is_silent)
 
 
 async def _page(
@@ -152,6 +157,7 @@ async def _page(
     listing: Listing | None = None,
     ticked: Sequence[str] = (),
     q: str = "",
+    is_silent: bool = False,
     here: Sequence[LocalServer] | None = None,
     block: str = "connect",
 ) -> Response:
@@ -168,6 +174,7 @@ async def _page(
         matches=listing.matches(q) if listing else 0,
         ticked=ticked,
         q=q,
+        is_silent=is_silent,
         here=here,
     )
     status = 200 if refused is None else 409 if isinstance(refused, Conflict) else 422

@@ -102,11 +102,16 @@ class ModelConnecting:
         if not key.strip():
             return await self._fresh(user, file, place)
         listing = await self._asked(user, file, place, key.strip())
-        secret = await self._models.store.seal(user.id, key.strip())
-        waiting = FileConnection(provider=place.provider, base_url=listing.base_url, secret=secret)
-        await self._models.store.write(user.id, file, file.model_copy(update={"waiting": waiting}), version)
+        secret = await self._wait_with(user, file, version, _address(place.provider, listing.base_url), key)
         self._keep(user, secret, listing)
         return listing
+
+    async def _wait_with(self, user: User, file: RegistryFile, version: str, place: ServerAddress, key: str) -> str:
+        """The name of the key, stored for the server until a model of it is chosen."""
+        secret = await self._models.store.seal(user.id, key.strip())
+        waiting = FileConnection(provider=place.provider, base_url=place.base_url, secret=secret)
+        await self._models.store.write(user.id, file, file.model_copy(update={"waiting": waiting}), version)
+        return secret
 
     async def more(self, user: User, provider: str, base_url: str) -> Listing:
         """The list of a server as it is now, by the key that is stored for it."""
@@ -123,11 +128,17 @@ class ModelConnecting:
             return await self._fresh(user, file, place)
         return replace(kept, added=_added(file, place))
 
-    async def use(self, user: User, provider: str, base_url: str, ids: Sequence[str]) -> Sequence[ModelEntry]:
+    async def use(
+        self, user: User, provider: str, base_url: str, ids: Sequence[str], *, key: str = "", is_checked: bool = True
+    ) -> Sequence[ModelEntry]:
         """Add these models of the list, in one commit; the first becomes the default where nothing else answers.
 
-        Those that are there already are left as they are. UserError when none is left to add.
+        key: in place of the stored one. With a key that no model uses yet the first is asked for a sentence:
+        ProviderError, with nothing added, where none comes; not so for `is_checked` false. Those that are there already
+        are left as they are. UserError when none is left to add.
         """
+        if key.strip():
+            await self._wait_with(user, *await self._models.store.read(user.id), _address(provider, base_url), key)
         listing = await self.listing(user, provider, base_url)
         file, version = await self._models.store.read(user.id)
         place = _address(listing.provider, listing.base_url)
@@ -144,6 +155,8 @@ class ModelConnecting:
             name = _name(model.id, taken)
             taken.add(name)
             fresh.append(_stored(model, name, listing, secret))
+        if is_checked and secret and not any(model.secret == secret for model in file.models):
+            await self._models.check(user, entry_of(fresh[0]))
         changed: dict[str, Any] = {"models": (*file.models, *fresh)}
         if not file.models and set(file.default) <= {OFFLINE.name}:
             changed["default"] = (fresh[0].name,)

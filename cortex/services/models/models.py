@@ -7,7 +7,7 @@ offline model stands in only where nothing is configured.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,7 +38,7 @@ from cortex.services.models.files import (
     stored_as,
 )
 from cortex.services.models.presets import PRESETS, Preset
-from cortex.services.models.probe import TestReport, probe, with_consequence
+from cortex.services.models.probe import TestReport, first_answer, probe, with_consequence
 from cortex.services.models.shared import with_given
 from cortex.services.models.store import RegistryStore
 from cortex.storage.db import Database
@@ -47,6 +47,7 @@ from cortex.storage.shared_models import AllSharesRepository
 
 Connect = Callable[[ModelEntry, str | None, AddressPolicy], Provider]
 MOST_MODELS = 50
+CHECK_S = 20.0
 LINE = 300  # characters of a test's finding that are kept
 
 
@@ -228,6 +229,14 @@ class Models:
         else:
             changed = file.model_copy(update={"default": kept})
         await self.store.write(user.id, file, changed, version)
+
+    async def check(self, user: User, entry: ModelEntry) -> None:
+        """Ask a model that is to be added for a sentence; ProviderError says why none came."""
+        secret, policy = await self.store.key(user.id, entry.secret), self.policy(user, entry.base_url)
+        loaded = await asyncio.to_thread(self._connect, entry, secret, policy)  # its library takes seconds at first
+        await loaded.close()
+        tried = replace(entry, timeout_s=CHECK_S)
+        await first_answer(tried, lambda one: self._connect(one, secret, policy))
 
     async def test(self, user: User, values: Mapping[str, Any], previous: str = "") -> TestReport:
         """Try a model as the form describes it, saved or not, with the typed key or the stored one of `previous`."""

@@ -69,18 +69,10 @@ def with_consequence(report: TestReport, name: str, *, was_on: bool, is_by_hand:
 
 async def probe(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provider]) -> TestReport:
     """The report on this entry; never raises for a failing endpoint."""
-    streaming = replace(entry, streams=True)
     try:
-        latency_ms, pieces = await _hello(open_provider(streaming))
-        streams = pieces > 1
+        latency_ms, streams = await first_answer(entry, open_provider)
     except ProviderError as error:
-        if error.kind not in ("request", "malformed", "cut", "empty"):
-            return TestReport(is_ok=False, message=error.message)
-        try:
-            latency_ms, _ = await _hello(open_provider(replace(entry, streams=False)))
-        except ProviderError:
-            return TestReport(is_ok=False, message=error.message)
-        streams = False
+        return TestReport(is_ok=False, message=error.message)
     tools, parallel, said = await _tools(open_provider(replace(entry, streams=streams)))
     lines = (
         f"answers after {latency_ms} ms",
@@ -96,6 +88,21 @@ async def probe(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provide
         parallel=parallel,
         lines=lines,
     )
+
+
+async def first_answer(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provider]) -> tuple[int, bool]:
+    """Milliseconds until it answers, and whether it streams; ProviderError where it answers neither way."""
+    try:
+        latency_ms, pieces = await _hello(open_provider(replace(entry, streams=True)))
+    except ProviderError as error:
+        if error.kind not in ("request", "malformed", "cut", "empty"):
+            raise
+        try:
+            latency_ms, _ = await _hello(open_provider(replace(entry, streams=False)))
+        except ProviderError:
+            raise error from None
+        return latency_ms, False
+    return latency_ms, pieces > 1
 
 
 async def _hello(provider: Provider) -> tuple[int, int]:
