@@ -25,5 +25,5 @@ def test_nothing_heavy_comes_with_the_package_or_the_offline_model() -> None:
 
 @pytest.mark.parametrize("kind", ["", "egress", "pydantic", "no_such", "../offline", "os"])
 def test_an_unknown_kind_is_told(kind: str) -> None:
-    with pytest.raises(UserError, match="no kind of model"):
+    with pytest.raises(UserError, match="Unknown API type"):
         connect(ModelEntry(name="x", provider=kind))

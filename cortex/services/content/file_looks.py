@@ -10,7 +10,7 @@ from datetime import timedelta
 from mimetypes import guess_type
 from pathlib import PurePosixPath
 
-from cortex.base import private
+from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.integrations.documents.kinds import SEARCHED
 from cortex.integrations.files import Files, FolderItem
@@ -34,14 +34,16 @@ class FileLooks:
     homes: Homes
 
     def files(self, user_id: str) -> Files:
-        """The person's own folder."""
-        own = self.homes.home_of(user_id).path / "files"
-        private.make_folder(own)
-        return Files(own)
+        """The person's own folder. It need not be there: a look makes none, least of all behind a deleted account."""
+        return Files(self.homes.home_of(user_id).path / "files")
 
     async def look(self, user_id: str) -> None:
         """Compare the folder with what is known of it; what is new or changed waits to be read then."""
-        found = {item.path: item for item in await self.files(user_id).list("", is_deep=True) if self._is_read(item)}
+        try:
+            items = await self.files(user_id).list("", is_deep=True)
+        except NotFound:
+            items = []
+        found = {item.path: item for item in items if self._is_read(item)}
         documents = self.runtime.db.repository(DocumentsRepository, user_id)
         marks = {mark.path: mark for mark in await documents.marks()}
         new = [item for path, item in found.items() if path not in marks and self._has_arrived(item)]
