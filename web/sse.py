@@ -213,6 +213,8 @@ class Painter:
                 return partial(f"#q{key}", "innerHTML", m.question_inner(turn)) + partial(
                     f"#q{key}", "afterend", m.answer(turn)
                 )
+            case "question":
+                return partial(f"#q{key}", "innerHTML", m.question_inner(turn))
             case "turn.end":
                 return partial(f"#f{key}", "outerHTML", m.tail_box(turn))
             case "status":

@@ -46,7 +46,13 @@ def started(turn: TurnView, event: Event) -> Folded:
         is_blind=bool(data.get("is_blind")),
         ending=None,
     )
-    return running, [ViewChange(kind="turn.start" if turn.state != "running" else "status", turn=turn.id)]
+    changes = [ViewChange(kind="turn.start" if turn.state != "running" else "status", turn=turn.id)]
+    return running, changes + _seen(turn, running)
+
+
+def _seen(before: TurnView, after: TurnView) -> list[ViewChange]:
+    """The change of what is said of the message's pictures, if there is one."""
+    return [ViewChange(kind="question", turn=after.id)] if before.is_blind != after.is_blind else []
 
 
 def ended(turn: TurnView, event: Event) -> Folded:
@@ -83,7 +89,8 @@ def paid(turn: TurnView, event: Event) -> Folded:
     cost, model = event.payload.get("cost_usd"), event.payload.get("model") or turn.model
     is_blind = turn.is_blind and not event.payload.get("sees")
     total = turn.cost_usd if cost is None else (turn.cost_usd or 0.0) + cost
-    return replace(turn, model=model, cost_usd=total, is_blind=is_blind), []
+    after = replace(turn, model=model, cost_usd=total, is_blind=is_blind)
+    return after, _seen(turn, after)
 
 
 # --- text -----------------------------------------------------------------------------------------------------------

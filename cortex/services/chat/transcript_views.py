@@ -20,6 +20,7 @@ ChangeKind = Literal[
     "turn.start",  # a queued turn got its place
     "turn.drop",
     "turn.end",
+    "question",  # what is said below the message: whether its pictures were seen
     "part.new",
     "part.again",  # a new attempt: what was shown of the part is void
     "part",
