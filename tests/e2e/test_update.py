@@ -203,6 +203,7 @@ def test_a_migration_that_fails_on_the_copy_changes_nothing(tmp_path: Path) -> N
     assert installation.run(home, ["user", "list"]).returncode == 0
 
 
+@pytest.mark.full
 def test_an_installation_that_was_changed_by_hand_runs_what_was_installed(tmp_path: Path) -> None:
     installation, home = install(tmp_path), tmp_path / "home"
     installation.publish("9.0.0")
@@ -216,6 +217,7 @@ def test_an_installation_that_was_changed_by_hand_runs_what_was_installed(tmp_pa
     assert "was changed by hand" in now.stderr
 
 
+@pytest.mark.full
 def test_what_no_update_can_come_from_is_refused_in_words(tmp_path: Path) -> None:
     installation, home = install(tmp_path), tmp_path / "home"
     container = installation.run(home, ["update", "--preview"], CORTEX_CONTAINER="1")
@@ -233,6 +235,7 @@ def test_what_no_update_can_come_from_is_refused_in_words(tmp_path: Path) -> Non
     assert versions.read(home) is None
 
 
+@pytest.mark.full
 def test_a_wheel_is_installed_and_a_damaged_one_is_not(tmp_path: Path) -> None:
     installation, home = install(tmp_path), tmp_path / "home"
     assert installation.run(home, ["user", "setup-link"]).returncode == 0
