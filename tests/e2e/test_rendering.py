@@ -139,6 +139,7 @@ def test_a_hostile_formula_does_nothing(house: Daemon, writes: None, ada: Caller
     window.context.on("request", lambda request: foreign.extend([request.url] * ("evil" in request.url)))
     page = told(window, "hostile")
     expect(page.locator(".math .katex").first).to_be_visible()
+    expect(page.locator(".math:not(.drawn)")).to_have_count(0)  # many are drawn over several frames
     found = page.evaluate(
         """() => {
           const boxes = [...document.querySelectorAll('.md *')];
