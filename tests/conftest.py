@@ -15,7 +15,15 @@ from hypothesis import HealthCheck, settings
 
 from cortex.storage.db import Database
 from tests import children, statements, watchdog
-from tests.databases import TEMPLATE, PostgresTemplate, SqliteTemplate, database_of, drop_homes, is_on_postgresql
+from tests.databases import (
+    FILE_TEMPLATE,
+    TEMPLATE,
+    PostgresTemplate,
+    SqliteTemplate,
+    database_of,
+    drop_homes,
+    is_on_postgresql,
+)
 from tests.mariadb import MariaServer
 from tests.postgres import private_postgres
 from tests.scripted_server import ScriptedServer
@@ -92,8 +100,11 @@ def pytest_collection_finish() -> None:
 def _chosen_database(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.config.getoption("--database") == "postgresql":
         os.environ[TEMPLATE] = request.getfixturevalue("postgres_template").url
+    else:
+        os.environ[FILE_TEMPLATE] = str(request.getfixturevalue("sqlite_template").path)
     yield
-    os.environ.pop(TEMPLATE, None)
+    for name in (TEMPLATE, FILE_TEMPLATE):
+        os.environ.pop(name, None)
 
 
 @pytest.fixture(autouse=True)

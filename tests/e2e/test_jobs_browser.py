@@ -123,7 +123,7 @@ def test_another_program_begins_a_job_by_its_web_address(house: Daemon, ada: Cal
     assert (taken.status_code, list(taken.json())) == (202, ["run"])
     assert httpx.post(url, content=b"x" * 300_000, headers=headers, trust_env=False).status_code == 413
     assert httpx.get(url, trust_env=False).status_code == 404
-    page.reload()
+    page.goto(page.url)
     expect(page.locator("code.link-out")).to_have_count(1)  # the secret is not shown again
     expect(page.locator("#main")).to_contain_text("1 request, ")
     expect(page.locator("#main")).to_contain_text("1 refused, ")

@@ -118,6 +118,7 @@ def test_an_update_is_shown_made_and_taken_back(daemon: InstalledDaemon, install
     assert "no earlier version" in refused.stderr
 
 
+@pytest.mark.full
 def test_an_update_that_is_killed_leaves_the_old_or_the_new_one_whole(
     daemon: InstalledDaemon, installation: Installation
 ) -> None:
@@ -137,6 +138,7 @@ def test_an_update_that_is_killed_leaves_the_old_or_the_new_one_whole(
     assert list(daemon.home.glob("versions/.new")) == []
 
 
+@pytest.mark.full
 @pytest.mark.browser
 def test_an_admin_updates_and_goes_back_in_a_chat(lived_in: InstalledDaemon, opens: Opens) -> None:
     said = {"preview": NEWER, "install": "is being prepared", "roll_back": "Cortex goes back to 0.1.0"}
