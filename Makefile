@@ -18,7 +18,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo homeassistant aider mcp-servers test install-test debian test-full test-postgres check format audit bench train lock docs assets
+.PHONY: run install ddgs otel semantic agentdojo homeassistant aider mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -131,6 +131,10 @@ format: install-test
 
 bench: install-test assets
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+# The table of what words mean, from the sentence model of the tests: three minutes, only after another model.
+meanings: install-test
+	@$(BIN)/python -m tests.bench.meanings
 
 train: install
 	@$(BIN)/python -m tests.bench.train

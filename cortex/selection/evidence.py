@@ -17,6 +17,7 @@ CATEGORY_SHARE = 0.7
 LONG_REQUEST_WORDS = 12
 LEAST_WORDING = 0.18
 TAUGHT_LEAST = 0.5
+LEAST_WISH = 0.64
 WEB = "web"
 _STEEPNESS, _MIDDLE = 13.0, 0.44
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+(?:and then|and|then|but|also)\s+", re.IGNORECASE)
@@ -66,14 +67,19 @@ def lexical(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
 
 @lru_cache(maxsize=256)
 def learned(index: Index, asked: str) -> ModelChances:
-    """What the model makes of the text; a long request also by clause, its gates by the whole."""
+    """What the model makes of the text; a long request also by clause.
+
+    Its gates are those of the whole; where that reads like talk, of the clause that wishes most: a wish between three
+    sentences of small talk is one.
+    """
     model = index.model
     if model is None or not text.words(asked):
         return NOT_LEARNED
     judged = model.judged(clauses(asked))
     best = judged.tools.max(axis=0).tolist()
     chances = {name: p for name, p in zip(model.tools, best, strict=True) if name in index.learned}
-    return ModelChances(chances=chances, wish=float(judged.wish[0]), work=float(judged.work[0]))
+    by = 0 if judged.wish[0] >= LEAST_WISH else int((judged.wish * judged.work).argmax())
+    return ModelChances(chances=chances, wish=float(judged.wish[by]), work=float(judged.work[by]))
 
 
 def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:

@@ -113,7 +113,7 @@ class Index:
     @property
     def documents(self) -> Mapping[str, Any]:
         """What another index can be derived from: these parts where they were searched, else those before them."""
-        parts: tuple[str, ...] = ("tools", "utterances", "semantic")
+        parts: tuple[str, ...] = ("tools", "utterances", "semantic", "table")
         return {**self._derived, **{name: self.__dict__[name] for name in parts if name in self.__dict__}}
 
     # --- tools by what their words mean
@@ -124,15 +124,30 @@ class Index:
 
         EncoderFailed where they are not at hand; asked again, it tries again.
         """
-        late, before = scan.load(SEMANTIC_INDEX), self._derived.get("semantic")
+        return self._by_meaning(self.snapshot.encoder, "semantic")
+
+    @cached_property
+    def table(self) -> "SemanticIndex":
+        """The same by the table of meanings that ships."""
+        return self._by_meaning("", "table")
+
+    def _by_meaning(self, key: str, part: str) -> "SemanticIndex":
+        late, before = scan.load(SEMANTIC_INDEX), self._derived.get(part)
         told = late.documents_of(self.snapshot, self.names, self.learned)
-        made: SemanticIndex = late.SemanticIndex(self.snapshot.encoder, self.tools.slots, self.entries, told, before)
+        size = self.tools.words.size
+        made: SemanticIndex = late.SemanticIndex(key, self.tools.slots, self.entries, told, size, before)
         return made
 
     @cached_property
     def curves(self) -> "Curves | None":
-        """What a likeness is worth under this sentence model, from the tools that the fitted model knows."""
-        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned)
+        """What a likeness is worth under the sentence model, from the tools that the fitted model knows."""
+        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned, self.snapshot.encoder)
+        return found
+
+    @cached_property
+    def table_curves(self) -> "Curves | None":
+        """The same under the table of meanings."""
+        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned, "")
         return found
 
     # --- names and slips

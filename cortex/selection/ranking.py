@@ -1,8 +1,8 @@
 """Ranks tools for a search in somebody's own words: names, words, letters and the fitted model, the best together.
 
 Half the words, those of the thesaurus among them, and half the letters (BM25 each, against the best tool's), half of
-both by the best clause; with a sentence model, half of it all by meaning: what held up best on public catalogues
-(docs/decisions.md). Grants nothing; the caller says which tools may be found.
+both by the best clause; half of it all by meaning: what held up best on public catalogues (docs/decisions.md). Grants
+nothing; the caller says which tools may be found.
 """
 
 from collections.abc import Collection, Mapping
@@ -23,6 +23,7 @@ BY_WORDING = 0.8
 MODEL_SHARE = 0.55
 LEAST_CHANCE, TELLING_CHANCE, TELLING_ALONE = 0.01, 0.1, 0.25
 LEAST_SHARE, LEAST_SPELT = 0.06, 0.25
+LEAST_ALONE = 0.4
 ALIKE_WEIGHT = 0.6
 CANDIDATES = 40
 
@@ -62,7 +63,8 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
         for part in parts:
             best = search.highest(best, _alike(index, part, allowed))
         whole = 0.5 * whole + 0.5 * best
-    semantic = _semantic(index, query, allowed)
+    worded = whole
+    semantic, is_table = _semantic(index, query, allowed, is_worded=bool(whole.any()))
     if semantic is not None:
         whole = 0.5 * whole + 0.5 * semantic
     found = {index.tools.keys[slot]: float(whole[slot]) for slot in search.best(whole, CANDIDATES)}
@@ -73,24 +75,28 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
         likely = {}
     mixed = {}
     for name in found.keys() | likely.keys():
-        wording = float(whole[index.tools.slots[name]])
         known = name in index.learned
+        wording = float((worded if known and is_table else whole)[index.tools.slots[name]])
         score = (1 - MODEL_SHARE) * wording + MODEL_SHARE * likely.get(name, 0.0) / top if known else wording
         mixed[name] = round(BY_WORDING * min(1.0, score), 4)
     return [(name, score) for name, score in mixed.items() if score > 0]
 
 
-def _semantic(index: Index, query: str, allowed: frozenset[str]) -> Any:
-    """Likeness in meaning from 0 to 1 against the best; None without a sentence model, and where nothing comes near."""
-    row = likeness(index, query).row
-    if row is None:
-        return None
+def _semantic(index: Index, query: str, allowed: frozenset[str], *, is_worded: bool) -> tuple[Any, bool]:
+    """Likeness in meaning from 0 to 1 against the best, None where nothing comes near; and whether it is the table's.
+
+    By the table, where no word meets, only what is clearly near. It has no say over tools that the fitted model knows.
+    """
     search = scan.load("cortex.selection.search")
-    near = row.clip(min=0.0) * index.mask(allowed)
-    worth = curves(index)
+    found = likeness(index, query)
+    near = found.row.clip(min=0.0) * index.mask(allowed)
+    if found.is_table:
+        is_near = is_worded or float(near.max(initial=0.0)) >= LEAST_ALONE
+        return (search.scaled(near) if is_near else None), True
+    worth = curves(index, found)
     if worth is not None and float(index.semantic.chances(near, worth).max(initial=0.0, where=near > 0)) < LEAST_CHANCE:
-        return None
-    return search.scaled(near)
+        return None, False
+    return search.scaled(near), False
 
 
 def _alike(index: Index, query: str, allowed: frozenset[str]) -> Any:

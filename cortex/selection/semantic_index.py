@@ -1,6 +1,6 @@
 """Tools by what their words mean: a vector a tool, one for each of its examples, and how much a likeness is worth.
 
-Vectors come from the sentence model that the snapshot names, which keeps them: a changed tool is encoded alone. No
+Vectors come from a sentence model, which keeps them (a changed tool is encoded alone), or from the table that ships. No
 threshold is written down here, for none holds for two models: `fitted` finds this model's own. Loaded late: numpy.
 """
 
@@ -54,10 +54,12 @@ class SemanticIndex:
         slots: Mapping[str, int],
         entries: Mapping[str, ToolEntry],
         told: Mapping[str, Sequence[str]],
+        size: int,
         before: "SemanticIndex | None" = None,
     ) -> None:
-        """EncoderFailed where the vectors are not at hand. `key`: of the sentence model; `told`: a tool's examples.
+        """EncoderFailed where the vectors are not at hand.
 
+        `key`: of the sentence model; `told`: a tool's examples; `size`: how many slots there are, empty ones included.
         What stood in an older index, `before`, and did not change is taken over.
         """
         self._key, self._slots, self._entries = key, slots, entries
@@ -65,7 +67,7 @@ class SemanticIndex:
         old = before if before and before._key == key else None
         new = [entry for name, entry in entries.items() if not old or not old.has(entry, slots[name])]
         fresh = encoder.kept([worded(entry) for entry in new])
-        self.rows = np.zeros((max(slots.values(), default=-1) + 1, fresh.shape[1]), dtype=np.float32)
+        self.rows = np.zeros((size, fresh.shape[1]), dtype=np.float32)
         if old:
             same = min(len(old.rows), len(self.rows))
             self.rows[:same] = old.rows[:same]
@@ -110,8 +112,8 @@ def documents_of(snapshot: Snapshot, names: frozenset[str], learned: frozenset[s
     return found
 
 
-def fitted(snapshot: Snapshot, learned: frozenset[str]) -> Curves | None:
-    """What a likeness is worth under the snapshot's model: fitted on what people say for the tools that Cortex knows.
+def fitted(snapshot: Snapshot, learned: frozenset[str], key: str) -> Curves | None:
+    """What a likeness is worth under the model of this key: fitted on what people say for the tools that Cortex knows.
 
     Each stands in for a tool of somebody else's: known by its words, or by a few of its examples. Messages that need
     no tool count too. None where there is too little to learn from.
@@ -124,7 +126,7 @@ def fitted(snapshot: Snapshot, learned: frozenset[str]) -> Curves | None:
     wants = {example.text: example.tools for domain in snapshot.domains for example in domain.examples}
     asked = [each for entry in tools for each in samples[entry.name][TOLD : TOLD + ASKED]]
     talk = sorted({example.text for example in snapshot.none}, key=_draw)[:TALK]
-    encoder = sentence_models.named(snapshot.encoder)
+    encoder = sentence_models.named(key)
     said = encoder.kept([*asked, *talk])
     bare: Floats = said @ encoder.kept([worded(entry) for entry in tools]).T
     examples = [each for entry in tools for each in samples[entry.name][:TOLD]]

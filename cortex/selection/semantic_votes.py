@@ -1,7 +1,8 @@
-"""What a text says about tools by its meaning: likenesses, votes, or why there are none. Needs the sentence model.
+"""What a text says about tools by its meaning: likenesses, votes, or why there are none.
 
-A long text is cut, and not judged by clause: the model's time grows with every word, and clauses brought nothing on
-public catalogues (docs/decisions.md). What fails here leaves the choice to the other evidence.
+By the snapshot's sentence model, else by the shipped table. A long text is cut for a model, whose time grows with every
+word, and not judged by clause, which brought nothing on public catalogues (docs/decisions.md). What fails here leaves
+the choice to the other evidence.
 """
 
 from dataclasses import dataclass, replace
@@ -24,29 +25,28 @@ TEXT_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """Likeness in meaning, (n_slots,) float32; None without a sentence model, or with the reason in `failed`."""
+    """Likeness in meaning, (n_slots,) float32. `failed`: why it is the table's in place of the sentence model's."""
 
     row: Any
     failed: str = ""
+    is_table: bool = False
 
 
-NO_LIKENESS = Likeness(row=None)
+def likeness(index: Index, asked: str, skipped: str = "") -> Likeness:
+    """How like each tool the text is in meaning. `skipped`: why the sentence model is left out."""
+    failed = skipped
+    if index.snapshot.encoder and not failed:
+        try:
+            return Likeness(row=_by_model(index, asked))
+        except EncoderFailed as error:
+            failed = error.message
+    return Likeness(row=_by_table(index, asked), failed=failed, is_table=True)
 
 
-def likeness(index: Index, asked: str) -> Likeness:
-    """How like each tool the text is in meaning; without a row where there is no sentence model, or it failed."""
-    if not index.snapshot.encoder:
-        return NO_LIKENESS
+def curves(index: Index, found: Likeness) -> "Curves | None":
+    """What these likenesses are worth; None where that is not known, or not yet."""
     try:
-        return _likeness(index, asked)
-    except EncoderFailed as error:
-        return Likeness(row=None, failed=error.message)
-
-
-def curves(index: Index) -> "Curves | None":
-    """What a likeness is worth under the sentence model; None where that is not known, or not yet."""
-    try:
-        return index.curves
+        return index.table_curves if found.is_table else index.curves
     except EncoderFailed:
         return None
 
@@ -57,21 +57,24 @@ def prepared(snapshot: Snapshot) -> bool:
     return bool(index.semantic and index.curves)
 
 
-def votes(index: Index, asked: str, names: frozenset[str]) -> tuple[dict[str, Vote], str]:
-    """Votes for these tools, each as much as its likeness is worth; and why there are none."""
-    found, worth = likeness(index, asked), curves(index) if index.snapshot.encoder else None
-    if found.row is None:
-        return {}, found.failed
+def votes(index: Index, asked: str, names: frozenset[str], skipped: str = "") -> tuple[dict[str, Vote], str]:
+    """Votes for these tools, each as much as its likeness is worth; and why the sentence model was left out."""
+    found = likeness(index, asked, skipped)
+    worth = curves(index, found)
+    if worth is None and not found.is_table:
+        found = likeness(index, asked, "what its likenesses are worth is not known")
+        worth = curves(index, found)
     if worth is None:
-        return {}, "what its likenesses are worth is not known"
-    chances = index.semantic.chances(found.row, worth) * index.mask(names)
+        return {}, found.failed
+    by = index.table if found.is_table else index.semantic
+    chances = by.chances(found.row, worth) * index.mask(names)
     best = scan.load("cortex.selection.search").best(chances, CANDIDATES)
     why = "close in meaning to what it is for"
     return {
         index.tools.keys[slot]: Vote(stage="vectors", p=round(float(chances[slot]), 4), why=why)
         for slot in best
         if chances[slot] >= LEAST
-    }, ""
+    }, found.failed
 
 
 def in_time(given: PlanInput) -> PlanInput:
@@ -98,5 +101,10 @@ def needs(index: Index, asked: str, names: frozenset[str]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16)
-def _likeness(index: Index, asked: str) -> Likeness:
-    return Likeness(row=index.semantic.likeness(asked[:TEXT_CHARACTERS]))
+def _by_model(index: Index, asked: str) -> Any:
+    return index.semantic.likeness(asked[:TEXT_CHARACTERS])
+
+
+@lru_cache(maxsize=64)
+def _by_table(index: Index, asked: str) -> Any:
+    return index.table.likeness(asked)

@@ -1,8 +1,11 @@
-"""The sentence models that are registered here, by key: a snapshot names one, or none.
+"""The sentence models that are registered here, by key: a snapshot names one, or "" for the table that ships.
 
 Loads and opens nothing; `services/tools/encoders.py` registers them. What a plan makes of a failure is said here too.
 """
 
+from typing import cast
+
+from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.ports.encoder import Encoder
 
@@ -22,7 +25,9 @@ def unregister(encoder: Encoder) -> None:
 
 
 def named(key: str) -> Encoder:
-    """The sentence model of this key; EncoderFailed when none is registered."""
+    """The sentence model of this key, the shipped table of meanings for ""; EncoderFailed when none is registered."""
+    if not key:
+        return cast("Encoder", scan.load("cortex.selection.meanings").shipped())
     found = _REGISTERED.get(key)
     if found is None:
         raise EncoderFailed(f"the sentence model {key!r} is not here")

@@ -7,9 +7,10 @@ import pytest
 
 from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import ModelChances, PlanDraft, Vote
+from cortex.selection.evidence import LEAST_WISH
 from cortex.selection.index import index_of
 from cortex.selection.rights import rights_of
-from cortex.selection.stages.fuse import LEAST_WISH, LEAST_WORK, STRONG, fuse
+from cortex.selection.stages.fuse import LEAST_WORK, STRONG, fuse
 from cortex.selection.types import StageName
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked

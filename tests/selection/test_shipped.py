@@ -69,8 +69,9 @@ def test_a_local_model_begins_with_twelve_tools_at_most_and_reaches_the_rest(shi
     given = PlanInput(snapshot=shipped, ready=ready, role=ROLE, is_admin=True, message=message, fixed_tokens=700)
     made = plan(replace(given, profile=LOCAL))
     sent = [item.name for item in made.sent if item.name != "tools_discover"]
-    wanted = [item.name for item in plan(given).sent if item.name != "tools_discover"]
-    assert set(wanted) <= set(sent)
+    cut = {item.name for item in plan(given).sent if item.name != "tools_discover"}.difference(sent)
+    assert not cut or all(item.stage != "form" for item in made.sent), "no neighbour in place of what is wanted"
+    assert len(cut) <= 4
     assert len(sent) <= 12
     assert sum(made.sent_tokens) <= 700
     assert "tools_discover" in [item.name for item in made.sent]

@@ -1,16 +1,19 @@
 """Drops the least probable of what a round would add while it costs more than the role's budget; never a pin.
 
 A role's own budget counts all that is declared; the shipped one counts what a round adds, so that a long
-conversation can still grow.
+conversation can still grow. A message of several clauses has more room, but for a weak model.
 """
 
 from dataclasses import replace
 
+from cortex.selection import evidence
+from cortex.selection.cache_economics import takes_early_stubs
 from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
-ADDED_TOKENS = 560
+ADDED_TOKENS, SEVERAL_TOKENS = 560, 1_000
+SEVERAL = 2  # texts to judge: the whole, and a clause
 
 
 def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
@@ -29,6 +32,8 @@ def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
 
 def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     allowed = ADDED_TOKENS
+    if len(evidence.clauses(given.message)) > SEVERAL and not takes_early_stubs(given.profile):
+        allowed = SEVERAL_TOKENS
     if given.role.budget_tokens is not None:
         allowed = given.role.budget_tokens - sum(index.entries[item.name].cost(item.form) for item in draft.kept)
     elif _is_whole(draft):
@@ -38,7 +43,9 @@ def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     for item in sorted(draft.fresh, key=lambda item: _rank(draft, item)):
         cost = index.entries[item.name].cost(item.form)
         is_sure = index.entries[item.name].is_meta or item.name in draft.pins
-        if is_sure or not any(not index.entries[name].is_meta for name in kept) or spent + cost <= allowed:
+        is_first = all(index.entries[name].is_meta for name in kept)
+        is_cut = item.stage == "form" and len(dropped) > len(draft.dropped)  # no neighbour in place of what is wanted
+        if is_sure or is_first or (spent + cost <= allowed and not is_cut):
             kept.add(item.name)
             spent += 0 if index.entries[item.name].is_meta else cost
         else:

@@ -15,8 +15,8 @@ from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, ToolEntry
 
 STRONG = 0.7
-LEAST_WISH = 0.64
 LEAST_WORK = 0.5
+WORK_POWER = 0.3
 LEAST, AGREEING = 0.01, 0.04
 SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message again; then the strongest
 TELLING_P, REASONS_MOST = 0.1, 2
@@ -48,7 +48,7 @@ def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
     votes = list(draft.votes.get(entry.name, ()))
     p = draft.learned.chances.get(entry.name)
     if p is None:
-        votes = [vote for vote in votes if not _is_vetoed(draft, vote)]
+        votes = [_weighed(draft, vote) for vote in votes if not _is_vetoed(draft, vote)]
     else:
         closed = _closed(draft, entry)
         if closed and p < STRONG:
@@ -74,7 +74,14 @@ def _reason(votes: Sequence[Vote], best: Vote) -> str:
 
 def _is_vetoed(draft: PlanDraft, vote: Vote) -> bool:
     """Whether a likeness in meaning is too weak for a text that reads like talk: all talk is like some tool."""
-    return vote.stage == "vectors" and vote.p < STRONG and draft.learned.wish < LEAST_WISH
+    return vote.stage == "vectors" and vote.p < STRONG and draft.learned.wish < evidence.LEAST_WISH
+
+
+def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
+    """The vote; a likeness in meaning counts for less the more a text reads like something to answer in words."""
+    if vote.stage != "vectors":
+        return vote
+    return replace(vote, p=round(vote.p * draft.learned.work**WORK_POWER, 4))
 
 
 def _agrees(vote: Vote, p: float) -> bool:
@@ -85,8 +92,8 @@ def _agrees(vote: Vote, p: float) -> bool:
 def _closed(draft: PlanDraft, entry: ToolEntry) -> str:
     """Why the model's gates are closed to this tool; "" when they are open."""
     learned = draft.learned
-    if learned.wish < LEAST_WISH:
-        return f"this reads like talk that needs no tool ({learned.wish:.2f} of {LEAST_WISH:.2f})"
+    if learned.wish < evidence.LEAST_WISH:
+        return f"this reads like talk that needs no tool ({learned.wish:.2f} of {evidence.LEAST_WISH:.2f})"
     if learned.work < LEAST_WORK and entry.category != evidence.WEB:
         return f"this reads like something to answer in words ({learned.work:.2f} of {LEAST_WORK:.2f})"
     return ""

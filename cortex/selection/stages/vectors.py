@@ -1,6 +1,7 @@
-"""Likeness in meaning to the message, for the tools that the fitted model does not know. Needs the sentence model.
+"""Likeness in meaning to the message, for the tools that the fitted model does not know.
 
-Small talk is not scored. A sentence model that failed or was too slow leaves a label on the plan, and no vote.
+By the sentence model where one is installed, else by the table of meanings that ships. Small talk is not scored. A
+sentence model that failed or was too slow leaves a label on the plan.
 """
 
 from dataclasses import replace
@@ -13,16 +14,12 @@ from cortex.selection.types import PlanInput
 
 def vectors(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool that means what the message asks for."""
-    if not (given.snapshot.encoder or given.encoder_skipped):
-        return draft
     names = semantic_votes.needs(index, given.message, draft.rights.names)
     if not names:
         return draft
-    failed = given.encoder_skipped
-    if not failed:
-        found, failed = semantic_votes.votes(index, given.message, names)
+    found, failed = semantic_votes.votes(index, given.message, names, given.encoder_skipped)
     if failed:
-        return replace(draft, labels={**draft.labels, **sentence_models.skipped(failed)})
+        draft = replace(draft, labels={**draft.labels, **sentence_models.skipped(failed)})
     votes = dict(draft.votes)
     for name, vote in found.items():
         votes[name] = (*votes.get(name, ()), vote)

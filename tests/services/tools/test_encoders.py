@@ -43,7 +43,7 @@ async def main():
             told = await cortex.tools.explain(ana, "orchestrator", "add milk to my list", recipe=recipe)
             assert "sentence model" not in told["labels"]
         await cortex.tools.discover(ana, "orchestrator", "a shopping list")
-    heavy = ("onnxruntime", "tokenizers", "cortex.integrations.sentences", "cortex.selection.semantic_index")
+    heavy = ("onnxruntime", "tokenizers", "cortex.integrations.sentences")
     print([name for name in heavy if name in sys.modules])
 
 asyncio.run(main())

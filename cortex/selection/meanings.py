@@ -1,0 +1,128 @@
+"""What words mean, as vectors: a static table made from a sentence model, so that nothing but numpy runs here.
+
+The pieces of words are read by the model one by one (Model2Vec, Minish 2024), rid of what they share (Mu & Viswanath
+2018), kept as product codes (Jégou et al. 2011). `tests/bench/meanings.py` makes it; `facts` name model and licence.
+"""
+
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.selection import text
+
+SHIPPED = Path(__file__).with_name("meanings.npz")
+SUB = 4
+LONGEST_WORD = 40
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Meanings:
+    """The table. A text is the sum of its pieces, the rarer ones counting more, brought to length 1.
+
+    `pieces` in the order of their rows, those within a word after "##"; `codes` (n_pieces, n_books) uint8; `books`
+    (n_books, 256, SUB); `weight` (n_pieces,): how much a piece tells; `facts`: what it was made of.
+    """
+
+    pieces: tuple[str, ...]
+    codes: NDArray[np.uint8]
+    books: Floats
+    weight: Floats
+    facts: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """What it is known by among the sentence models."""
+        return ""
+
+    def kept(self, texts: Sequence[str]) -> Floats:
+        """As `vectors`: nothing is slow enough to be kept."""
+        return self.vectors(texts)
+
+    def asked(self, texts: Sequence[str]) -> Floats:
+        """As `vectors`."""
+        return self.vectors(texts)
+
+    @property
+    def size(self) -> int:
+        """How many figures a vector has."""
+        return len(self.books) * SUB
+
+    def vectors(self, texts: Sequence[str]) -> Floats:
+        """(n_texts, size), each of length 1; 0 for a text without a known word."""
+        found = np.zeros((len(texts), self.size), dtype=np.float32)
+        for at, said in enumerate(texts):
+            for word in text.words(text.spaced(said)):
+                found[at] += self._word(word)
+        length = np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]
+        np.divide(found, length, out=found, where=length > 0)
+        return found
+
+    def cut(self, word: str) -> list[int]:
+        """The rows of a word's pieces; a part with an unknown piece has none."""
+        return [row for part in _plain(word).split("'") for row in self._pieces(part[:LONGEST_WORD])]
+
+    def _pieces(self, part: str) -> list[int]:
+        """The longest piece first, then the longest of what is left (WordPiece)."""
+        rows, start = [], 0
+        while start < len(part):
+            for end in range(len(part), start, -1):
+                row = self._rows.get(f"{'##' if start else ''}{part[start:end]}")
+                if row is not None:
+                    break
+            else:
+                return []
+            rows.append(row)
+            start = end
+        return rows
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {piece: row for row, piece in enumerate(self.pieces)}
+
+    @lru_cache(maxsize=4_096)  # noqa: B019  (the shipped table lives as long as its process)
+    def _word(self, word: str) -> Floats:
+        """A word's share of a text's sum."""
+        rows = self.cut(word)
+        told = self.books[np.arange(len(self.books)), self.codes[rows]]
+        found: Floats = np.einsum("i,ijk->jk", self.weight[rows], told).reshape(-1)
+        return found
+
+
+def to_file(path: Path, meanings: Meanings) -> None:
+    """Write the table; the same bytes for the same table."""
+    np.savez_compressed(
+        path,
+        facts=np.frombuffer(json.dumps(dict(meanings.facts), sort_keys=True).encode(), dtype=np.uint8),
+        pieces=np.frombuffer("\n".join(meanings.pieces).encode(), dtype=np.uint8),
+        codes=meanings.codes,
+        books=meanings.books.astype(np.float16),
+        weight=meanings.weight.astype(np.float16),
+    )
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Meanings:
+    """The table that came with Cortex, read once."""
+    with np.load(SHIPPED, allow_pickle=False) as found:
+        facts: Any = json.loads(found["facts"].tobytes().decode())
+        return Meanings(
+            pieces=tuple(found["pieces"].tobytes().decode().split("\n")),
+            codes=found["codes"],
+            books=found["books"].astype(np.float32),
+            weight=found["weight"].astype(np.float32),
+            facts=facts,
+        )
+
+
+def _plain(word: str) -> str:
+    """A word without its accents, as the model's own vocabulary has it."""
+    return "".join(each for each in unicodedata.normalize("NFD", word) if unicodedata.category(each) != "Mn")
