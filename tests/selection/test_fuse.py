@@ -10,7 +10,7 @@ from cortex.selection.draft import ModelChances, PlanDraft, Vote
 from cortex.selection.evidence import LEAST_WISH
 from cortex.selection.index import index_of
 from cortex.selection.rights import rights_of
-from cortex.selection.stages.fuse import LEAST_WORK, STRONG, fuse
+from cortex.selection.stages.fuse import LEAST_WORK, STRONG, WORK_POWER, fuse
 from cortex.selection.types import StageName
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked
@@ -99,6 +99,13 @@ def test_the_web_may_be_asked_where_words_would_do() -> None:
 
 def test_a_closed_gate_is_no_matter_of_tools_that_the_model_does_not_know() -> None:
     assert fused(None, (vote(0.6, "lexical"),), TALK).wanted == ("pump_stop",)
+
+
+def test_a_likeness_in_meaning_counts_for_less_where_words_would_do() -> None:
+    likeness = (vote(0.5, "vectors"),)
+    assert fused(None, likeness).chances["pump_stop"].p == pytest.approx(0.5)
+    assert fused(None, likeness, {"work": 0.1}).chances["pump_stop"].p == pytest.approx(0.5 * 0.1**WORK_POWER, abs=1e-4)
+    assert fused(None, likeness, TALK).chances == {}
 
 
 def test_what_is_not_permitted_is_never_wanted() -> None:

@@ -45,6 +45,38 @@ def test_plain_talk_finds_none(shipped: Snapshot, message: str) -> None:
     assert names(shipped, message) == []
 
 
+SMALL_TALK = ("I slept so badly last night.", "It is lovely to talk to you.", "How are you doing today, my friend?")
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ("request_", "tool"),
+    [
+        ("Remind me to water the plants at nine.", "reminders_add"),
+        ("Turn off the light in the kitchen.", "ha_call_service"),
+        ("Add bread to my shopping list.", "task_create"),
+    ],
+)
+def test_a_request_between_sentences_of_talk_finds_its_tool(
+    shipped: Snapshot, request_: str, tool: str, place: int
+) -> None:
+    said = [*SMALL_TALK[:place], request_, *SMALL_TALK[place:]]
+    assert tool in names(shipped, " ".join(said))
+
+
+def test_sentences_of_talk_alone_find_none(shipped: Snapshot) -> None:
+    assert names(shipped, " ".join(SMALL_TALK)) == []
+
+
+def test_several_requests_in_one_message_find_all_their_tools(shipped: Snapshot) -> None:
+    said = (
+        "add milk to my shopping list, then turn off the kitchen light, email ben that I am late, "
+        "remind me at nine to call mum and search the web for a pasta recipe"
+    )
+    wanted = {"task_create", "ha_call_service", "email_send", "reminders_add", "web_search"}
+    assert wanted <= set(names(shipped, said))
+
+
 def test_a_fact_may_be_looked_up_but_nothing_else(shipped: Snapshot) -> None:
     assert set(names(shipped, "what is the capital of France")) <= {"web_search", "web_read"}
 
