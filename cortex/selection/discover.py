@@ -4,15 +4,14 @@ Each recipe may bring its own ranking; this server's is `ranking.py`. May answer
 that exist. Grants nothing.
 """
 
-import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
 
 from cortex.selection.baselines import ora
 from cortex.selection.index import index_of
 from cortex.selection.ranking import ToolHit, ranked
-from cortex.selection.types import Snapshot, ToolEntry
+from cortex.selection.signatures import signature
+from cortex.selection.types import Snapshot
 
 MOST = 5
 
@@ -62,17 +61,6 @@ Ranking = Callable[[str, Snapshot, Collection[str], int], tuple[ToolHit, ...]]
 RANKINGS: dict[str, Ranking] = {"cortex": rank, "ora": _rank_as_ora}
 
 
-def signature(entry: ToolEntry) -> str:
-    """`name(argument: type, optional?: type): summary`, with the allowed values where they are few."""
-    properties: dict[str, Any] = entry.full.parameters.get("properties", {})
-    required = entry.full.parameters.get("required", [])
-    names = [*required, *(name for name in properties if name not in required)]
-    told = (
-        f"{name}{'' if name in required else '?'}: {_kind(properties[name])}" for name in names if name in properties
-    )
-    return f"{entry.name}({', '.join(told)}): {entry.summary}"
-
-
 def _domains(snapshot: Snapshot, allowed: frozenset[str]) -> str:
     """The answer when nothing fits."""
     there = {entry.category for entry in snapshot.entries if entry.name in allowed and not entry.is_meta}
@@ -80,11 +68,3 @@ def _domains(snapshot: Snapshot, allowed: frozenset[str]) -> str:
     if not rows:
         return "No tool may be used here. Answer without one."
     return "\n".join(("Nothing fits that. Tools exist for:", *rows, "Search again in other words, or answer without."))
-
-
-def _kind(node: dict[str, Any]) -> str:
-    if "enum" in node:
-        return "|".join(json.dumps(value, ensure_ascii=False) for value in node["enum"])
-    kind = node.get("type", "any")
-    words = "|".join(kind) if isinstance(kind, list) else str(kind)
-    return f"{words} ({node['format']})" if "format" in node else words

@@ -3,7 +3,6 @@
 The only door to the stages. Same input, same plan, to the byte (`portable.dumps`).
 """
 
-import json
 from dataclasses import replace
 
 from cortex.selection.catalog import CatalogText, catalog
@@ -12,6 +11,7 @@ from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index, index_of
 from cortex.selection.recipes import recipe
 from cortex.selection.rights import ready_of, rights_of
+from cortex.selection.signatures import signature
 from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolEntry, ToolPlan
 
 NOTES_HEAD = "Also callable now, through tool_call:"
@@ -39,7 +39,7 @@ def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
     costs = Costs(
         tools=sum(index.entries[item.name].cost(item.form) for item in sent),
         catalog=listing.tokens,
-        notes=sum(index.entries[name].tokens_full for name in noted),
+        notes=sum(index.entries[name].tokens_stub for name in noted),
         total=ready.tokens,
         permitted=rights_of(given).tokens,
     )
@@ -86,15 +86,8 @@ def _frozen_never(given: PlanInput, draft: PlanDraft) -> tuple[str, ...]:
 
 
 def _notes(entries: list[ToolEntry]) -> str:
-    """Late tools behind the user's message, each with its whole schema; "" for none."""
-    if not entries:
-        return ""
-    rows = [f"- {entry.name}: {entry.full.description}\n  {_minified(entry.full.parameters)}" for entry in entries]
-    return "\n".join((NOTES_HEAD, *rows))
-
-
-def _minified(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Late tools behind the user's message, a line each; "" for none. A call that goes wrong is shown the schema."""
+    return "\n".join((NOTES_HEAD, *(f"- {signature(entry)}" for entry in entries))) if entries else ""
 
 
 def _hints(draft: PlanDraft) -> tuple[tuple[str, float], ...]:
@@ -127,6 +120,7 @@ def _remembered(
         turn=given.turn,
         last_at=given.now,
         request_tokens=given.fixed_tokens + costs.tools + costs.catalog + costs.notes,
+        history_tokens=given.history_tokens,
         noted=draft.noted,
         recipe=given.recipe,
         grown=draft.grown,

@@ -160,6 +160,7 @@ class PlannerMemory:
     """What the planner knows of the conversation so far; can be re-derived from its receipts (`receipt.py`).
 
     `opening`: how many of `sent` stood there when the epoch opened; the frozen catalog lists what they leave out.
+    `request_tokens`: of the turn's last plan, without its own calls and results; `history_tokens`: what it began with.
     `recipe` made it; `grown` is what a recipe without epochs keeps for the whole conversation, in its own words.
     `never`: what the person had switched off when the epoch opened: its frozen catalog lacks that.
     `highest`: the highest epoch number given out; a chat-only round in an open epoch takes one of its own.
@@ -179,6 +180,7 @@ class PlannerMemory:
     turn: str = ""
     last_at: str = ""
     request_tokens: int = 0
+    history_tokens: int = 0
     noted: tuple[str, ...] = ()
     recipe: str = ""
     grown: tuple[str, ...] = ()
@@ -195,6 +197,7 @@ class PlanInput:
 
     `found`: tools that a discovery, a rescue or a call of this turn brought in; `missing`: an answer that said it
     lacks a tool. `is_heard`: the message was sent while its turn ran, and this round is the first to read it.
+    `window_tokens`: what the model can take in all, 0 where that is not known.
     `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
     `embedding`: the message's, where the caller has it already (recipe `vector`); () = it is made here.
     `encoder_skipped`: why the sentence model is left out this time; "" where there is none to leave out.
@@ -222,6 +225,7 @@ class PlanInput:
     missing: str = ""
     is_heard: bool = False
     summary: str = ""
+    window_tokens: int = 0
     fixed_tokens: int = 0
     history_tokens: int = 0
     embedding: tuple[float, ...] = ()

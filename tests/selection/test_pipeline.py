@@ -175,6 +175,18 @@ def test_a_weak_model_gets_its_neighbours_as_stubs_from_the_start() -> None:
     assert "tool_call" not in [item.name for item in made.sent]
 
 
+def test_a_prefix_that_the_turns_own_calls_made_long_is_cached() -> None:
+    short = {"profile": CACHED, "fixed_tokens": 300}
+    first = plan(asked("turn off the light", **short))
+    assert first.memory.request_tokens < CACHED.minimum_tokens
+    grown = {"profile": CACHED, "fixed_tokens": 2_300, "history_tokens": 2_000}
+    second = plan(asked("what's on my list", memory=first.memory, turn="t2", **grown))
+    assert second.boundary == ""
+    assert second.schemas[: len(first.schemas)] == first.schemas
+    still_short = plan(asked("what's on my list", memory=first.memory, turn="t2", **short))
+    assert still_short.boundary == "too short to be cached yet"
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

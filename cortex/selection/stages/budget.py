@@ -1,7 +1,8 @@
 """Drops the least probable of what a round would add while it costs more than the role's budget; never a pin.
 
 A role's own budget counts all that is declared; the shipped one counts what a round adds, so that a long
-conversation can still grow. A message of several clauses has more room, but for a weak model.
+conversation can still grow. A message of several clauses has more room. A weak model gets 600 tokens, the way back
+counted, or a tenth of its window where that is less.
 """
 
 from dataclasses import replace
@@ -13,6 +14,7 @@ from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
 ADDED_TOKENS, SEVERAL_TOKENS = 560, 1_000
+WEAK_TOKENS, WINDOW_PART = 600, 10
 SEVERAL = 2  # texts to judge: the whole, and a clause
 
 
@@ -31,12 +33,8 @@ def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
 
 
 def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    allowed = ADDED_TOKENS
-    if len(evidence.clauses(given.message)) > SEVERAL and not takes_early_stubs(given.profile):
-        allowed = SEVERAL_TOKENS
-    if given.role.budget_tokens is not None:
-        allowed = given.role.budget_tokens - sum(index.entries[item.name].cost(item.form) for item in draft.kept)
-    elif _is_whole(draft):
+    allowed = _allowed(given, index, draft)
+    if given.role.budget_tokens is None and _is_whole(draft):
         return draft
     spent, dropped = 0, dict(draft.dropped)
     kept: set[str] = set()
@@ -52,6 +50,17 @@ def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
             why = f"would have been sent, but {allowed} tokens of tools are enough for one message"
             dropped[item.name] = Vote(stage="budget", p=_p(draft, item.name), why=why)
     return replace(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
+
+
+def _allowed(given: PlanInput, index: Index, draft: PlanDraft) -> int:
+    """Tokens of schemas that this round may add, meta tools not counted."""
+    if given.role.budget_tokens is not None:
+        return given.role.budget_tokens - sum(index.entries[item.name].cost(item.form) for item in draft.kept)
+    if takes_early_stubs(given.profile):
+        most = min(WEAK_TOKENS, given.window_tokens // WINDOW_PART) if given.window_tokens else WEAK_TOKENS
+        ways = sum(index.entries[item.name].cost(item.form) for item in draft.fresh if index.entries[item.name].is_meta)
+        return max(0, most - ways)
+    return SEVERAL_TOKENS if len(evidence.clauses(given.message)) > SEVERAL else ADDED_TOKENS
 
 
 def _is_whole(draft: PlanDraft) -> bool:

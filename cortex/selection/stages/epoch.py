@@ -17,7 +17,7 @@ from cortex.selection.types import Form, PlanInput, PlannerMemory, SentTool, Too
 BRIDGE = "tool_call"
 EARLY_MOST = 12
 WORTH_CACHING_TOKENS = 600
-LATE_FACTOR, REWRITE_LEAST = 3.0, 0.3
+LATE_FACTOR, REWRITE_LEAST = 0.75, 0.3
 NEIGHBOUR = "related to these tools: sent in short form"
 WAY_BACK = "finds the tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
@@ -64,7 +64,9 @@ def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:
         return "nothing is cached here"
     if _idle_s(memory.last_at, given.now) > given.profile.life_s:
         return "the cache had run out"
-    if 0 < memory.request_tokens < given.profile.minimum_tokens:
+    # What the turn since called and read went out with its later requests: it is history now.
+    sent_tokens = memory.request_tokens + max(0, given.history_tokens - memory.history_tokens)
+    if memory.request_tokens > 0 and sent_tokens < given.profile.minimum_tokens:
         return "too short to be cached yet"
     return ""
 
@@ -134,7 +136,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         return draft
     way = late_way(
         given.profile,
-        late_tokens=sum(index.entries[name].tokens_full for name in late),
+        late_tokens=sum(index.entries[name].tokens_stub for name in late),
         following_tokens=given.fixed_tokens,
         is_bridged=BRIDGE in known,
     )

@@ -40,6 +40,7 @@ TAINTED_CHARACTERS = 2_000
 class PlanRequest:
     """What a round is planned from. `memory`: the conversation's `selection_state`, {} for a new one.
 
+    `window_tokens`: what the model can take, 0 where that is not known.
     `history_tokens`: what stands between system prompt and this message; an estimate will do. `recipe` overrides
     the role's. `summary_id`: the summary in use, "" for none. `model`: name of the first model of the chain.
     `facts`: what is remembered, to go along within `facts_tokens` where it fits; `carried`: what earlier messages of
@@ -55,6 +56,7 @@ class PlanRequest:
     past: tuple[PastTurn, ...] = ()
     memory: dict[str, Any] = field(default_factory=dict)
     profile: Profile = field(default_factory=Profile)
+    window_tokens: int = 0
     model: str = ""
     turn_id: str = ""
     need: Need = field(default_factory=lambda: Need(round=1))
@@ -201,6 +203,7 @@ def plan_input(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], fix
         past=asked.past,
         memory=portable.read(PlannerMemory, asked.memory),
         profile=asked.profile,
+        window_tokens=asked.window_tokens,
         model=asked.model,
         now=asked.now.isoformat(),
         turn=asked.turn_id,

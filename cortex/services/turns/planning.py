@@ -304,6 +304,7 @@ class Planning:
             past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
             memory=conversation.selection_state if conversation else {},
             profile=profile,
+            window_tokens=entry.context_tokens,
             recipe=conversation.recipe if conversation else "",
             choices=conversation.tool_choices if conversation else {},
             model=entry.name,
