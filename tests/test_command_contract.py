@@ -86,7 +86,7 @@ JSON_KEYS = {
         epoch: boundary is_open number opening
         epoch.facts: grown highest is_open last_at mode model number permitted recipe request_tokens role summary
         epoch.facts: turn version
-        epoch.facts: never noted
+        epoch.facts: history_tokens never noted
         labels:
         prefix: history system tools
     """,
