@@ -2,8 +2,8 @@
 
 Every word piece of Latin letters and digits is read by the model alone; what all pieces share (the mean, and the first
 COMMON directions) is taken out; the next SIZE directions are turned at random, so that each code holds as much, and
-coded. A piece's weight is how rare it is in our own utterances. Four minutes on one core; the same table each time on
-one machine.
+coded. A piece's weight is how rare it is in our own utterances. Three minutes on one core; the same table each time
+on one machine.
 """
 
 import json
