@@ -33,12 +33,15 @@ def threshold(profile: Profile, tokens: int) -> float:
 
 
 def has_bridge(profile: Profile) -> bool:
-    """Whether the bridge is declared when an epoch opens: a strong model behind a cache that cannot declare late."""
-    return profile.caches and profile.late_tools == "bridge" and profile.strength == "strong"
+    """Whether the bridge is declared when an epoch opens: behind a cache, where a tool cannot be declared late.
+
+    A weak model has it too: what it would misuse now and then costs less than reading its whole prompt again.
+    """
+    return profile.caches and profile.late_tools in ("bridge", "stubs")
 
 
 def takes_early_stubs(profile: Profile) -> bool:
-    """Whether likely neighbours are declared as stubs from the start: weak models behind a cache misuse the bridge."""
+    """Whether likely neighbours are declared as stubs from the start: a weak model calls best what it sees."""
     is_weak_bridge = profile.late_tools == "bridge" and profile.strength == "weak"
     return profile.caches and (profile.late_tools == "stubs" or is_weak_bridge)
 

@@ -172,7 +172,16 @@ def test_a_short_prefix_is_rewritten_rather_than_bridged() -> None:
 def test_a_weak_model_gets_its_neighbours_as_stubs_from_the_start() -> None:
     made = plan(asked("turn off the light", profile=WEAK))
     assert {item.name: item.form for item in made.sent}["lamp_get"] == "stub"
-    assert "tool_call" not in [item.name for item in made.sent]
+
+
+def test_a_weak_models_prefix_is_never_rewritten() -> None:
+    first, second, third = talk(["hello", "turn off the light", "what's on my list"], profile=WEAK, fixed_tokens=2_000)
+    assert [item.name for item in first.sent] == ["tools_discover", "tool_call"]
+    assert first.schemas == second.schemas == third.schemas
+    assert first.catalog == second.catalog == third.catalog
+    assert second.late == third.late == "bridge"
+    assert "- lamp_set(" in second.notes
+    assert "- task_show(" in third.notes
 
 
 def test_a_prefix_that_the_turns_own_calls_made_long_is_cached() -> None:

@@ -16,7 +16,6 @@ from cortex.selection.types import Form, PlanInput, PlannerMemory, SentTool, Too
 
 BRIDGE = "tool_call"
 EARLY_MOST = 12
-WORTH_CACHING_TOKENS = 600
 LATE_FACTOR, REWRITE_LEAST = 0.75, 0.3
 NEIGHBOUR = "related to these tools: sent in short form"
 WAY_BACK = "finds the tools that were not sent"
@@ -86,8 +85,7 @@ def _opening(given: PlanInput, draft: PlanDraft) -> tuple[bool, str]:
         return has_tools, "you asked for all tools"
     if draft.wanted:
         return True, "the first need of a tool"
-    minimum = max(given.profile.minimum_tokens, WORTH_CACHING_TOKENS)
-    crosses = given.profile.caches and given.fixed_tokens >= minimum and not given.is_last
+    crosses = given.profile.caches and given.fixed_tokens >= given.profile.minimum_tokens and not given.is_last
     return has_tools and crosses, "before the request that begins to be cached"
 
 
