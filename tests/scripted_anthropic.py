@@ -183,6 +183,7 @@ def read(body: dict[str, Any]) -> Asked:
         is_calling_allowed=(body.get("tool_choice") or {}).get("type") != "none",
         results=tuple(_result_text(block) for block in results),
         answers_since_user=sum(each["role"] == "assistant" and not _is_discovery(each) for each in after),
+        told=json.dumps(body["messages"]),
     )
 
 

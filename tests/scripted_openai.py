@@ -158,6 +158,7 @@ def read(body: dict[str, Any]) -> Asked:
         is_calling_allowed=body.get("tool_choice") != "none",
         results=tuple(_text(each["content"]) for each in after if each["role"] == "tool"),
         answers_since_user=sum(each["role"] == "assistant" and not _is_discovery(each) for each in after),
+        told=json.dumps(messages),
     )
 
 

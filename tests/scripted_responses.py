@@ -135,6 +135,7 @@ def read(body: dict[str, Any]) -> Asked:
         is_calling_allowed=body.get("tool_choice") != "none",
         results=tuple(_text(each["output"]) for each in after if each.get("type") == "function_call_output"),
         answers_since_user=_answers(after),
+        told=json.dumps(items),
     )
 
 

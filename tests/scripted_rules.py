@@ -45,7 +45,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, the same for both wires."""
+    """A request, the same for all wires. `told`: all messages, as they stand there."""
 
     system: str
     user: str
@@ -53,6 +53,16 @@ class Asked:
     is_calling_allowed: bool
     results: tuple[str, ...]
     answers_since_user: int
+    told: str
+
+    def way_to(self, use: Use) -> Use | None:
+        """The call that reaches this tool: its own, the bridge where its signature was told, or none."""
+        if use.tool in self.tools or use.is_blind:
+            return use
+        if "tool_call" not in self.tools or f"{use.tool}(" not in self.told:
+            return None
+        arguments = json.loads(use.arguments) if isinstance(use.arguments, str) else use.arguments
+        return Use("tool_call", {"name": use.tool, "arguments": arguments})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +89,13 @@ def rule(when: str, *steps: Step) -> Rule:
 
 
 def answer(asked: Asked, rules: list[Rule]) -> Spoken:
-    """The scripted answer: a tool is called only if it was offered and calling is allowed."""
+    """The scripted answer: a tool is called only if it was offered or told of, and calling is allowed."""
     step = _step(asked, rules)
     if callable(step):
         step = step(asked)
     said = Say(step) if isinstance(step, str) else Say(calls=(step,)) if isinstance(step, Use) else step
-    missing = [use.tool for use in said.calls if use.tool not in asked.tools and not use.is_blind]
+    ways = [asked.way_to(use) for use in said.calls]
+    missing = [use.tool for use, way in zip(said.calls, ways, strict=True) if way is None]
     if not asked.is_calling_allowed and any(not use.is_blind for use in said.calls):
         return Spoken(text=said.text or f"I would use {said.calls[0].tool}, but no more tools may be called now.")
     if missing and "tools_discover" in asked.tools:
@@ -92,7 +103,7 @@ def answer(asked: Asked, rules: list[Rule]) -> Spoken:
         return Spoken(text=said.text, calls=(_call(Use("tools_discover", {"query": query})),))
     if missing:
         return Spoken(text=f"I can't do that: I don't have a tool for it ({missing[0].replace('_', ' ')}).")
-    return Spoken(text=said.text, calls=tuple(_call(use) for use in said.calls), thinking=said.thinking)
+    return Spoken(text=said.text, calls=tuple(_call(way) for way in ways if way), thinking=said.thinking)
 
 
 def in_pieces(text: str) -> list[str]:

@@ -76,7 +76,7 @@ SETS: list[
 JSON_KEYS = {
     f"explain '{MESSAGE}'": """
         : facts facts_tokens
-        : history_tokens late message_tokens mode notes_tokens permitted permitted_tokens profile recipe role
+        : history_tokens late message_tokens mode noted notes_tokens permitted permitted_tokens profile recipe role
         : catalog_tokens saved skills skills_tokens system_tokens tokens total total_tokens
         sent[]: category form name reason stage tokens
         decisions[]: category is_in name reason score stage threshold tokens

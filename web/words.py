@@ -86,8 +86,8 @@ def capitalize_first(text: str) -> str:
 
 
 def carried(receipt: dict[str, Any]) -> int:
-    """How many tools a request carried; meta tools cost tokens, but are no tool carried."""
-    return sum(row["category"] != META for row in receipt["sent"])
+    """How many tools a request carried, in its tools or after the message; meta tools cost tokens, but are none."""
+    return sum(row["category"] != META for row in (*receipt["sent"], *receipt.get("noted", ())))
 
 
 def by_category(rows: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:

@@ -21,6 +21,15 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
         }
         for item, tokens in zip(plan.sent, plan.sent_tokens, strict=True)
     ]
+    noted = [
+        {
+            "name": name,
+            "category": entries[name].category,
+            "stage": entries[name].stage,
+            "reason": entries[name].reason,
+        }
+        for name in plan.noted
+    ]
     spent = plan.costs.tools + plan.costs.catalog
     memory = plan.memory
     return {
@@ -32,6 +41,7 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
         "permitted": len(plan.decisions),
         "permitted_tokens": plan.costs.permitted,
         "sent": sent,
+        "noted": noted,
         "catalog_tokens": plan.costs.catalog,
         "notes_tokens": plan.costs.notes,
         "skills": [plain(fit) for fit in plan.skills],

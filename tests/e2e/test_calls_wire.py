@@ -3,6 +3,7 @@
 Only the model is scripted; its server is as strict as the real ones and checks that no cached prefix is left.
 """
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -275,7 +276,8 @@ async def test_a_model_on_a_private_address_gets_a_selection_and_the_rest_when_i
     sent = [[tool["function"]["name"] for tool in seen.body["tools"]] for seen in strict.log]
     assert "task_create" in sent[0]
     assert "reminders_add" not in sent[0]
-    assert "reminders_add" in sent[-1]
+    assert {tuple(each) for each in sent} == {tuple(sent[0])}, "a prompt that is read again costs the person seconds"
+    assert "- reminders_add(" in json.dumps(strict.log[-1].body["messages"])
     assert max(len({*each} - {"tools_discover"}) for each in sent) <= 12
     assert [(row.name, row.state, row.came) for row in await calls_of(house, turn_id)] == [
         ("reminders_add", "done", "")

@@ -75,7 +75,7 @@ async def test_a_choice_of_no_tool_or_in_a_strangers_chat_is_refused(talks: Talk
 async def test_reports_are_seen_on_the_learn_page_and_answered_there(talks: Talks, page: httpx.AsyncClient) -> None:
     key, place = talks.held.keys[-1], f"/turns/{talks.held.keys[-1]}/report"
     receipt = (await talks.living.receipts(talks.held.kitchen))[1]
-    unneeded = next(one["name"] for one in receipt["sent"] if one["stage"] != "epoch" and one["category"] == "tasks")
+    unneeded = next(one["name"] for one in receipt["noted"] if one["category"] == "tasks")
     told = (await page.get(f"/turns/{key}/why?c={talks.held.kitchen}")).text
     assert f'<option value="unneeded {unneeded}">' in told
     assert '<option value="missing git_log">' in told

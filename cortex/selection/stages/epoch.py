@@ -97,7 +97,7 @@ def _opened(given: PlanInput, index: Index, draft: PlanDraft) -> tuple[SentTool,
     wanted = {name for name in (*draft.wanted, *draft.resting)}
     # By the registry's order, not by rank: an equal set is the same bytes, and so the same prefix.
     chosen = [_sent(draft, index.entries[name]) for name in sorted(wanted, key=lambda name: index.place[name])]
-    if takes_early_stubs(given.profile):
+    if chosen and takes_early_stubs(given.profile):
         chosen += _beside(index, draft, chosen)
     ways = [entry for entry in draft.rights.metas if entry.name != BRIDGE or has_bridge(given.profile)]
     short: Form = "stub" if given.profile.strength == "strong" else "full"

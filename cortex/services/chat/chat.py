@@ -7,6 +7,7 @@ browser's connection.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from cortex.agent.titles import title
 from cortex.base.attachments import Attachment
@@ -222,8 +223,8 @@ class Chat:
         if not plans:
             raise NotFound("No tools have been chosen for this message yet.")
         first = plans[0].receipt
-        known = {item["name"] for item in first["sent"]}
-        later = {item["name"]: {**item, "round": p.round} for p in reversed(plans) for item in p.receipt["sent"]}
+        known = {item["name"] for item in _carried(first)}
+        later = {item["name"]: {**item, "round": p.round} for p in reversed(plans) for item in _carried(p.receipt)}
         return {
             **first,
             "later": [item for name, item in later.items() if name not in known],
@@ -384,3 +385,8 @@ def _checked(text: str, max_rounds: int | None, *, has_files: bool = False) -> s
     if max_rounds is not None and not 1 <= max_rounds <= MAX_ROUNDS_CAP:
         raise UserError(f"Rounds must be 1 to {MAX_ROUNDS_CAP}, not {max_rounds}.")
     return words
+
+
+def _carried(receipt: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a request declared, and what it told of after the message."""
+    return [*receipt["sent"], *receipt.get("noted", ())]

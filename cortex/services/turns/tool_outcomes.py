@@ -90,7 +90,8 @@ def _is_for_later_words(plan: PlanRow) -> bool:
 def _chosen(receipt: Mapping[str, Any]) -> list[str]:
     """What the message's words brought into this request; what stood there before is not this message's doing."""
     added = frozenset(receipt.get("added", ()))
-    return [item["name"] for item in receipt["sent"] if item["name"] in added and item["stage"] in CHOSEN]
+    carried = (*receipt["sent"], *receipt.get("noted", ()))
+    return [item["name"] for item in carried if item["name"] in added and item["stage"] in CHOSEN]
 
 
 async def record_case(repository: Opener, row: TurnRow, secret_key: str) -> None:

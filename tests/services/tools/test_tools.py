@@ -135,8 +135,8 @@ async def test_the_receipt_says_all_that_the_page_shows(tools: ToolsService) -> 
     assert receipt["saved"] == receipt["total_tokens"] - receipt["tokens"]
     assert {item["name"] for item in receipt["decisions"]} == set(receipt["reachable"])
     assert set(receipt) == {
-        "mode", "role", "recipe", "total", "total_tokens", "permitted", "permitted_tokens", "sent", "catalog_tokens",
-        "notes_tokens", "tokens", "saved", "decisions", "epoch", "late", "reachable", "system_tokens",
+        "mode", "role", "recipe", "total", "total_tokens", "permitted", "permitted_tokens", "sent", "noted",
+        "catalog_tokens", "notes_tokens", "tokens", "saved", "decisions", "epoch", "late", "reachable", "system_tokens",
         "message_tokens", "history_tokens", "labels", "left_out", "prefix", "skills", "skills_tokens",
         "added", "facts", "facts_tokens",
     }  # fmt: skip
