@@ -11,8 +11,8 @@ from zlib import crc32
 
 from cortex.selection import text
 
-WORD_BUCKETS = 1 << 15
-GRAM_BUCKETS = 1 << 15
+WORD_BUCKETS = 1 << 17  # at 1 << 15 each, seven languages fill nearly all and unlike words share one (2026-11-25)
+GRAM_BUCKETS = 1 << 16
 BUCKETS = WORD_BUCKETS + GRAM_BUCKETS
 SIZES = (3, 4, 5)
 LONGEST_TERM = 24
