@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import ridge, text
+from cortex.selection import known_words, meanings, ridge, text
 from cortex.selection.grams import BUCKETS, grams, words
 from cortex.selection.types import META, Example, Snapshot
 from cortex.selection.weights import (
@@ -23,6 +23,7 @@ from cortex.selection.weights import (
     Floats,
     Weights,
     gate_features,
+    meant,
     tool_features,
 )
 
@@ -72,9 +73,9 @@ def told_by(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
 
 
 def examples_hash(told: Sequence[LabelledUtterance]) -> str:
-    """What a model was fitted on, as a short key."""
+    """What a model was fitted on, the table of meanings too, as a short key."""
     lines = sorted(f"{row.text}\t{' '.join(row.tools)}\t{row.kind}" for row in told)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join((*lines, meanings.digest())).encode()).hexdigest()[:16]
 
 
 def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -> FittedModel:
@@ -114,6 +115,7 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
         tool=tool,
         wish=wish,
         work=work,
+        known=known_words.of_texts([row.text for row in told]),
         examples=examples_hash(told),
         made=made,
     )
@@ -133,7 +135,7 @@ def _labelled(example: Example, known: set[str]) -> LabelledUtterance:
 
 
 def _vectors(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, ridge.Sparse]:
-    """Bucket -> row, each row's idf, and the texts as (n_texts, n_rows), words and letters each of unit length."""
+    """Bucket -> row, each row's idf, and the texts as (n_texts, n_features): words, letters, then their meaning."""
     bags = [(Counter(words(said)), Counter(grams(said))) for said in texts]
     spread = Counter(bucket for bag in bags for half in bag for bucket in half)
     kept = sorted(bucket for bucket, count in spread.items() if count >= LEAST_TEXTS)
@@ -141,11 +143,18 @@ def _vectors(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, ridge.Spa
     rows[kept] = np.arange(len(kept), dtype=np.int32)
     idf = np.log((len(texts) + 1) / (np.array([spread[bucket] for bucket in kept]) + 0.5))
     idf = idf.astype(np.float16).astype(np.float32)
-    return rows, idf, ridge.sparse([_entries(bag, rows, idf) for bag in bags], len(kept))
+    meaning = meant(texts)
+    places = np.arange(len(kept), len(kept) + meaning.shape[1], dtype=np.int32)
+    entries = [_entries(bag, rows, idf) for bag in bags]
+    both = [
+        (np.concatenate([features, places]), np.concatenate([values, vector]))
+        for (features, values), vector in zip(entries, meaning, strict=True)
+    ]
+    return rows, idf, ridge.sparse(both, len(kept) + len(places))
 
 
 def _entries(bag: Sequence[Counter[int]], rows: NDArray[np.int32], idf: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """A text's row of the matrix: where it is not 0, and what stands there."""
+    """The words and letters of a text's row of the matrix: where it is not 0, and what stands there."""
     features, values = [], []
     for half, share in zip(bag, (1.0, GRAM_SHARE), strict=True):
         found = rows[np.fromiter(half.keys(), dtype=np.int32, count=len(half))]

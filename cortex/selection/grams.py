@@ -21,7 +21,7 @@ MOST_TERMS = 120
 
 def words(said: str) -> Iterator[int]:
     """Buckets of the stemmed words, of neighbours, of words one apart, and of how the text begins and ends."""
-    terms = text.terms(said)[:MOST_TERMS]
+    terms = _plain(said)
     for at, term in enumerate(terms):
         yield _word(f"w {term}")
         if at:
@@ -36,7 +36,12 @@ def words(said: str) -> Iterator[int]:
 
 def grams(said: str) -> Iterator[int]:
     """Buckets of the runs of 3 to 5 letters within each word, its edges marked."""
-    return chain.from_iterable(map(_within, text.terms(said)[:MOST_TERMS]))
+    return chain.from_iterable(map(_within, _plain(said)))
+
+
+def _plain(said: str) -> tuple[str, ...]:
+    """The terms without their accents, which many people leave out."""
+    return text.terms(text.bare(said))[:MOST_TERMS]
 
 
 @lru_cache(maxsize=8_192)

@@ -4,8 +4,8 @@ The pieces of words are read by the model one by one (Model2Vec, Minish 2024), r
 2018), kept as product codes (Jégou et al. 2011). `tests/bench/meanings.py` makes it; `facts` name model and licence.
 """
 
+import hashlib
 import json
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -67,8 +67,8 @@ class Meanings:
         return found
 
     def cut(self, word: str) -> list[int]:
-        """The rows of a word's pieces; a part with an unknown piece has none."""
-        return [row for part in _plain(word).split("'") for row in self._pieces(part[:LONGEST_WORD])]
+        """The rows of a word's pieces, which bear no accents; a part with an unknown piece has none."""
+        return [row for part in text.bare(word).split("'") for row in self._pieces(part[:LONGEST_WORD])]
 
     def _pieces(self, part: str) -> list[int]:
         """The longest piece first, then the longest of what is left (WordPiece)."""
@@ -83,6 +83,11 @@ class Meanings:
             rows.append(row)
             start = end
         return rows
+
+    @cached_property
+    def whole(self) -> frozenset[str]:
+        """The pieces that are words by themselves."""
+        return frozenset(piece for piece in self.pieces if not piece.startswith("##"))
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -109,6 +114,11 @@ def to_file(path: Path, meanings: Meanings) -> None:
     )
 
 
+def digest() -> str:
+    """What the shipped table is known by."""
+    return hashlib.sha256(SHIPPED.read_bytes()).hexdigest()[:16]
+
+
 @lru_cache(maxsize=1)
 def shipped() -> Meanings:
     """The table that came with Cortex, read once."""
@@ -121,8 +131,3 @@ def shipped() -> Meanings:
             weight=found["weight"].astype(np.float32),
             facts=facts,
         )
-
-
-def _plain(word: str) -> str:
-    """A word without its accents, as the model's own vocabulary has it."""
-    return "".join(each for each in unicodedata.normalize("NFD", word) if unicodedata.category(each) != "Mn")

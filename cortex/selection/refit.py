@@ -43,7 +43,13 @@ def refitted(weights: Weights, cases: Sequence[OwnCase], ridge: float = RIDGE, m
     dense = weights.matrix.astype(np.float32) * weights.scale
     dense[touched] += said.T @ np.linalg.solve(kernel, _targets(weights, rows, scores) - scores)
     scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
-    return replace(weights, matrix=np.rint(dense / scale).astype(np.int8), scale=scale, made=made or weights.made)
+    return replace(
+        weights,
+        matrix=np.rint(dense / scale).astype(np.int8),
+        scale=scale,
+        known=weights.known.with_words([case.text for case in rows]),
+        made=made or weights.made,
+    )
 
 
 def _targets(weights: Weights, cases: Sequence[OwnCase], scores: Floats) -> Floats:

@@ -3,12 +3,18 @@
 from collections.abc import Mapping, Sequence
 
 from rapidfuzz import process
-from rapidfuzz.distance import DamerauLevenshtein, JaroWinkler
+from rapidfuzz.distance import OSA, DamerauLevenshtein, JaroWinkler
 
 
 def slips(one: str, other: str, most: int) -> int:
     """How many letters were missed, added, changed or swapped; `most` + 1 when it is more (Damerau-Levenshtein)."""
     return DamerauLevenshtein.distance(one, other, score_cutoff=most)
+
+
+def first_slip(one: str, others: Sequence[str]) -> str:
+    """The first of the others that is one letter missed, added, changed or swapped away; "" when there is none."""
+    found = process.extractOne(one, others, scorer=OSA.distance, score_cutoff=1)
+    return found[0] if found else ""
 
 
 def likeness(one: str, other: str) -> float:

@@ -28,6 +28,13 @@ def normal(text: str) -> str:
     return _BLANK.sub(" ", unicodedata.normalize("NFKC", folded)).strip()
 
 
+def bare(text: str) -> str:
+    """A text without the accents of its letters."""
+    if text.isascii():
+        return text
+    return "".join(each for each in unicodedata.normalize("NFD", text) if unicodedata.category(each) != "Mn")
+
+
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, normalised; "flight" is one word and holds no "light"."""
     return tuple(_WORD.findall(normal(text)))

@@ -1,7 +1,7 @@
 """The fitted model: what a text says about each tool, each category and the ways of needing none. Loads and scores.
 
-A sum of linear models over hashed words and letters (`grams.py`), blended and calibrated by a few logistic
-regressions. `fit.py` makes it. Loaded late through `scan.load`: numpy is heavy.
+A sum of linear models over hashed words and letters (`grams.py`) and what the words mean (`meanings.py`), blended and
+calibrated by a few logistic regressions. `fit.py` makes it. Loaded late through `scan.load`: numpy is heavy.
 """
 
 import io
@@ -20,11 +20,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import text
+from cortex.selection import meanings, text
 from cortex.selection.grams import BUCKETS, WORD_BUCKETS, grams, words
+from cortex.selection.known_words import KnownWords
 
 SHIPPED = Path(__file__).with_name("weights.npz")
-GRAM_SHARE = 0.8
+GRAM_SHARE, MEANING_SHARE = 0.8, 1.4
 # What numpy and zipfile make of damaged bytes (6,000 flipped bits, 2026-11-21).
 DAMAGE = (KeyError, TypeError, EOFError, OSError, RuntimeError, BadZipFile, TokenError, zlib.error)
 KINDS = ("chat", "llm", "open")
@@ -52,8 +53,9 @@ class Weights:
     """The model. Columns: tools, then categories, then KINDS, then NEED.
 
     `rows`: bucket -> row of `matrix`, -1 where no example had it; `matrix` (n_rows, n_columns) int8 with a `scale` a
-    column; `home`: column of each tool's category, counted from 0 among the categories. `examples`: hash of the
-    utterances that it was fitted on; `made`: when, and from how many.
+    column: rows with an `idf` each, then those of the figures of a text's meaning; `home`: column of each tool's
+    category, counted from 0 among the categories; `known`: the words of the utterances. `examples`: hash of what
+    it was fitted on; `made`: when, and from how many.
     """
 
     tools: tuple[str, ...]
@@ -67,6 +69,7 @@ class Weights:
     tool: Calibration
     wish: Calibration
     work: Calibration
+    known: KnownWords
     examples: str
     made: str
 
@@ -78,6 +81,7 @@ class Weights:
             told, first = np.unique(bags.texts, return_index=True)
             if len(told):
                 found[start + told] = np.add.reduceat(bags.values[:, None] * self.matrix[bags.rows], first, axis=0)
+        found += meant(texts) @ self.matrix[len(self.idf) :].astype(np.float32)
         return found * self.scale + self.bias
 
     def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:
@@ -86,7 +90,8 @@ class Weights:
         touched, places = np.unique(bags.rows, return_inverse=True)
         dense = np.zeros((len(texts), len(touched)), dtype=np.float32)
         dense[bags.texts, places] = bags.values
-        return touched, dense
+        rows = np.concatenate([touched, np.arange(len(self.idf), len(self.matrix))])
+        return rows, np.concatenate([dense, meant(texts)], axis=1)
 
     def _bags(self, texts: Sequence[str]) -> "_Bags":
         """Each text's features by what they weigh; words and letters each of length 1, letters at GRAM_SHARE."""
@@ -105,12 +110,18 @@ class Weights:
         return _Bags(texts=at, rows=rows, values=values.astype(np.float32))
 
     def judged(self, texts: Sequence[str]) -> "TextChances":
-        """The chances of each text's tools and gates."""
+        """The chances of each text's tools and gates, slips of the pen mended."""
+        texts = [self.known.mended(said) for said in texts]
         scores = self.scores(texts)
         n_categories = len(self.categories)
         chances = self.tool.chance(tool_features(scores, self.home, n_categories))
         gates = gate_features(texts, scores, chances, n_categories)
         return TextChances(tools=chances, wish=self.wish.chance(gates), work=self.work.chance(gates))
+
+
+def meant(texts: Sequence[str]) -> Floats:
+    """What the texts mean, (n_texts, size of the table), each of length MEANING_SHARE."""
+    return MEANING_SHARE * meanings.shipped().vectors(texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +189,8 @@ def to_bytes(weights: Weights) -> bytes:
     facts = {
         "tools": weights.tools,
         "categories": weights.categories,
+        "words": weights.known.words,
+        "repeated": weights.known.repeated,
         "examples": weights.examples,
         "made": weights.made,
     }
@@ -225,6 +238,7 @@ def _read(data: bytes) -> Weights:
             tool=tool,
             wish=wish,
             work=work,
+            known=KnownWords(words=tuple(facts["words"]), repeated=int(facts["repeated"])),
             examples=facts["examples"],
             made=facts["made"],
         )
