@@ -19,6 +19,7 @@ from cortex.bench.ground import Tell
 from cortex.bench.rows import OfferedTool, Query, Utterance, _Row
 
 CASES = Path(__file__).parent / "cases"
+LANGUAGES = CASES / "languages"
 R = TypeVar("R", bound=_Row)
 Examples = Mapping[str, tuple[str, ...]]
 COVERED = 0.5
@@ -84,7 +85,8 @@ def read(path: Path, report: Tell) -> Data:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    return sorted(one for one in path.rglob("*") if one.suffix in (".jsonl", ".json") and one.is_file())
+    inside = path.glob("*") if path == CASES else path.rglob("*")  # LANGUAGES is judged where it is named
+    return sorted(one for one in inside if one.suffix in (".jsonl", ".json") and one.is_file())
 
 
 def _add_neighbours(path: Path, found: Found) -> None:
