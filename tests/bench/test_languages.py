@@ -11,7 +11,7 @@ from cortex.selection.text import normal
 from cortex.selection.types import META
 from cortex.tools import load
 
-SPOKEN = ["de", "en", "es", "fr", "it", "nl"]
+SPOKEN = ["de", "en", "es", "fr", "it", "nl", "pt"]
 ROWS = {"tool": 200, "chat": 25, "llm": 25}
 LEAST_OF_A_CATEGORY = 6
 
