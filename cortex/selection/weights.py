@@ -81,7 +81,7 @@ class Weights:
             told, first = np.unique(bags.texts, return_index=True)
             if len(told):
                 found[start + told] = np.add.reduceat(bags.values[:, None] * self.matrix[bags.rows], first, axis=0)
-        found += meant(texts) @ self.matrix[len(self.idf) :].astype(np.float32)
+        found += np.einsum("ij,jk->ik", meant(texts), self.matrix[len(self.idf) :].astype(np.float32))
         return found * self.scale + self.bias
 
     def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:

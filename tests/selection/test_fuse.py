@@ -105,7 +105,8 @@ def test_a_likeness_in_meaning_counts_for_less_where_words_would_do() -> None:
     likeness = (vote(0.5, "vectors"),)
     assert fused(None, likeness).chances["pump_stop"].p == pytest.approx(0.5)
     assert fused(None, likeness, {"work": 0.1}).chances["pump_stop"].p == pytest.approx(0.5 * 0.1**WORK_POWER, abs=1e-4)
-    assert fused(None, likeness, TALK).chances == {}
+    talked = 0.5 * TALK["wish"] / LEAST_WISH * TALK.get("work", 1.0) ** WORK_POWER
+    assert fused(None, likeness, TALK).chances["pump_stop"].p == pytest.approx(talked, abs=1e-4)
 
 
 def test_what_is_not_permitted_is_never_wanted() -> None:

@@ -16,7 +16,7 @@ from cortex.selection.types import PlanInput, ToolEntry
 
 STRONG = 0.7
 LEAST_WORK = 0.5
-WORK_POWER = 0.3
+WORK_POWER = 0.2
 LEAST, AGREEING = 0.01, 0.04
 SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message again; then the strongest
 TELLING_P, REASONS_MOST = 0.1, 2
@@ -48,7 +48,7 @@ def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
     votes = list(draft.votes.get(entry.name, ()))
     p = draft.learned.chances.get(entry.name)
     if p is None:
-        votes = [_weighed(draft, vote) for vote in votes if not _is_vetoed(draft, vote)]
+        votes = [_weighed(draft, vote) for vote in votes]
     else:
         closed = _closed(draft, entry)
         if closed and p < STRONG:
@@ -72,16 +72,12 @@ def _reason(votes: Sequence[Vote], best: Vote) -> str:
     return "; ".join(list(dict.fromkeys(vote.why for vote in telling))[:REASONS_MOST])
 
 
-def _is_vetoed(draft: PlanDraft, vote: Vote) -> bool:
-    """Whether a likeness in meaning is too weak for a text that reads like talk: all talk is like some tool."""
-    return vote.stage == "vectors" and vote.p < STRONG and draft.learned.wish < evidence.LEAST_WISH
-
-
 def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
-    """The vote; a likeness in meaning counts for less the more a text reads like something to answer in words."""
+    """The vote; a likeness in meaning counts for less the more a text reads like talk, or like a wish for words."""
     if vote.stage != "vectors":
         return vote
-    return replace(vote, p=round(vote.p * draft.learned.work**WORK_POWER, 4))
+    wished = min(1.0, draft.learned.wish / evidence.LEAST_WISH)
+    return replace(vote, p=round(vote.p * wished * draft.learned.work**WORK_POWER, 4))
 
 
 def _agrees(vote: Vote, p: float) -> bool:
