@@ -96,6 +96,7 @@ def likeness(match: Match) -> float:
     return 0.5 * min(1.0, match.bm25) + 0.5 * min(1.0, match.nearest)
 
 
+@lru_cache(maxsize=256)
 def clauses(asked: str) -> tuple[str, ...]:
     """The whole text, then the clauses of a long one."""
     if len(text.words(asked)) <= LONG_REQUEST_WORDS:
@@ -110,4 +111,8 @@ def _vote(match: Match) -> Vote:
 
 
 def _holds(said: tuple[str, ...], part: tuple[str, ...]) -> bool:
-    return bool(part) and any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
+    return (
+        bool(part)
+        and part[0] in said
+        and any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
+    )

@@ -18,6 +18,7 @@ _TICKED = re.compile(r"`([^`\n]{1,80})`")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "\u201c": '"', "\u201d": '"'})
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+TEXTS_KEPT = 1_024  # a message is cut by several stages, and so is each of its clauses
 URL, FILE, CODE = "\u00a7url", "\u00a7file", "\u00a7code"
 
 
@@ -35,6 +36,7 @@ def bare(text: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFD", text) if unicodedata.category(each) != "Mn")
 
 
+@lru_cache(maxsize=TEXTS_KEPT)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, normalised; "flight" is one word and holds no "light"."""
     return tuple(_WORD.findall(normal(text)))
@@ -47,14 +49,24 @@ def spaced(name: str) -> str:
 
 def shapes(text: str) -> tuple[str, ...]:
     """Marks for what stands in the text: an address, a file's name, a code span."""
+    if not _has_shapes(text):
+        return ()
     found = ((URL, _URL), (FILE, _FILE), (CODE, _CODE))
     return tuple(mark for mark, pattern in found if pattern.search(text))
 
 
+@lru_cache(maxsize=TEXTS_KEPT)
 def terms(text: str) -> tuple[str, ...]:
     """Stemmed words plus shape marks; addresses and code spans count by their shape alone."""
+    if not _has_shapes(text):
+        return tuple(map(stem, words(text)))
     bare = _CODE.sub(" ", _URL.sub(" ", text))
     return (*(stem(word) for word in words(_FILE.sub(" ", bare))), *shapes(text))
+
+
+def _has_shapes(text: str) -> bool:
+    """Whether it may have any: all of them hold a dot, a tick or a colon with slashes."""
+    return "." in text or "`" in text or "://" in text
 
 
 @lru_cache(maxsize=16_384)
