@@ -158,10 +158,13 @@ def tool_features(scores: Floats, home: NDArray[np.int32], n_categories: int) ->
     ranked = np.sort(categories, axis=1)
     rival = np.where(of_category >= ranked[:, -1:], ranked[:, -2:-1], ranked[:, -1:])
     best = np.maximum.reduceat(own, np.searchsorted(home, np.arange(n_categories)), axis=1)[:, home]
-    none = np.broadcast_to(kinds.max(axis=1, keepdims=True), own.shape)
-    chat, words = (np.broadcast_to(kinds[:, at : at + 1], own.shape) for at in (0, 1))
+    none = kinds.max(axis=1, keepdims=True)
+    chat, words = kinds[:, :1], kinds[:, 1:2]
     parts = (own, of_category, own - best, of_category - rival, none, of_category - none, words, chat)
-    return np.stack(parts, axis=-1).astype(np.float32)
+    found = np.empty((*own.shape, len(parts)), dtype=np.float32)
+    for at, part in enumerate(parts):
+        found[..., at] = part
+    return found
 
 
 def gate_features(texts: Sequence[str], scores: Floats, chances: Floats, n_categories: int) -> Floats:

@@ -23,4 +23,4 @@ def form(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
 def _formed(item: SentTool, draft: PlanDraft) -> SentTool:
     chance = draft.chances.get(item.name)
     short: Form = "full" if item.name in draft.pins or (chance and chance.p >= SURE_P) else "stub"
-    return replace(item, form="stub" if item.form == "stub" else short)
+    return item if item.form in ("stub", short) else replace(item, form=short)

@@ -67,6 +67,8 @@ def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
 
 def _reason(votes: Sequence[Vote], best: Vote) -> str:
     """What speaks for the tool, the person's own words first: nobody can check a likeness, anybody a phrase."""
+    if len(votes) == 1:
+        return best.why
     telling = [vote for vote in votes if vote.p >= TELLING_P or vote is best]
     telling.sort(key=lambda vote: (SAID_FIRST.index(vote.stage) if vote.stage in SAID_FIRST else 2, -vote.p))
     return "; ".join(list(dict.fromkeys(vote.why for vote in telling))[:REASONS_MOST])
