@@ -8,12 +8,15 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 _Slots = tuple["array[int]", "array[float]"]
+COMMON_PART, COMMON_KEPT = 8, 256
+LEAST_SCORE = np.float32(1e-9)
 
 
 class Bm25:
@@ -57,9 +60,22 @@ class Bm25:
         found = np.zeros(len(self._sizes), dtype=np.float32)
         for term, weight in asked.items():
             kept = self._lists.get(term)
-            if kept is not None:
-                slots, counts = np.frombuffer(kept[0], dtype=np.int32), np.frombuffer(kept[1], dtype=np.float32)
-                found[slots] += weight * self.idf(term) * counts * (self._k1 + 1) / (counts + self._norms[slots])
+            if kept is not None and COMMON_PART * len(kept[0]) >= len(found):
+                found += self._common(term, weight)
+            elif kept is not None:
+                self._add(found, term, weight)
+        return found
+
+    def _add(self, found: Floats, term: str, weight: float) -> None:
+        """Add what the term is worth to the slots that hold it."""
+        kept = self._lists[term]
+        slots, counts = np.frombuffer(kept[0], dtype=np.int32), np.frombuffer(kept[1], dtype=np.float32)
+        found[slots] += weight * self.idf(term) * counts * (self._k1 + 1) / (counts + self._norms[slots])
+
+    def _everywhere(self, term: str, weight: float) -> Floats:
+        """What the term is worth in each slot."""
+        found = np.zeros(len(self._sizes), dtype=np.float32)
+        self._add(found, term, weight)
         return found
 
     def ceiling(self, asked: Mapping[str, float], unknown_share: float = 0.5) -> float:
@@ -107,6 +123,7 @@ class Bm25:
         self._count = len(filled)
         mean = float(filled.mean()) if self._count else 1.0
         self._norms = (self._k1 * (1 - self._b + self._b * self._sizes / mean)).astype(np.float32)
+        self._common = lru_cache(maxsize=COMMON_KEPT)(self._everywhere)  # every other question has the same few words
 
     def _put(self, term: str, slot: int, count: float) -> None:
         """Set the count of a term in a slot; slots stand in rising order, as a fresh build would have them."""
@@ -123,12 +140,10 @@ class Bm25:
 
 def best(scores: Floats, most: int) -> list[int]:
     """The slots with the highest scores above 0, best first, equal ones in slot order."""
-    least = min(most, len(scores))
-    if not least:
-        return []
-    cut = np.argpartition(-scores, least - 1)[:least]
-    bar = scores[cut].min()
-    ahead = np.flatnonzero(scores >= max(float(bar), 1e-9))
+    ahead = np.flatnonzero(scores >= LEAST_SCORE)
+    if 0 < most < len(ahead):
+        met = scores[ahead]
+        ahead = ahead[met >= np.partition(met, len(met) - most)[len(met) - most]]
     ranked = ahead[np.argsort(-scores[ahead], kind="stable")]
     return [int(slot) for slot in ranked[:most]]
 
@@ -138,6 +153,19 @@ def mask(size: int, slots: Mapping[str, int], names: Iterable[str]) -> Floats:
     found = np.zeros(size, dtype=np.float32)
     found[[slots[name] for name in names if name in slots]] = 1.0
     return found
+
+
+def numbered(size: int, groups: Mapping[int, str]) -> NDArray[np.intp]:
+    """(size,): a number for the group of each slot, 0 where there is none."""
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups.values()), start=1)}
+    found = np.zeros(size, dtype=np.intp)
+    found[list(groups)] = [numbers[group] for group in groups.values()]
+    return found
+
+
+def spread(groups: NDArray[np.intp], slots: Sequence[int]) -> int:
+    """Over how many of the groups, as `numbered` has them, the slots are spread."""
+    return int(np.count_nonzero(np.bincount(groups[np.asarray(slots, dtype=np.intp)])))
 
 
 def scaled(scores: Floats) -> Floats:

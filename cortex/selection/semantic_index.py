@@ -4,6 +4,7 @@ Vectors come from a sentence model, which keeps them (a changed tool is encoded 
 threshold is written down here, for none holds for two models: `fitted` finds this model's own. Loaded late: numpy.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
@@ -18,6 +19,7 @@ BEST = 3
 TOLD, ASKED, TALK = 3, 3, 150
 LEAST_TOOLS = 10
 STEPS, RIDGE = 30, 1e-3
+HAIR = 1e-3
 
 Floats = NDArray[np.float32]
 
@@ -32,6 +34,10 @@ class LikenessCurve:
     def chance(self, likeness: Floats) -> Floats:
         """Probabilities of these likenesses."""
         return np.asarray(1 / (1 + np.exp(-(likeness * self.scale + self.bias))), dtype=np.float32)
+
+    def reach(self, chance: float) -> float:
+        """From which likeness on there is this chance; from any where more likeness is no better sign."""
+        return (math.log(chance / (1 - chance)) - self.bias) / self.scale if self.scale > 0 else -math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +100,15 @@ class SemanticIndex:
     def chances(self, likeness: Floats, curves: Curves) -> Floats:
         """The probability that a tool is wanted, for each slot."""
         return np.where(self.has_told, curves.told.chance(likeness), curves.bare.chance(likeness))
+
+    def likely(self, likeness: Floats, curves: Curves, mask: Floats, least: float) -> tuple[list[int], list[float]]:
+        """The slots that the mask leaves and that have this chance or more, rising, and the chances."""
+        bar = min(curves.told.reach(least), curves.bare.reach(least)) - HAIR
+        slots = np.flatnonzero((likeness >= bar) & (mask > 0))
+        told = self.has_told[slots]
+        near = likeness[slots]
+        chances = np.where(told, curves.told.chance(near), curves.bare.chance(near))
+        return slots[chances >= least].tolist(), chances[chances >= least].tolist()
 
 
 def worded(entry: ToolEntry) -> str:
