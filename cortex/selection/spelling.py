@@ -1,7 +1,11 @@
 """How alike two words are spelt. Loaded late, by indexes and searches: rapidfuzz brings forty modules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA, DamerauLevenshtein, JaroWinkler
 
@@ -15,6 +19,63 @@ def first_slip(one: str, others: Sequence[str]) -> str:
     """The first of the others that is one letter missed, added, changed or swapped away; "" when there is none."""
     found = process.extractOne(one, others, scorer=OSA.distance, score_cutoff=1)
     return found[0] if found else ""
+
+
+class Vocabulary:
+    """Words in which one is looked for that another is a slip of the pen for: the same first letter, nearly as long."""
+
+    def __init__(self, words: Iterable[str], least_letters: int) -> None:
+        """Take the words in; shorter ones are no slip of anything."""
+        letters: dict[str, list[str]] = {}
+        for word in words:
+            if len(word) >= least_letters:
+                letters.setdefault(word[0], []).append(word)
+        self._shelves = {letter: _Shelf(words=tuple(found)) for letter, found in letters.items()}
+
+    def slip(self, term: str, most: int) -> str:
+        """The word with the fewest slips, `most` at most, and of equal ones the first; "" where there is none."""
+        shelf = self._shelves.get(term[0])
+        best, least = "", most + 1
+        for word in shelf.near(term, most) if shelf else ():
+            distance = slips(term, word, most)
+            if distance < least:
+                best, least = word, distance
+        return best
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Shelf:
+    """Words with the same first letter."""
+
+    words: tuple[str, ...]
+
+    def near(self, term: str, most: int) -> list[str]:
+        """Those that so few slips could make of the term: at most one letter longer or shorter, and few other letters.
+
+        A slip brings in one letter and takes one away, if any. Nine words in ten need not be compared letter by letter.
+        """
+        held = np.uint32(letters(term))
+        close = np.abs(self._sizes - len(term)) <= 1
+        close &= np.bitwise_count(self._held & ~held) <= most
+        close &= np.bitwise_count(~self._held & held) <= most
+        return [self.words[at] for at in np.flatnonzero(close)]
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.fromiter(map(len, self.words), dtype=np.int64, count=len(self.words))
+
+    @cached_property
+    def _held(self) -> NDArray[np.uint32]:
+        """The letters of each word as bits; two that share a bit make words more alike, never less."""
+        return np.fromiter(map(letters, self.words), dtype=np.uint32, count=len(self.words))
+
+
+def letters(word: str) -> int:
+    """The letters of a word as the bits of 32."""
+    bits = 0
+    for letter in word:
+        bits |= 1 << (ord(letter) & 31)
+    return bits
 
 
 def likeness(one: str, other: str) -> float:
