@@ -26,12 +26,15 @@ _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+(?:and then|and|then|but|also)\s+", re.IGN
 def phrases(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     """Votes of the trigger phrases in the text: each weight w leaves a tenth to the power of w of doubt."""
     said = text.words(asked)
+    whole = _as_text(said)
     weights: dict[str, float] = {}
     told: dict[str, str] = {}
     own: set[str] = set()
     for at, word in enumerate(said):
         for phrase in index.phrases.get(word, ()):
-            if said[at : at + len(phrase.words)] != phrase.words or any(_holds(said, void) for void in phrase.void):
+            if said[at : at + len(phrase.words)] != phrase.words:
+                continue
+            if any(void and _as_text(void) in whole for void in phrase.void):
                 continue
             share = 1.0 if phrase.trigger.tools else CATEGORY_SHARE
             for name in phrase.tools:
@@ -110,9 +113,6 @@ def _vote(match: Match) -> Vote:
     return Vote(stage="lexical", p=round(p, 4), why=f"close in wording ({met})")
 
 
-def _holds(said: tuple[str, ...], part: tuple[str, ...]) -> bool:
-    return (
-        bool(part)
-        and part[0] in said
-        and any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
-    )
+def _as_text(said: tuple[str, ...]) -> str:
+    """Words between blanks, so that one such text stands in another where its words do."""
+    return f" {' '.join(said)} "

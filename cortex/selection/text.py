@@ -8,7 +8,6 @@ from functools import lru_cache
 Cut = Callable[[str], tuple[str, ...]]
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_BLANK = re.compile(r"\s+")
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _KINDS = "md|txt|py|js|ts|json|ya?ml|toml|csv|html?|css|sh|sql|log|ini|cfg|conf|rst|xml"
 _FILE = re.compile(rf"(?<![\w/])[\w./~-]*[\w-]\.(?:{_KINDS})\b")
@@ -25,8 +24,10 @@ URL, FILE, CODE = "\u00a7url", "\u00a7file", "\u00a7code"
 @lru_cache(maxsize=4_096)
 def normal(text: str) -> str:
     """NFKC, case-folded, straight quotes, single blanks: the form in which texts are compared."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     folded = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold()
-    return _BLANK.sub(" ", unicodedata.normalize("NFKC", folded)).strip()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 def bare(text: str) -> str:
@@ -49,8 +50,6 @@ def spaced(name: str) -> str:
 
 def shapes(text: str) -> tuple[str, ...]:
     """Marks for what stands in the text: an address, a file's name, a code span."""
-    if not _has_shapes(text):
-        return ()
     found = ((URL, _URL), (FILE, _FILE), (CODE, _CODE))
     return tuple(mark for mark, pattern in found if pattern.search(text))
 
@@ -61,7 +60,8 @@ def terms(text: str) -> tuple[str, ...]:
     if not _has_shapes(text):
         return tuple(map(stem, words(text)))
     bare = _CODE.sub(" ", _URL.sub(" ", text))
-    return (*(stem(word) for word in words(_FILE.sub(" ", bare))), *shapes(text))
+    rest = _FILE.sub(" ", bare)
+    return (*map(stem, words(rest)), *(shapes(text) if rest != text else ()))
 
 
 def _has_shapes(text: str) -> bool:
@@ -97,6 +97,8 @@ def stem(word: str) -> str:
 
 def named(text: str, names: frozenset[str]) -> tuple[str, ...]:
     """Which of the names stand in the text as whole tokens or in backticks, in order of first mention."""
+    if "`" not in text and names.isdisjoint(_NAME.findall(text)):
+        return ()
     places = {match[0]: match.start() for match in reversed(list(_NAME.finditer(text))) if match[0] in names}
     for match in reversed(list(_TICKED.finditer(text))):
         if match[1].strip() in names:

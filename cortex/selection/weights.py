@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -78,9 +78,11 @@ class Weights:
         found = np.zeros((len(texts), len(self.bias)), dtype=np.float32)
         for start in range(0, len(texts), AT_ONCE):
             bags = self._bags(texts[start : start + AT_ONCE])
-            told, first = np.unique(bags.texts, return_index=True)
-            if len(told):
-                found[start + told] = np.add.reduceat(bags.values[:, None] * self.matrix[bags.rows], first, axis=0)
+            parts = self.matrix.take(bags.rows, axis=0).astype(np.float32)
+            ends = np.searchsorted(bags.texts, np.arange(AT_ONCE + 1)).tolist()
+            for at, (begin, end) in enumerate(pairwise(ends)):
+                if begin < end:
+                    found[start + at] = np.einsum("i,ij->j", bags.values[begin:end], parts[begin:end])
         found += meant(texts) @ self.matrix[len(self.idf) :].astype(np.float32)
         return found * self.scale + self.bias
 
@@ -100,8 +102,9 @@ class Weights:
         said = np.fromiter(chain.from_iterable(buckets), dtype=np.int64, count=sizes.sum())
         keys, counts = np.unique(np.repeat(np.arange(len(texts)) * BUCKETS, sizes) + said, return_counts=True)
         at, bucket = np.divmod(keys, BUCKETS)
-        known = self.rows[bucket] >= 0
-        at, bucket, rows = at[known], bucket[known], self.rows[bucket[known]]
+        rows = self.rows[bucket]
+        known = rows >= 0
+        at, bucket, rows = at[known], bucket[known], rows[known]
         weight = (1 + np.log(counts[known].astype(np.float32))) * self.idf[rows]
         are_letters = bucket >= WORD_BUCKETS
         kind = 2 * at + are_letters

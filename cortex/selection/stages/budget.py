@@ -49,6 +49,8 @@ def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         else:
             why = f"would have been sent, but {allowed} tokens of tools are enough for one message"
             dropped[item.name] = Vote(stage="budget", p=_p(draft, item.name), why=why)
+    if len(kept) == len(draft.fresh):
+        return draft
     return replace(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
 
 

@@ -37,8 +37,8 @@ def epoch(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         is_quiet = boundary in QUIET and not memory.is_open
         number = memory.highest if not boundary or is_quiet else memory.highest + 1
         return replace(draft, number=number, boundary="" if is_quiet else boundary)
-    draft = replace(draft, is_open=True, number=memory.highest + 1, boundary=boundary or why)
-    return replace(draft, fresh=_opened(given, index, draft))
+    fresh = _opened(given, index, draft)
+    return replace(draft, is_open=True, number=memory.highest + 1, boundary=boundary or why, fresh=fresh)
 
 
 def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:

@@ -58,6 +58,8 @@ def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
             votes.append(Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"))
     if not votes:
         return None
+    if len(votes) == 1:
+        return votes[0]
     doubt = 1.0
     for vote in votes:
         doubt *= 1 - vote.p
@@ -67,8 +69,6 @@ def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
 
 def _reason(votes: Sequence[Vote], best: Vote) -> str:
     """What speaks for the tool, the person's own words first: nobody can check a likeness, anybody a phrase."""
-    if len(votes) == 1:
-        return best.why
     telling = [vote for vote in votes if vote.p >= TELLING_P or vote is best]
     telling.sort(key=lambda vote: (SAID_FIRST.index(vote.stage) if vote.stage in SAID_FIRST else 2, -vote.p))
     return "; ".join(list(dict.fromkeys(vote.why for vote in telling))[:REASONS_MOST])

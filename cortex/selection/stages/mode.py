@@ -9,4 +9,6 @@ from cortex.selection.types import PlanInput
 
 def mode(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft, shut or whole where the tool mode says so. The later stages still score, for the hints."""
+    if given.mode == "auto":
+        return draft
     return replace(draft, is_shut=given.mode == "chat", is_all=draft.is_all or given.mode == "all")

@@ -10,7 +10,10 @@ from cortex.selection.types import PlanInput
 
 def phrases(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool that a phrase in the message speaks for."""
+    found = evidence.phrases(index, given.message, draft.rights.names)
+    if not found:
+        return draft
     votes = dict(draft.votes)
-    for name, vote in evidence.phrases(index, given.message, draft.rights.names).items():
+    for name, vote in found.items():
         votes[name] = (*votes.get(name, ()), vote)
     return replace(draft, votes=votes)
