@@ -5,7 +5,7 @@ it changes nothing. What needs numpy is loaded at the first search.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from cortex.selection import text
 from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Snapshot, ToolEntry, Trigger
+from cortex.selection.version_cache import NamesKey
 
 if TYPE_CHECKING:
     from cortex.selection.semantic_index import Curves, SemanticIndex
@@ -217,10 +218,13 @@ class Index:
         """1 at the slots of these tools, else 0: (n_slots,) float32."""
         return scan.load("cortex.selection.search").mask(self.tools.words.size, self.tools.slots, names)
 
-    @lru_cache(maxsize=16)  # noqa: B019  (as above)
-    def business(self, names: tuple[str, ...] | frozenset[str]) -> frozenset[str]:
+    def business(self, names: Collection[str]) -> frozenset[str]:
         """Those of the names that are no meta tools."""
-        return frozenset(names) - self.metas
+        return self._business(NamesKey(tuple(names)))
+
+    @lru_cache(maxsize=16)  # noqa: B019  (as above)
+    def _business(self, key: NamesKey) -> frozenset[str]:
+        return frozenset(key.names) - self.metas
 
     @lru_cache(maxsize=16)  # noqa: B019  (as above)
     def unlearned(self, names: frozenset[str]) -> frozenset[str]:

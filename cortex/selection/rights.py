@@ -9,7 +9,7 @@ from functools import lru_cache
 from cortex.base.role import Channel
 from cortex.selection.grants import ToolGrant, digest, granted, permits
 from cortex.selection.types import Domain, PlanInput, ToolEntry
-from cortex.selection.version_cache import SnapshotKey
+from cortex.selection.version_cache import NamesKey, SnapshotKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,7 +80,7 @@ def rights_of(given: PlanInput, never: tuple[str, ...] = (), ready: ReadyTools |
 
 def ready_of(given: PlanInput) -> ReadyTools:
     """What is ready on this server."""
-    return _ready(SnapshotKey(given.snapshot), given.ready)
+    return _ready(SnapshotKey(given.snapshot), NamesKey(given.ready))
 
 
 @lru_cache(maxsize=64)
@@ -134,8 +134,8 @@ def _rights(
 
 
 @lru_cache(maxsize=16)
-def _ready(key: SnapshotKey, ready: tuple[str, ...]) -> ReadyTools:
-    there = frozenset(ready)
+def _ready(key: SnapshotKey, ready: NamesKey) -> ReadyTools:
+    there = frozenset(ready.names)
     found = tuple(entry for entry in key.snapshot.entries if entry.name in there)
     business = [entry for entry in found if not entry.is_meta]
     return ReadyTools(entries=found, count=len(business), tokens=sum(entry.tokens_full for entry in business))

@@ -58,24 +58,30 @@ class Bm25:
     def scores(self, asked: Mapping[str, float]) -> Floats:
         """The score of each slot for these terms with their weights."""
         found = np.zeros(len(self._sizes), dtype=np.float32)
+        rare: list[tuple[str, float]] = []
         for term, weight in asked.items():
             kept = self._lists.get(term)
             if kept is not None and COMMON_PART * len(kept[0]) >= len(found):
                 found += self._common(term, weight)
             elif kept is not None:
-                self._add(found, term, weight)
+                rare.append((term, weight))
+        if rare:
+            self._add(found, rare)
         return found
 
-    def _add(self, found: Floats, term: str, weight: float) -> None:
-        """Add what the term is worth to the slots that hold it."""
-        kept = self._lists[term]
-        slots, counts = np.frombuffer(kept[0], dtype=np.int32), np.frombuffer(kept[1], dtype=np.float32)
-        found[slots] += weight * self.idf(term) * counts * (self._k1 + 1) / (counts + self._norms[slots])
+    def _add(self, found: Floats, asked: Sequence[tuple[str, float]]) -> None:
+        """Add what these terms are worth to the slots that hold them."""
+        lists = [self._lists[term] for term, _ in asked]
+        slots = np.concatenate([np.frombuffer(each, dtype=np.int32) for each, _ in lists])
+        counts = np.concatenate([np.frombuffer(each, dtype=np.float32) for _, each in lists])
+        worth = np.array([weight * self.idf(term) for term, weight in asked], dtype=np.float32)
+        worth = np.repeat(worth, [len(each) for each, _ in lists])
+        np.add.at(found, slots, worth * counts * (self._k1 + 1) / (counts + self._norms[slots]))
 
     def _everywhere(self, term: str, weight: float) -> Floats:
         """What the term is worth in each slot."""
         found = np.zeros(len(self._sizes), dtype=np.float32)
-        self._add(found, term, weight)
+        self._add(found, [(term, weight)])
         return found
 
     def ceiling(self, asked: Mapping[str, float], unknown_share: float = 0.5) -> float:

@@ -54,7 +54,7 @@ class _Shelf:
 
         A slip brings in one letter and takes one away, if any. Nine words in ten need not be compared letter by letter.
         """
-        held = np.uint32(letters(term))
+        held = letters([term])[0]
         close = np.abs(self._sizes - len(term)) <= 1
         close &= np.bitwise_count(self._held & ~held) <= most
         close &= np.bitwise_count(~self._held & held) <= most
@@ -66,16 +66,17 @@ class _Shelf:
 
     @cached_property
     def _held(self) -> NDArray[np.uint32]:
-        """The letters of each word as bits; two that share a bit make words more alike, never less."""
-        return np.fromiter(map(letters, self.words), dtype=np.uint32, count=len(self.words))
+        return letters(self.words)
 
 
-def letters(word: str) -> int:
-    """The letters of a word as the bits of 32."""
-    bits = 0
-    for letter in word:
-        bits |= 1 << (ord(letter) & 31)
-    return bits
+def letters(words: Sequence[str]) -> NDArray[np.uint32]:
+    """(n_words,): the letters of each word as the bits of 32; two that share one make words more alike."""
+    sizes = np.fromiter(map(len, words), dtype=np.intp, count=len(words))
+    points = np.frombuffer("".join(f"{word} " for word in words).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    held = np.uint32(1) << (points & 31)
+    ends = np.cumsum(sizes + 1) - 1
+    held[ends] = 0
+    return np.bitwise_or.reduceat(held, ends - sizes) if words else held
 
 
 def likeness(one: str, other: str) -> float:

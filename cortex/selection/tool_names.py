@@ -29,7 +29,7 @@ class ToolNames:
         self._starts = list(accumulate((len(name) + len(END) for name in self._spelt), initial=0))
         self._long_sizes = sorted({len(name) for name in self._spelt if "_" in name})
         self._sizes = np.fromiter(map(len, self._spelt), dtype=np.int64, count=len(self._spelt))
-        self._held = np.fromiter(map(letters, self._spelt), dtype=np.uint32, count=len(self._spelt))
+        self._held = letters(self._spelt)
 
     def same(self, asked: str) -> list[str]:
         """The tools of this name."""
@@ -62,7 +62,7 @@ class ToolNames:
 
     def _near(self, asked: str, least: float) -> Iterator[str]:
         """The names that enough letters can meet in, going by how many there are and which."""
-        held, size = np.uint32(letters(asked)), len(asked)
+        held, size = letters([asked])[0], len(asked)
         met = np.minimum(
             size - np.bitwise_count(held & ~self._held).astype(np.int64),
             self._sizes - np.bitwise_count(self._held & ~held),
