@@ -8,6 +8,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
@@ -69,6 +70,11 @@ class Index:
         self._derived = before.documents if before else {}
         self._common = common_terms()
         self._few = max(2, round(len(self.by_category) * RARE_SHARE))
+
+    def build(self) -> None:
+        """Make all parts now that need no sentence model; else the messages that need one first wait for it."""
+        for part in ("learned", "tools", "utterances", "table", "table_curves", "spelt", "_vocabulary", "_homes"):
+            getattr(self, part)
 
     # --- the model
 
@@ -289,17 +295,21 @@ class _Kept:
 
     def __init__(self) -> None:
         self._made: dict[str, Index] = {}
+        self._making = Lock()
 
     def of(self, snapshot: Snapshot) -> Index:
-        """The index of this version."""
+        """The index of this version: one for all threads, so that none makes a part that another is at already."""
         found = self._made.get(snapshot.version)
-        if found is None:
-            newest = next(reversed(self._made.values()), None)
-            found = Index(snapshot, newest)
-            self._made[snapshot.version] = found
-            while len(self._made) > KEPT:
-                del self._made[next(iter(self._made))]
-        return found
+        if found is not None:
+            return found
+        with self._making:
+            found = self._made.get(snapshot.version)
+            if found is None:
+                newest = next(reversed(self._made.values()), None)
+                found = self._made[snapshot.version] = Index(snapshot, newest)
+                while len(self._made) > KEPT:
+                    del self._made[next(iter(self._made))]
+            return found
 
 
 _kept = _Kept()

@@ -33,7 +33,7 @@ class NamesKey:
         return hash((len(self.names), self.names[:1], self.names[-1:]))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NamesKey) and self.names == other.names
+        return isinstance(other, NamesKey) and (self.names is other.names or self.names == other.names)
 
 
 def once(build: Callable[[Snapshot], T]) -> Callable[[Snapshot], T]:
