@@ -4,6 +4,7 @@ So nobody's first message pays for it. Off the event loop; in a house without ac
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -23,18 +24,19 @@ class ToolReadiness:
     runtime: Runtime
     accounts: Accounts
     tools: ToolsService
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def keep(self) -> None:
         """Until cancelled: have the tools indexed that are there; then each plan may count on it, and after it none."""
         wait_out = self.runtime.outages.wait_out
-        await asyncio.sleep(FIRST_AFTER_S)
+        await self.sleep(FIRST_AFTER_S)
         try:
             while True:
                 if await wait_out(self.accounts.has_users):
                     await wait_out(self.tools.make_ready)
                     await self._until_changed()
                 else:
-                    await asyncio.sleep(NOBODY_S)
+                    await self.sleep(NOBODY_S)
         finally:
             self.tools.forget_ready()
 

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from cortex.app import Cortex
+from cortex.base.background import background_tasks
+from cortex.base.settings import load_settings
 from cortex.base.user import User
 from cortex.selection.readiness import make_ready
 from cortex.selection.types import Snapshot
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import PlannedRound, PlanRequest
+from cortex.services.tools.readiness import FIRST_AFTER_S, NOBODY_S, ToolReadiness
 from cortex.services.tools.tools import MANY, ToolsService
 from cortex.storage.home import Homes
 from cortex.toolkit.mcp import McpServer, McpTool, mcp_category
@@ -129,3 +133,28 @@ async def test_with_nothing_indexed_ahead_a_message_waits_for_all(tools: ToolsSe
     registry.put([])
     registry.put([orchard(MANY + 1)])
     assert f"orchard_tree_{MANY - 1}" in (await planned(tools)).plan.reachable
+
+
+async def test_tools_are_indexed_once_somebody_lives_here_and_again_when_many_came(
+    tools: ToolsService, registry: Registry, indexing: Indexing, tmp_path: Path
+) -> None:
+    slept: list[float] = []
+    async with Cortex.at_rest(load_settings(None, home=tmp_path / "home")) as house:
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            if seconds == NOBODY_S:
+                assert not indexing.begun.is_set()
+                await house.accounts.redeem_setup(await house.accounts.setup_link(), "ann", "a long enough password")
+
+        keeping = ToolReadiness(runtime=house.runtime, accounts=house.accounts, tools=tools, sleep=sleep)
+        async with background_tasks(keeping.keep()), asyncio.timeout(PATIENCE_S):
+            await indexing.begun.wait()
+            before = (await planned(tools)).plan
+            indexing.begun.clear()
+            registry.put([orchard(MANY)])
+            await planned(tools)
+            await indexing.begun.wait()
+        assert slept == [FIRST_AFTER_S, NOBODY_S]
+        assert not tools.is_ready
+    assert "orchard_prune" not in before.reachable
