@@ -17,6 +17,7 @@ Floats = NDArray[np.float32]
 _Slots = tuple["array[int]", "array[float]"]
 COMMON_PART, COMMON_KEPT = 8, 256
 LEAST_SCORE = np.float32(1e-9)
+STRETCH = 64
 
 
 class Bm25:
@@ -146,10 +147,11 @@ class Bm25:
 
 def best(scores: Floats, most: int) -> list[int]:
     """The slots with the highest scores above 0, best first, equal ones in slot order."""
-    ahead = np.flatnonzero(scores >= LEAST_SCORE)
-    if 0 < most < len(ahead):
-        met = scores[ahead]
-        ahead = ahead[met >= np.partition(met, len(met) - most)[len(met) - most]]
+    bar = LEAST_SCORE
+    tops = np.maximum.reduceat(scores, np.arange(0, len(scores), STRETCH)) if len(scores) else scores
+    if 0 < most < len(tops):  # so many stretches have a slot at this bar or above it
+        bar = max(bar, np.partition(tops, len(tops) - most)[len(tops) - most])
+    ahead = np.flatnonzero(scores >= bar)
     ranked = ahead[np.argsort(-scores[ahead], kind="stable")]
     return [int(slot) for slot in ranked[:most]]
 

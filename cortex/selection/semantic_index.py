@@ -101,14 +101,17 @@ class SemanticIndex:
         """The probability that a tool is wanted, for each slot."""
         return np.where(self.has_told, curves.told.chance(likeness), curves.bare.chance(likeness))
 
-    def likely(self, likeness: Floats, curves: Curves, mask: Floats, least: float) -> tuple[list[int], list[float]]:
-        """The slots that the mask leaves and that have this chance or more, rising, and the chances."""
+    def likely(
+        self, likeness: Floats, curves: Curves, mask: Floats, least: float, most: int
+    ) -> list[tuple[int, float]]:
+        """The slots that the mask leaves and that have this chance or more, with it: best first, `most` at most."""
         bar = min(curves.told.reach(least), curves.bare.reach(least)) - HAIR
         slots = np.flatnonzero((likeness >= bar) & (mask > 0))
-        told = self.has_told[slots]
-        near = likeness[slots]
+        near, told = likeness[slots], self.has_told[slots]
         chances = np.where(told, curves.told.chance(near), curves.bare.chance(near))
-        return slots[chances >= least].tolist(), chances[chances >= least].tolist()
+        best = np.argsort(-chances, kind="stable")[:most]
+        found = zip(slots[best].tolist(), chances[best].tolist(), strict=True)
+        return [(slot, chance) for slot, chance in found if chance >= least]
 
 
 def worded(entry: ToolEntry) -> str:

@@ -67,8 +67,7 @@ def votes(index: Index, asked: str, names: frozenset[str], skipped: str = "") ->
     if worth is None:
         return {}, found.failed
     by = index.table if found.is_table else index.semantic
-    slots, chances = by.likely(found.row, worth, index.mask(names), LEAST)
-    best = sorted(zip(slots, chances, strict=True), key=lambda each: (-each[1], each[0]))[:CANDIDATES]
+    best = by.likely(found.row, worth, index.mask(names), LEAST, CANDIDATES)
     why = "close in meaning to what it is for"
     return {index.tools.keys[slot]: Vote(stage="vectors", p=round(p, 4), why=why) for slot, p in best}, found.failed
 

@@ -83,7 +83,7 @@ def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
     """The vote; a likeness in meaning counts for less the more a text reads like something to answer in words."""
     if vote.stage != "vectors":
         return vote
-    return replace(vote, p=round(vote.p * draft.learned.work**WORK_POWER, 4))
+    return Vote(stage=vote.stage, p=round(vote.p * draft.learned.work**WORK_POWER, 4), why=vote.why, is_own=vote.is_own)
 
 
 def _agrees(vote: Vote, p: float) -> bool:
