@@ -20,6 +20,7 @@ TAUGHT_LEAST = 0.5
 LEAST_WISH = 0.64
 WEB = "web"
 _STEEPNESS, _MIDDLE = 13.0, 0.44
+_LEAST_LIKENESS = _MIDDLE + math.log(LEAST_WORDING / (1 - LEAST_WORDING)) / _STEEPNESS - 1e-3  # a hair less, to round
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+(?:and then|and|then|but|also)\s+", re.IGNORECASE)
 
 
@@ -59,10 +60,10 @@ def lexical(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     """Votes by likeness to names, summaries, parameters and examples; a long request also clause by clause."""
     if not names:
         return {}
-    best = dict(index.matches(asked, names))
+    best = dict(index.matches(asked, names, _LEAST_LIKENESS))
     for clause in clauses(asked)[1:]:
-        for name, match in index.matches(clause, names).items():
-            if name not in best or likeness(match) > likeness(best[name]):
+        for name, match in index.matches(clause, names, _LEAST_LIKENESS).items():
+            if name not in best or match.likeness > best[name].likeness:
                 best[name] = match
     votes = {name: _vote(match) for name, match in best.items()}
     return {name: vote for name, vote in votes.items() if vote.p >= LEAST_WORDING}
@@ -94,11 +95,6 @@ def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     }
 
 
-def likeness(match: Match) -> float:
-    """One figure from 0 to 1: half what the tool's words cover of the text, half its nearest example."""
-    return 0.5 * min(1.0, match.bm25) + 0.5 * min(1.0, match.nearest)
-
-
 @lru_cache(maxsize=256)
 def clauses(asked: str) -> tuple[str, ...]:
     """The whole text, then the clauses of a long one."""
@@ -108,7 +104,7 @@ def clauses(asked: str) -> tuple[str, ...]:
 
 
 def _vote(match: Match) -> Vote:
-    p = 1 / (1 + math.exp(-_STEEPNESS * (likeness(match) - _MIDDLE)))
+    p = 1 / (1 + math.exp(-_STEEPNESS * (match.likeness - _MIDDLE)))
     met = ", ".join(word for word in match.met if not word.startswith("\u00a7")) or "its shape"
     return Vote(stage="lexical", p=round(p, 4), why=f"close in wording ({met})")
 

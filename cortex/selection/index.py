@@ -51,6 +51,15 @@ class Match:
     nearest: float
     met: tuple[str, ...]
 
+    @property
+    def likeness(self) -> float:
+        """One figure from 0 to 1: half what the tool's words cover of the text, half its nearest example."""
+        return _likeness(self.bm25, self.nearest)
+
+
+def _likeness(bm25: float, nearest: float) -> float:
+    return 0.5 * min(1.0, bm25) + 0.5 * min(1.0, nearest)
+
 
 class Index:
     """Search structures of one snapshot."""
@@ -186,8 +195,8 @@ class Index:
         made: Vocabulary = scan.load("cortex.selection.spelling").Vocabulary(self.tools.words.terms, TYPO_LETTERS - 1)
         return made
 
-    def matches(self, asked: str, names: frozenset[str]) -> Mapping[str, Match]:
-        """How well the text fits the best of the named tools; those with no word in common are left out.
+    def matches(self, asked: str, names: frozenset[str], least: float = 0.0) -> Mapping[str, Match]:
+        """How well the text fits the best of the named tools; those less like it than `least` are left out.
 
         The rarest-term gate: a tool whose shared words all are common or spread over many categories is left out.
         """
@@ -201,11 +210,14 @@ class Index:
         telling = {term for term in said if term not in self._common and self._spread(term) <= self._few}
         found = {}
         for slot in search.best(scores, CANDIDATES):
+            name = self.tools.keys[slot]
+            share, near = float(scores[slot]) / weight, nearest.get(name, 0.0)
+            if _likeness(share, near) < least:
+                continue
             bag = self.tools.bags[slot][0]
             met = tuple(term for term in said if term in bag)
             if not telling.isdisjoint(met):
-                name = self.tools.keys[slot]
-                found[name] = Match(float(scores[slot]) / weight, nearest.get(name, 0.0), met)
+                found[name] = Match(share, near, met)
         return found
 
     def nearest_taught(self, asked: str, names: frozenset[str]) -> Mapping[str, float]:

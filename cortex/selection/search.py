@@ -62,7 +62,7 @@ class Bm25:
         rare: list[tuple[str, float]] = []
         for term, weight in asked.items():
             kept = self._lists.get(term)
-            if kept is not None and COMMON_PART * len(kept[0]) >= len(found):
+            if kept is not None and COMMON_PART * len(kept[0]) >= self._count:
                 found += self._common(term, weight)
             elif kept is not None:
                 rare.append((term, weight))

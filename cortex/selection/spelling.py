@@ -76,7 +76,8 @@ def letters(words: Sequence[str]) -> NDArray[np.uint32]:
     held = np.uint32(1) << (points & 31)
     ends = np.cumsum(sizes + 1) - 1
     held[ends] = 0
-    return np.bitwise_or.reduceat(held, ends - sizes) if words else held
+    found: NDArray[np.uint32] = np.bitwise_or.reduceat(held, ends - sizes) if words else held
+    return found
 
 
 def likeness(one: str, other: str) -> float:

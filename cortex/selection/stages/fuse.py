@@ -6,11 +6,10 @@ begins with the person's own words.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cortex.selection import evidence
 from cortex.selection.cache_economics import threshold
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, ToolEntry
 
@@ -40,7 +39,7 @@ def fuse(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         and chances[name].p >= threshold(given.profile, index.entries[name].tokens_stub)
     ]
     pinned = [name for name in draft.pins if name in names]
-    return replace(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
+    return marked(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
 
 
 def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:

@@ -4,10 +4,8 @@ Small talk is not scored. Tools of a server that somebody connected have a name,
 enough to be found from the first minute.
 """
 
-from dataclasses import replace
-
 from cortex.selection import evidence, talk
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -22,4 +20,4 @@ def lexical(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     votes = dict(draft.votes)
     for name, vote in found.items():
         votes[name] = (*votes.get(name, ()), vote)
-    return replace(draft, votes=votes)
+    return marked(draft, votes=votes)

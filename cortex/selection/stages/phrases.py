@@ -1,9 +1,7 @@
 """Trigger phrases of the categories in the user's message, on word bounds, with weights and negatives."""
 
-from dataclasses import replace
-
 from cortex.selection import evidence
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -16,4 +14,4 @@ def phrases(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     votes = dict(draft.votes)
     for name, vote in found.items():
         votes[name] = (*votes.get(name, ()), vote)
-    return replace(draft, votes=votes)
+    return marked(draft, votes=votes)
