@@ -73,7 +73,7 @@ def letters(words: Sequence[str]) -> NDArray[np.uint32]:
     """(n_words,): the letters of each word as the bits of 32; two that share one make words more alike."""
     sizes = np.fromiter(map(len, words), dtype=np.intp, count=len(words))
     points = np.frombuffer("".join(f"{word} " for word in words).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    held = np.uint32(1) << (points & 31)
+    held: NDArray[np.uint32] = np.asarray(np.uint32(1) << (points & 31), dtype=np.uint32)
     ends = np.cumsum(sizes + 1) - 1
     held[ends] = 0
     found: NDArray[np.uint32] = np.bitwise_or.reduceat(held, ends - sizes) if words else held
