@@ -8,10 +8,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from cortex.base import scan
 from cortex.selection import meanings, text
 
+if TYPE_CHECKING:
+    from cortex.selection.spelling import Shelf
+
+SPELLING = "cortex.selection.spelling"
 LEAST_LETTERS = 4
 MOST_WORDS = 120
 _WORD = re.compile(r"[^\W\d_]+")
@@ -46,8 +51,8 @@ class KnownWords:
     @lru_cache(maxsize=4_096)  # noqa: B019  (few are in use, each as long as its model)
     def _nearest(self, word: str) -> str:
         """The most frequent word that is one letter away; "" where none is."""
-        near = [each for size in (-1, 0, 1) for each in self._by_size.get(len(word) + size, ())]
-        found: str = scan.load("cortex.selection.spelling").first_slip(word, near)
+        near = sorted(self._repeated.near(word, 1), key=len)
+        found: str = scan.load(SPELLING).first_slip(word, near)
         return found
 
     @cached_property
@@ -55,12 +60,10 @@ class KnownWords:
         return frozenset(self.words) | meanings.shipped().whole
 
     @cached_property
-    def _by_size(self) -> dict[int, list[str]]:
-        found: dict[int, list[str]] = {}
-        for word in self.words[: self.repeated]:
-            if len(word) >= LEAST_LETTERS:
-                found.setdefault(len(word), []).append(word)
-        return found
+    def _repeated(self) -> "Shelf":
+        words = tuple(word for word in self.words[: self.repeated] if len(word) >= LEAST_LETTERS)
+        made: Shelf = scan.load(SPELLING).Shelf(words=words)
+        return made
 
 
 def of_texts(texts: Sequence[str]) -> KnownWords:

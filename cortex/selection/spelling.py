@@ -30,7 +30,7 @@ class Vocabulary:
         for word in words:
             if len(word) >= least_letters:
                 letters.setdefault(word[0], []).append(word)
-        self._shelves = {letter: _Shelf(words=tuple(found)) for letter, found in letters.items()}
+        self._shelves = {letter: Shelf(words=tuple(found)) for letter, found in letters.items()}
 
     def slip(self, term: str, most: int) -> str:
         """The word with the fewest slips, `most` at most, and of equal ones the first; "" where there is none."""
@@ -44,8 +44,8 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Shelf:
-    """Words with the same first letter."""
+class Shelf:
+    """Words among which few can be a slip away."""
 
     words: tuple[str, ...]
 
