@@ -32,7 +32,7 @@ class KnownWords:
 
     def mended(self, said: str) -> str:
         """The text with its slips mended; as it is where code, a path or an address stands in it."""
-        if _MARKED.search(said):
+        if all(len(word) < LEAST_LETTERS for word in self._unknown(said)) or _MARKED.search(said):
             return said
         return _WORD.sub(lambda met: self._mended(met[0], is_first=not met.start()), said, count=MOST_WORDS)
 
@@ -41,6 +41,10 @@ class KnownWords:
         known = set(self.words)
         fresh = sorted({word for said in texts for word in _plain(said)} - known)
         return KnownWords(words=(*self.words, *fresh), repeated=self.repeated)
+
+    def _unknown(self, said: str) -> set[str]:
+        """The words that nobody knows, whatever stands before or behind them."""
+        return set(_WORD.findall(text.bare(said.casefold()))) - self._known
 
     def _mended(self, word: str, *, is_first: bool) -> str:
         if len(word) < LEAST_LETTERS or (word[0].isupper() and not word.isupper() and not is_first):

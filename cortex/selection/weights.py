@@ -83,7 +83,8 @@ class Weights:
             for at, (begin, end) in enumerate(pairwise(ends)):
                 if begin < end:
                     found[start + at] = np.einsum("i,ij->j", bags.values[begin:end], parts[begin:end])
-        found += meant(texts) @ self.matrix[len(self.idf) :].astype(np.float32)
+        # No matmul: what it makes of a text depends on how many are multiplied with it.
+        found += np.einsum("td,dc->tc", meant(texts), self.matrix[len(self.idf) :].astype(np.float32))
         return found * self.scale + self.bias
 
     def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:
