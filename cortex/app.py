@@ -91,7 +91,10 @@ class Cortex(Services):
                     relay.newest = lambda ids: cortex.runtime.outages.wait_out(lambda: seqs(ids))
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
                     async with background_tasks(
-                        cortex.accounts.keep_logins(), cortex.stop_all.watch(), cortex.integration_clients.sweep()
+                        cortex.accounts.keep_logins(),
+                        cortex.stop_all.watch(),
+                        cortex.integration_clients.sweep(),
+                        cortex.tool_readiness.keep(),
                     ):
                         yield cortex
             finally:
@@ -149,6 +152,7 @@ async def _running(
                 cortex.stop_all.watch(),
                 cortex.quiet_conversations.read_quiet(),
                 cortex.update_orders.work(),
+                cortex.tool_readiness.keep(),
             ):
                 yield cortex
         finally:

@@ -50,6 +50,7 @@ from cortex.services.reminders.due import DueReminders
 from cortex.services.scope import Opening, ToolScope, names_of
 from cortex.services.timings import LazyReader
 from cortex.services.tools.encoders import Encoders
+from cortex.services.tools.readiness import ToolReadiness
 from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
 from cortex.services.tools.tools import ToolsService
@@ -163,6 +164,10 @@ class TurnServices(Foundation):
             skills=SkillFiles(self.homes, self.runtime.db),
             encoders=self.encoders,
         )
+
+    @cached_property
+    def tool_readiness(self) -> ToolReadiness:
+        return ToolReadiness(runtime=self.runtime, accounts=self.accounts, tools=self.tools)
 
     @cached_property
     def scope(self) -> ToolScope:

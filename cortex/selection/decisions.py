@@ -5,7 +5,6 @@ from typing import overload
 
 from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import PlanDraft, Vote
-from cortex.selection.rights import rights_of
 from cortex.selection.types import PlanInput, SentTool, StageName, ToolDecision, ToolEntry
 
 NOT_HERE = "you chose “never” for this chat"
@@ -15,10 +14,10 @@ NOT_USED = f"{NOT_HERE}: not called any more, and left out as soon as that costs
 class Decisions(Sequence[ToolDecision]):
     """A decision for every permitted tool but the meta tools, in registry order. Equal to a tuple of the same."""
 
-    def __init__(self, given: PlanInput, draft: PlanDraft) -> None:
-        """Keep what the decisions follow from. What the person does not want is permitted all the same."""
+    def __init__(self, given: PlanInput, draft: PlanDraft, business: tuple[ToolEntry, ...]) -> None:
+        """Keep what the decisions follow from. `business`: what is permitted, with what the person does not want."""
         self._given, self._draft = given, draft
-        self._business = rights_of(given).business
+        self._business = business
         self._made: tuple[ToolDecision, ...] | None = None
 
     def __len__(self) -> int:

@@ -36,10 +36,9 @@ def discover(
 
     `recipe`: one that brings its own ranking is asked for it; all others share this server's.
     """
-    allowed = frozenset(permitted)
     hits = RANKINGS.get(recipe, rank)(query, snapshot, permitted, MOST)
     if not hits:
-        return DiscoveryResult(hits=(), text=_domains(snapshot, allowed))
+        return DiscoveryResult(hits=(), text=_domains(snapshot, frozenset(permitted)))
     index = index_of(snapshot)
     rows = [f"- {signature(index.entries[hit.name])}" for hit in hits]
     way = "Call one with tool_call(name, arguments)." if is_bridged else "They can be called by name from now on."

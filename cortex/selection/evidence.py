@@ -20,18 +20,22 @@ TAUGHT_LEAST = 0.5
 LEAST_WISH = 0.64
 WEB = "web"
 _STEEPNESS, _MIDDLE = 13.0, 0.44
+_LEAST_LIKENESS = _MIDDLE + math.log(LEAST_WORDING / (1 - LEAST_WORDING)) / _STEEPNESS - 1e-3  # a hair less, to round
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+(?:and then|and|then|but|also)\s+", re.IGNORECASE)
 
 
 def phrases(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     """Votes of the trigger phrases in the text: each weight w leaves a tenth to the power of w of doubt."""
     said = text.words(asked)
+    whole = _as_text(said)
     weights: dict[str, float] = {}
     told: dict[str, str] = {}
     own: set[str] = set()
     for at, word in enumerate(said):
         for phrase in index.phrases.get(word, ()):
-            if said[at : at + len(phrase.words)] != phrase.words or any(_holds(said, void) for void in phrase.void):
+            if said[at : at + len(phrase.words)] != phrase.words:
+                continue
+            if any(void and _as_text(void) in whole for void in phrase.void):
                 continue
             share = 1.0 if phrase.trigger.tools else CATEGORY_SHARE
             for name in phrase.tools:
@@ -56,10 +60,10 @@ def lexical(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     """Votes by likeness to names, summaries, parameters and examples; a long request also clause by clause."""
     if not names:
         return {}
-    best = dict(index.matches(asked, names))
+    best = dict(index.matches(asked, names, _LEAST_LIKENESS))
     for clause in clauses(asked)[1:]:
-        for name, match in index.matches(clause, names).items():
-            if name not in best or likeness(match) > likeness(best[name]):
+        for name, match in index.matches(clause, names, _LEAST_LIKENESS).items():
+            if name not in best or match.likeness > best[name].likeness:
                 best[name] = match
     votes = {name: _vote(match) for name, match in best.items()}
     return {name: vote for name, vote in votes.items() if vote.p >= LEAST_WORDING}
@@ -91,11 +95,7 @@ def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     }
 
 
-def likeness(match: Match) -> float:
-    """One figure from 0 to 1: half what the tool's words cover of the text, half its nearest example."""
-    return 0.5 * min(1.0, match.bm25) + 0.5 * min(1.0, match.nearest)
-
-
+@lru_cache(maxsize=256)
 def clauses(asked: str) -> tuple[str, ...]:
     """The whole text, then the clauses of a long one."""
     if len(text.words(asked)) <= LONG_REQUEST_WORDS:
@@ -104,10 +104,11 @@ def clauses(asked: str) -> tuple[str, ...]:
 
 
 def _vote(match: Match) -> Vote:
-    p = 1 / (1 + math.exp(-_STEEPNESS * (likeness(match) - _MIDDLE)))
+    p = 1 / (1 + math.exp(-_STEEPNESS * (match.likeness - _MIDDLE)))
     met = ", ".join(word for word in match.met if not word.startswith("\u00a7")) or "its shape"
     return Vote(stage="lexical", p=round(p, 4), why=f"close in wording ({met})")
 
 
-def _holds(said: tuple[str, ...], part: tuple[str, ...]) -> bool:
-    return bool(part) and any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
+def _as_text(said: tuple[str, ...]) -> str:
+    """Words between blanks, so that one such text stands in another where its words do."""
+    return f" {' '.join(said)} "

@@ -7,6 +7,7 @@ a misspelt or unseen word still shares most of its letters with a known one.
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
+from typing import NamedTuple
 from zlib import crc32
 
 from cortex.selection import text
@@ -17,21 +18,23 @@ BUCKETS = WORD_BUCKETS + GRAM_BUCKETS
 SIZES = (3, 4, 5)
 LONGEST_TERM = 24
 MOST_TERMS = 120
+TERMS_KEPT = 8_192
 
 
-def words(said: str) -> Iterator[int]:
+def words(said: str) -> list[int]:
     """Buckets of the stemmed words, of neighbours, of words one apart, and of how the text begins and ends."""
     terms = _plain(said)
-    for at, term in enumerate(terms):
-        yield _word(f"w {term}")
+    if not terms:
+        return []
+    parts = [_term(term) for term in terms]
+    found: list[int] = []
+    for at, part in enumerate(parts):
+        found.append(part.alone)
         if at:
-            yield _word(f"p {terms[at - 1]} {term}")
+            found.append(crc32(part.raw, parts[at - 1].then) % WORD_BUCKETS)
         if at > 1:
-            yield _word(f"k {terms[at - 2]} {term}")
-    if terms:
-        yield _word(f"a {terms[0]}")
-        yield _word(f"z {terms[-1]}")
-        yield _word(f"a {' '.join(terms[:2])}")
+            found.append(crc32(part.raw, parts[at - 2].skip) % WORD_BUCKETS)
+    return [*found, _word(f"a {terms[0]}"), _word(f"z {terms[-1]}"), _word(f"a {' '.join(terms[:2])}")]
 
 
 def grams(said: str) -> Iterator[int]:
@@ -44,7 +47,24 @@ def _plain(said: str) -> tuple[str, ...]:
     return text.terms(text.bare(said))[:MOST_TERMS]
 
 
-@lru_cache(maxsize=8_192)
+class _Term(NamedTuple):
+    """A term as the features of words hold it: its own bucket, and the sums up to what follows it, next or after one.
+
+    A sum of a pair goes on from that of its first word, so that no pair is written out.
+    """
+
+    raw: bytes
+    alone: int
+    then: int
+    skip: int
+
+
+@lru_cache(maxsize=TERMS_KEPT)
+def _term(term: str) -> _Term:
+    return _Term(term.encode(), _word(f"w {term}"), crc32(f"p {term} ".encode()), crc32(f"k {term} ".encode()))
+
+
+@lru_cache(maxsize=TERMS_KEPT)
 def _within(term: str) -> tuple[int, ...]:
     edged = f"<{term[:LONGEST_TERM]}>"
     runs = (edged[at : at + size] for size in SIZES for at in range(len(edged) - size + 1))

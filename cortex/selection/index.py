@@ -5,9 +5,10 @@ it changes nothing. What needs numpy is loaded at the first search.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
@@ -15,9 +16,12 @@ from cortex.selection import text
 from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Snapshot, ToolEntry, Trigger
+from cortex.selection.version_cache import NamesKey
 
 if TYPE_CHECKING:
     from cortex.selection.semantic_index import Curves, SemanticIndex
+    from cortex.selection.spelling import Vocabulary
+    from cortex.selection.tool_names import ToolNames
     from cortex.selection.weights import Weights
 
 SEMANTIC_INDEX = "cortex.selection.semantic_index"
@@ -47,6 +51,15 @@ class Match:
     nearest: float
     met: tuple[str, ...]
 
+    @property
+    def likeness(self) -> float:
+        """One figure from 0 to 1: half what the tool's words cover of the text, half its nearest example."""
+        return _likeness(self.bm25, self.nearest)
+
+
+def _likeness(bm25: float, nearest: float) -> float:
+    return 0.5 * min(1.0, bm25) + 0.5 * min(1.0, nearest)
+
 
 class Index:
     """Search structures of one snapshot."""
@@ -66,6 +79,11 @@ class Index:
         self._derived = before.documents if before else {}
         self._common = common_terms()
         self._few = max(2, round(len(self.by_category) * RARE_SHARE))
+
+    def build(self) -> None:
+        """Make all parts now that need no sentence model; else the messages that need one first wait for it."""
+        for part in ("learned", "tools", "utterances", "table", "table_curves", "spelt", "_vocabulary", "_homes"):
+            getattr(self, part)
 
     # --- the model
 
@@ -153,35 +171,32 @@ class Index:
     # --- names and slips
 
     @cached_property
-    def normal_names(self) -> dict[str, str]:
-        """The tools' names as they are compared; meta tools left out."""
-        return {name: text.normal(name) for name, entry in self.entries.items() if not entry.is_meta}
+    def spelt(self) -> "ToolNames":
+        """The tools by how their names are spelt; meta tools left out."""
+        made: ToolNames = scan.load("cortex.selection.tool_names").ToolNames(self.names - self.metas)
+        return made
 
-    @cached_property
-    def by_normal_name(self) -> dict[str, list[str]]:
-        """The tools of each such name."""
-        found: dict[str, list[str]] = {}
-        for name, normal in self.normal_names.items():
-            found.setdefault(normal, []).append(name)
-        return found
+    @lru_cache(maxsize=4096)  # noqa: B019  (as below)
+    def name_terms(self, name: str) -> frozenset[str]:
+        """The stemmed words of a tool's name."""
+        return frozenset(text.terms(text.spaced(name)))
 
+    @lru_cache(maxsize=4096)  # noqa: B019  (an index lives no longer than its snapshot is in use)
     def mend(self, term: str) -> str:
         """The known term that this one is a slip of the pen for, else the term itself."""
-        words = self.tools.words
-        if len(term) < TYPO_LETTERS or not term.isalpha() or words.has(term):
+        if len(term) < TYPO_LETTERS or not term.isalpha() or self.tools.words.has(term):
             return term
-        allowed = 1 if len(term) < 8 else 2
-        spelling = scan.load("cortex.selection.spelling")
-        best, least = term, allowed + 1
-        for word in self._by_letter.get(term[0], ()):
-            if abs(len(word) - len(term)) <= 1 and len(word) >= TYPO_LETTERS - 1:
-                distance: int = spelling.slips(term, word, allowed)
-                if distance < least:
-                    best, least = word, distance
-        return best
+        found: str = self._vocabulary.slip(term, 1 if len(term) < 8 else 2)
+        return found or term
 
-    def matches(self, asked: str, names: frozenset[str]) -> Mapping[str, Match]:
-        """How well the text fits the best of the named tools; those with no word in common are left out.
+    @cached_property
+    def _vocabulary(self) -> "Vocabulary":
+        """The known words, for slips of the pen."""
+        made: Vocabulary = scan.load("cortex.selection.spelling").Vocabulary(self.tools.words.terms, TYPO_LETTERS - 1)
+        return made
+
+    def matches(self, asked: str, names: frozenset[str], least: float = 0.0) -> Mapping[str, Match]:
+        """How well the text fits the best of the named tools; those less like it than `least` are left out.
 
         The rarest-term gate: a tool whose shared words all are common or spread over many categories is left out.
         """
@@ -195,10 +210,14 @@ class Index:
         telling = {term for term in said if term not in self._common and self._spread(term) <= self._few}
         found = {}
         for slot in search.best(scores, CANDIDATES):
-            met = tuple(term for term in said if words.holds(term, slot))
+            name = self.tools.keys[slot]
+            share, near = float(scores[slot]) / weight, nearest.get(name, 0.0)
+            if _likeness(share, near) < least:
+                continue
+            bag = self.tools.bags[slot][0]
+            met = tuple(term for term in said if term in bag)
             if not telling.isdisjoint(met):
-                name = self.tools.keys[slot]
-                found[name] = Match(float(scores[slot]) / weight, nearest.get(name, 0.0), met)
+                found[name] = Match(share, near, met)
         return found
 
     def nearest_taught(self, asked: str, names: frozenset[str]) -> Mapping[str, float]:
@@ -212,10 +231,18 @@ class Index:
         told = (example for domain in self.snapshot.domains for example in domain.examples if example.is_own)
         return frozenset(name for example in told for name in example.tools)
 
-    @lru_cache(maxsize=16)  # noqa: B019  (an index lives no longer than its snapshot is in use)
+    @lru_cache(maxsize=16)  # noqa: B019  (as above)
     def mask(self, names: frozenset[str]) -> Any:
         """1 at the slots of these tools, else 0: (n_slots,) float32."""
         return scan.load("cortex.selection.search").mask(self.tools.words.size, self.tools.slots, names)
+
+    def business(self, names: Collection[str]) -> frozenset[str]:
+        """Those of the names that are no meta tools."""
+        return self._business(NamesKey(tuple(names)))
+
+    @lru_cache(maxsize=16)  # noqa: B019  (as above)
+    def _business(self, key: NamesKey) -> frozenset[str]:
+        return frozenset(key.names) - self.metas
 
     @lru_cache(maxsize=16)  # noqa: B019  (as above)
     def unlearned(self, names: frozenset[str]) -> frozenset[str]:
@@ -249,15 +276,14 @@ class Index:
     @lru_cache(maxsize=4096)  # noqa: B019  (as above)
     def _spread(self, term: str) -> int:
         """In how many categories the term occurs."""
-        return len({self.entries[self.tools.keys[slot]].category for slot in self.tools.words.holders(term)})
+        found: int = scan.load("cortex.selection.search").spread(self._homes, self.tools.words.holders(term))
+        return found
 
     @cached_property
-    def _by_letter(self) -> dict[str, list[str]]:
-        """The known words by their first letter, for slips of the pen."""
-        found: dict[str, list[str]] = {}
-        for word in self.tools.words.terms:
-            found.setdefault(word[:1], []).append(word)
-        return found
+    def _homes(self) -> Any:
+        """The category of each slot, as a number: (n_slots,)."""
+        homes = {slot: self.entries[name].category for name, slot in self.tools.slots.items()}
+        return scan.load("cortex.selection.search").numbered(self.tools.words.size, homes)
 
 
 def _phrases(
@@ -281,17 +307,21 @@ class _Kept:
 
     def __init__(self) -> None:
         self._made: dict[str, Index] = {}
+        self._making = Lock()
 
     def of(self, snapshot: Snapshot) -> Index:
-        """The index of this version."""
+        """The index of this version: one for all threads, so that none makes a part that another is at already."""
         found = self._made.get(snapshot.version)
-        if found is None:
-            newest = next(reversed(self._made.values()), None)
-            found = Index(snapshot, newest)
-            self._made[snapshot.version] = found
-            while len(self._made) > KEPT:
-                del self._made[next(iter(self._made))]
-        return found
+        if found is not None:
+            return found
+        with self._making:
+            found = self._made.get(snapshot.version)
+            if found is None:
+                newest = next(reversed(self._made.values()), None)
+                found = self._made[snapshot.version] = Index(snapshot, newest)
+                while len(self._made) > KEPT:
+                    del self._made[next(iter(self._made))]
+            return found
 
 
 _kept = _Kept()

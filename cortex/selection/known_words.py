@@ -8,10 +8,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from cortex.base import scan
 from cortex.selection import meanings, text
 
+if TYPE_CHECKING:
+    from cortex.selection.spelling import Shelf
+
+SPELLING = "cortex.selection.spelling"
 LEAST_LETTERS = 4
 MOST_WORDS = 120
 _WORD = re.compile(r"[^\W\d_]+")
@@ -27,7 +32,7 @@ class KnownWords:
 
     def mended(self, said: str) -> str:
         """The text with its slips mended; as it is where code, a path or an address stands in it."""
-        if _MARKED.search(said):
+        if all(len(word) < LEAST_LETTERS for word in self._unknown(said)) or _MARKED.search(said):
             return said
         return _WORD.sub(lambda met: self._mended(met[0], is_first=not met.start()), said, count=MOST_WORDS)
 
@@ -36,6 +41,10 @@ class KnownWords:
         known = set(self.words)
         fresh = sorted({word for said in texts for word in _plain(said)} - known)
         return KnownWords(words=(*self.words, *fresh), repeated=self.repeated)
+
+    def _unknown(self, said: str) -> set[str]:
+        """The words that nobody knows, whatever stands before or behind them."""
+        return set(_WORD.findall(text.bare(said.casefold()))) - self._known
 
     def _mended(self, word: str, *, is_first: bool) -> str:
         if len(word) < LEAST_LETTERS or (word[0].isupper() and not word.isupper() and not is_first):
@@ -46,8 +55,8 @@ class KnownWords:
     @lru_cache(maxsize=4_096)  # noqa: B019  (few are in use, each as long as its model)
     def _nearest(self, word: str) -> str:
         """The most frequent word that is one letter away; "" where none is."""
-        near = [each for size in (-1, 0, 1) for each in self._by_size.get(len(word) + size, ())]
-        found: str = scan.load("cortex.selection.spelling").first_slip(word, near)
+        near = sorted(self._repeated.near(word, 1), key=len)
+        found: str = scan.load(SPELLING).first_slip(word, near)
         return found
 
     @cached_property
@@ -55,12 +64,10 @@ class KnownWords:
         return frozenset(self.words) | meanings.shipped().whole
 
     @cached_property
-    def _by_size(self) -> dict[int, list[str]]:
-        found: dict[int, list[str]] = {}
-        for word in self.words[: self.repeated]:
-            if len(word) >= LEAST_LETTERS:
-                found.setdefault(len(word), []).append(word)
-        return found
+    def _repeated(self) -> "Shelf":
+        words = tuple(word for word in self.words[: self.repeated] if len(word) >= LEAST_LETTERS)
+        made: Shelf = scan.load(SPELLING).Shelf(words=words)
+        return made
 
 
 def of_texts(texts: Sequence[str]) -> KnownWords:

@@ -60,8 +60,9 @@ class Meanings:
         """(n_texts, size), each of length 1; 0 for a text without a known word."""
         found = np.zeros((len(texts), self.size), dtype=np.float32)
         for at, said in enumerate(texts):
-            for word in text.words(text.spaced(said)):
-                found[at] += self._word(word)
+            shares = [self._word(word) for word in text.words(text.spaced(said))]
+            if shares:
+                np.add.reduce(shares, axis=0, out=found[at])
         length = np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]
         np.divide(found, length, out=found, where=length > 0)
         return found

@@ -10,7 +10,7 @@ from cortex.selection.decisions import Decisions
 from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index, index_of
 from cortex.selection.recipes import recipe
-from cortex.selection.rights import ready_of, rights_of
+from cortex.selection.rights import rights_of
 from cortex.selection.signatures import signature
 from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolEntry, ToolPlan
 
@@ -35,13 +35,14 @@ def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
     old = given.memory.noted if draft.kept else ()
     noted = tuple(name for name in draft.noted if name not in old)
     known = {item.name for item in given.memory.sent} if draft.kept or draft.is_afresh else set()
-    ready = ready_of(given)
+    ready = draft.rights.ready
+    whole = rights_of(given, ready=ready)
     costs = Costs(
         tools=sum(index.entries[item.name].cost(item.form) for item in sent),
         catalog=listing.tokens,
         notes=sum(index.entries[name].tokens_stub for name in noted),
         total=ready.tokens,
-        permitted=rights_of(given).tokens,
+        permitted=whole.tokens,
     )
     fresh = [item.name for item in sent if item.name not in known and not index.entries[item.name].is_meta]
     return ToolPlan(
@@ -58,7 +59,7 @@ def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
         calls_as_text=not sent,
         hints=_hints(draft),
         added=(*fresh, *noted),
-        decisions=Decisions(given, draft),
+        decisions=Decisions(given, draft, whole.business),
         reachable=() if draft.is_shut else draft.rights.listed,
         costs=costs,
         total=ready.count,
@@ -76,8 +77,8 @@ def _listing(given: PlanInput, index: Index, draft: PlanDraft, opening: tuple[Se
         return draft.listing
     if draft.is_afresh or not draft.is_open or draft.is_all:
         return CatalogText()
-    frozen = rights_of(given, _frozen_never(given, draft))
-    return catalog(frozen, [index.entries[item.name] for item in opening], given.snapshot.domains)
+    frozen = rights_of(given, _frozen_never(given, draft), draft.rights.ready)
+    return catalog(frozen, [index.entries[item.name] for item in opening])
 
 
 def _frozen_never(given: PlanInput, draft: PlanDraft) -> tuple[str, ...]:

@@ -124,27 +124,17 @@ def _widened(telling: Mapping[str, float]) -> dict[str, float]:
 def _named(index: Index, query: str, allowed: frozenset[str], likely: tuple[str, ...]) -> list[ToolHit]:
     """Hits by name: the same, a part of it, spelt alike; and those whose every word is in the query."""
     asked = text.normal(query).replace(" ", "_")
-    names = index.normal_names
     found: dict[str, ToolHit] = {}
     if asked and len(text.words(query)) <= NAME_WORDS:
-        spelling = scan.load("cortex.selection.spelling")
-        for key in spelling.near(asked, names, NEAR):
-            found[key] = ToolHit(name=key, score=SPELT, how="spelt alike")
+        found |= {key: ToolHit(name=key, score=SPELT, how="spelt alike") for key in index.spelt.alike(asked, NEAR)}
         if len(asked) > 3:
-            for key, name in names.items():
-                if asked in name or (name in asked and "_" in name):
-                    found[key] = ToolHit(name=key, score=PART, how="part of its name")
-        for key in index.by_normal_name.get(asked, ()):
-            found[key] = ToolHit(name=key, score=EXACT, how="its name")
+            found |= {key: ToolHit(name=key, score=PART, how="part of its name") for key in index.spelt.parts(asked)}
+        found |= {key: ToolHit(name=key, score=EXACT, how="its name") for key in index.spelt.same(asked)}
     said = {index.mend(term) for term in text.terms(query.replace("_", " "))}
     for key in likely:
-        if key not in found and _holds(index, key, said):
-            own = set(text.terms(index.entries[key].full.description)) | set(text.terms(text.spaced(key)))
+        parts = index.name_terms(key)
+        if key not in found and len(parts) > 1 and parts <= said:
+            own = parts.union(text.terms(index.entries[key].full.description))
             score = round(WORDS + WORDS_SHARE * len(said & own) / len(said), 4)
             found[key] = ToolHit(name=key, score=score, how="shared words")
     return [hit for name, hit in found.items() if name in allowed]
-
-
-def _holds(index: Index, name: str, said: Collection[str]) -> bool:
-    parts = set(text.terms(text.spaced(name)))
-    return len(parts) > 1 and parts <= set(said)

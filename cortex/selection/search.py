@@ -8,12 +8,16 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 _Slots = tuple["array[int]", "array[float]"]
+COMMON_PART, COMMON_KEPT = 8, 256
+LEAST_SCORE = np.float32(1e-9)
+STRETCH = 64
 
 
 class Bm25:
@@ -55,11 +59,30 @@ class Bm25:
     def scores(self, asked: Mapping[str, float]) -> Floats:
         """The score of each slot for these terms with their weights."""
         found = np.zeros(len(self._sizes), dtype=np.float32)
+        rare: list[tuple[str, float]] = []
         for term, weight in asked.items():
             kept = self._lists.get(term)
-            if kept is not None:
-                slots, counts = np.frombuffer(kept[0], dtype=np.int32), np.frombuffer(kept[1], dtype=np.float32)
-                found[slots] += weight * self.idf(term) * counts * (self._k1 + 1) / (counts + self._norms[slots])
+            if kept is not None and COMMON_PART * len(kept[0]) >= self._count:
+                found += self._common(term, weight)
+            elif kept is not None:
+                rare.append((term, weight))
+        if rare:
+            self._add(found, rare)
+        return found
+
+    def _add(self, found: Floats, asked: Sequence[tuple[str, float]]) -> None:
+        """Add what these terms are worth to the slots that hold them."""
+        lists = [self._lists[term] for term, _ in asked]
+        slots = np.concatenate([np.frombuffer(each, dtype=np.int32) for each, _ in lists])
+        counts = np.concatenate([np.frombuffer(each, dtype=np.float32) for _, each in lists])
+        worth = np.array([weight * self.idf(term) for term, weight in asked], dtype=np.float32)
+        worth = np.repeat(worth, [len(each) for each, _ in lists])
+        np.add.at(found, slots, worth * counts * (self._k1 + 1) / (counts + self._norms[slots]))
+
+    def _everywhere(self, term: str, weight: float) -> Floats:
+        """What the term is worth in each slot."""
+        found = np.zeros(len(self._sizes), dtype=np.float32)
+        self._add(found, [(term, weight)])
         return found
 
     def ceiling(self, asked: Mapping[str, float], unknown_share: float = 0.5) -> float:
@@ -107,6 +130,7 @@ class Bm25:
         self._count = len(filled)
         mean = float(filled.mean()) if self._count else 1.0
         self._norms = (self._k1 * (1 - self._b + self._b * self._sizes / mean)).astype(np.float32)
+        self._common = lru_cache(maxsize=COMMON_KEPT)(self._everywhere)  # every other question has the same few words
 
     def _put(self, term: str, slot: int, count: float) -> None:
         """Set the count of a term in a slot; slots stand in rising order, as a fresh build would have them."""
@@ -123,12 +147,11 @@ class Bm25:
 
 def best(scores: Floats, most: int) -> list[int]:
     """The slots with the highest scores above 0, best first, equal ones in slot order."""
-    least = min(most, len(scores))
-    if not least:
-        return []
-    cut = np.argpartition(-scores, least - 1)[:least]
-    bar = scores[cut].min()
-    ahead = np.flatnonzero(scores >= max(float(bar), 1e-9))
+    bar = LEAST_SCORE
+    tops = np.maximum.reduceat(scores, np.arange(0, len(scores), STRETCH)) if len(scores) else scores
+    if 0 < most < len(tops):  # so many stretches have a slot at this bar or above it
+        bar = max(bar, np.partition(tops, len(tops) - most)[len(tops) - most])
+    ahead = np.flatnonzero(scores >= bar)
     ranked = ahead[np.argsort(-scores[ahead], kind="stable")]
     return [int(slot) for slot in ranked[:most]]
 
@@ -138,6 +161,19 @@ def mask(size: int, slots: Mapping[str, int], names: Iterable[str]) -> Floats:
     found = np.zeros(size, dtype=np.float32)
     found[[slots[name] for name in names if name in slots]] = 1.0
     return found
+
+
+def numbered(size: int, groups: Mapping[int, str]) -> NDArray[np.intp]:
+    """(size,): a number for the group of each slot, 0 where there is none."""
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups.values()), start=1)}
+    found = np.zeros(size, dtype=np.intp)
+    found[list(groups)] = [numbers[group] for group in groups.values()]
+    return found
+
+
+def spread(groups: NDArray[np.intp], slots: Sequence[int]) -> int:
+    """Over how many of the groups, as `numbered` has them, the slots are spread."""
+    return int(np.count_nonzero(np.bincount(groups[np.asarray(slots, dtype=np.intp)])))
 
 
 def scaled(scores: Floats) -> Floats:

@@ -4,6 +4,7 @@ Vectors come from a sentence model, which keeps them (a changed tool is encoded 
 threshold is written down here, for none holds for two models: `fitted` finds this model's own. Loaded late: numpy.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
@@ -18,6 +19,7 @@ BEST = 3
 TOLD, ASKED, TALK = 3, 3, 150
 LEAST_TOOLS = 10
 STEPS, RIDGE = 30, 1e-3
+HAIR = 1e-3
 
 Floats = NDArray[np.float32]
 
@@ -32,6 +34,10 @@ class LikenessCurve:
     def chance(self, likeness: Floats) -> Floats:
         """Probabilities of these likenesses."""
         return np.asarray(1 / (1 + np.exp(-(likeness * self.scale + self.bias))), dtype=np.float32)
+
+    def reach(self, chance: float) -> float:
+        """From which likeness on there is this chance; from any where more likeness is no better sign."""
+        return (math.log(chance / (1 - chance)) - self.bias) / self.scale if self.scale > 0 else -math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +101,18 @@ class SemanticIndex:
         """The probability that a tool is wanted, for each slot."""
         return np.where(self.has_told, curves.told.chance(likeness), curves.bare.chance(likeness))
 
+    def likely(
+        self, likeness: Floats, curves: Curves, mask: Floats, least: float, most: int
+    ) -> list[tuple[int, float]]:
+        """The slots that the mask leaves and that have this chance or more, with it: best first, `most` at most."""
+        bar = min(curves.told.reach(least), curves.bare.reach(least)) - HAIR
+        slots = np.flatnonzero((likeness >= bar) & (mask > 0))
+        near, told = likeness[slots], self.has_told[slots]
+        chances = np.where(told, curves.told.chance(near), curves.bare.chance(near))
+        best = np.argsort(-chances, kind="stable")[:most]
+        found = zip(slots[best].tolist(), chances[best].tolist(), strict=True)
+        return [(slot, chance) for slot, chance in found if chance >= least]
+
 
 def worded(entry: ToolEntry) -> str:
     """A tool in the words that stand for it."""
@@ -150,7 +168,7 @@ def _sample(snapshot: Snapshot, name: str) -> list[str]:
 
 def _cosines(rows: Floats, asked: Floats) -> Floats:
     """(n_rows,), by one thread: BLAS waits up to 16 ms for a second core that is busy (2026-11-21)."""
-    found: Floats = np.einsum("ij,j->i", rows, asked)
+    found: Floats = np.vecdot(rows, asked)
     return found
 
 

@@ -67,14 +67,9 @@ def votes(index: Index, asked: str, names: frozenset[str], skipped: str = "") ->
     if worth is None:
         return {}, found.failed
     by = index.table if found.is_table else index.semantic
-    chances = by.chances(found.row, worth) * index.mask(names)
-    best = scan.load("cortex.selection.search").best(chances, CANDIDATES)
+    best = by.likely(found.row, worth, index.mask(names), LEAST, CANDIDATES)
     why = "close in meaning to what it is for"
-    return {
-        index.tools.keys[slot]: Vote(stage="vectors", p=round(float(chances[slot]), 4), why=why)
-        for slot in best
-        if chances[slot] >= LEAST
-    }, found.failed
+    return {index.tools.keys[slot]: Vote(stage="vectors", p=round(p, 4), why=why) for slot, p in best}, found.failed
 
 
 def in_time(given: PlanInput) -> PlanInput:
@@ -97,7 +92,10 @@ def in_time(given: PlanInput) -> PlanInput:
 
 def needs(index: Index, asked: str, names: frozenset[str]) -> frozenset[str]:
     """Those of the names that are judged by meaning: business tools that the fitted model does not know."""
-    return frozenset() if talk.is_small_talk(asked) else index.unlearned(names) - index.metas
+    if talk.is_small_talk(asked):
+        return frozenset()
+    found = index.unlearned(names)
+    return found if found.isdisjoint(index.metas) else found - index.metas
 
 
 @lru_cache(maxsize=16)

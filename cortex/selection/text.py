@@ -8,7 +8,6 @@ from functools import lru_cache
 Cut = Callable[[str], tuple[str, ...]]
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_BLANK = re.compile(r"\s+")
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _KINDS = "md|txt|py|js|ts|json|ya?ml|toml|csv|html?|css|sh|sql|log|ini|cfg|conf|rst|xml"
 _FILE = re.compile(rf"(?<![\w/])[\w./~-]*[\w-]\.(?:{_KINDS})\b")
@@ -18,14 +17,17 @@ _TICKED = re.compile(r"`([^`\n]{1,80})`")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "\u201c": '"', "\u201d": '"'})
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+TEXTS_KEPT = 1_024  # a message is cut by several stages, and so is each of its clauses
 URL, FILE, CODE = "\u00a7url", "\u00a7file", "\u00a7code"
 
 
 @lru_cache(maxsize=4_096)
 def normal(text: str) -> str:
     """NFKC, case-folded, straight quotes, single blanks: the form in which texts are compared."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     folded = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold()
-    return _BLANK.sub(" ", unicodedata.normalize("NFKC", folded)).strip()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 def bare(text: str) -> str:
@@ -35,6 +37,7 @@ def bare(text: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFD", text) if unicodedata.category(each) != "Mn")
 
 
+@lru_cache(maxsize=TEXTS_KEPT)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, normalised; "flight" is one word and holds no "light"."""
     return tuple(_WORD.findall(normal(text)))
@@ -51,10 +54,19 @@ def shapes(text: str) -> tuple[str, ...]:
     return tuple(mark for mark, pattern in found if pattern.search(text))
 
 
+@lru_cache(maxsize=TEXTS_KEPT)
 def terms(text: str) -> tuple[str, ...]:
     """Stemmed words plus shape marks; addresses and code spans count by their shape alone."""
+    if not _has_shapes(text):
+        return tuple(map(stem, words(text)))
     bare = _CODE.sub(" ", _URL.sub(" ", text))
-    return (*(stem(word) for word in words(_FILE.sub(" ", bare))), *shapes(text))
+    rest = _FILE.sub(" ", bare)
+    return (*map(stem, words(rest)), *(shapes(text) if rest != text else ()))
+
+
+def _has_shapes(text: str) -> bool:
+    """Whether it may have any: all of them hold a dot, a tick or a colon with slashes."""
+    return "." in text or "`" in text or "://" in text
 
 
 @lru_cache(maxsize=16_384)
@@ -85,6 +97,8 @@ def stem(word: str) -> str:
 
 def named(text: str, names: frozenset[str]) -> tuple[str, ...]:
     """Which of the names stand in the text as whole tokens or in backticks, in order of first mention."""
+    if "`" not in text and names.isdisjoint(_NAME.findall(text)):
+        return ()
     places = {match[0]: match.start() for match in reversed(list(_NAME.finditer(text))) if match[0] in names}
     for match in reversed(list(_TICKED.finditer(text))):
         if match[1].strip() in names:

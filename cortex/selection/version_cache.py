@@ -1,4 +1,4 @@
-"""What is worked out of a registry snapshot once for its version, and kept. No score in here."""
+"""What is worked out of a registry snapshot, or of many names, once for its content, and kept. No score in here."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -21,6 +21,19 @@ class SnapshotKey:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SnapshotKey) and other.snapshot.version == self.snapshot.version
+
+
+class NamesKey:
+    """Names as a cache key: hashed by how many there are and two of them, since to hash 10,000 takes half a plan."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def __hash__(self) -> int:
+        return hash((len(self.names), self.names[:1], self.names[-1:]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamesKey) and (self.names is other.names or self.names == other.names)
 
 
 def once(build: Callable[[Snapshot], T]) -> Callable[[Snapshot], T]:

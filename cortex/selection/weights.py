@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -78,10 +78,13 @@ class Weights:
         found = np.zeros((len(texts), len(self.bias)), dtype=np.float32)
         for start in range(0, len(texts), AT_ONCE):
             bags = self._bags(texts[start : start + AT_ONCE])
-            told, first = np.unique(bags.texts, return_index=True)
-            if len(told):
-                found[start + told] = np.add.reduceat(bags.values[:, None] * self.matrix[bags.rows], first, axis=0)
-        found += np.einsum("ij,jk->ik", meant(texts), self.matrix[len(self.idf) :].astype(np.float32))
+            parts = self.matrix.take(bags.rows, axis=0).astype(np.float32)
+            ends = np.searchsorted(bags.texts, np.arange(AT_ONCE + 1)).tolist()
+            for at, (begin, end) in enumerate(pairwise(ends)):
+                if begin < end:
+                    found[start + at] = np.einsum("i,ij->j", bags.values[begin:end], parts[begin:end])
+        # No matmul: what it makes of a text depends on how many are multiplied with it.
+        found += np.einsum("td,dc->tc", meant(texts), self.matrix[len(self.idf) :].astype(np.float32))
         return found * self.scale + self.bias
 
     def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:
@@ -100,8 +103,9 @@ class Weights:
         said = np.fromiter(chain.from_iterable(buckets), dtype=np.int64, count=sizes.sum())
         keys, counts = np.unique(np.repeat(np.arange(len(texts)) * BUCKETS, sizes) + said, return_counts=True)
         at, bucket = np.divmod(keys, BUCKETS)
-        known = self.rows[bucket] >= 0
-        at, bucket, rows = at[known], bucket[known], self.rows[bucket[known]]
+        rows = self.rows[bucket]
+        known = rows >= 0
+        at, bucket, rows = at[known], bucket[known], rows[known]
         weight = (1 + np.log(counts[known].astype(np.float32))) * self.idf[rows]
         are_letters = bucket >= WORD_BUCKETS
         kind = 2 * at + are_letters
@@ -158,10 +162,13 @@ def tool_features(scores: Floats, home: NDArray[np.int32], n_categories: int) ->
     ranked = np.sort(categories, axis=1)
     rival = np.where(of_category >= ranked[:, -1:], ranked[:, -2:-1], ranked[:, -1:])
     best = np.maximum.reduceat(own, np.searchsorted(home, np.arange(n_categories)), axis=1)[:, home]
-    none = np.broadcast_to(kinds.max(axis=1, keepdims=True), own.shape)
-    chat, words = (np.broadcast_to(kinds[:, at : at + 1], own.shape) for at in (0, 1))
+    none = kinds.max(axis=1, keepdims=True)
+    chat, words = kinds[:, :1], kinds[:, 1:2]
     parts = (own, of_category, own - best, of_category - rival, none, of_category - none, words, chat)
-    return np.stack(parts, axis=-1).astype(np.float32)
+    found = np.empty((*own.shape, len(parts)), dtype=np.float32)
+    for at, part in enumerate(parts):
+        found[..., at] = part
+    return found
 
 
 def gate_features(texts: Sequence[str], scores: Floats, chances: Floats, n_categories: int) -> Floats:

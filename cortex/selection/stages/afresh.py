@@ -7,7 +7,7 @@ the provider's prefix.
 from dataclasses import replace
 
 from cortex.selection import talk, text
-from cortex.selection.draft import BY_YOU, PlanDraft, Vote
+from cortex.selection.draft import BY_YOU, PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
@@ -30,7 +30,7 @@ def afresh(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         and (memory.recipe, memory.role) == (given.recipe, given.role.name)
         and (memory.version, memory.permitted) == (given.snapshot.version, draft.rights.digest)
     )
-    return replace(
+    return marked(
         draft,
         is_afresh=True,
         kept=(),

@@ -5,11 +5,9 @@ conversation can still grow. A message of several clauses has more room. A weak 
 counted, or a tenth of its window where that is less.
 """
 
-from dataclasses import replace
-
 from cortex.selection import evidence
 from cortex.selection.cache_economics import takes_early_stubs
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
@@ -29,7 +27,7 @@ def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     business = draft.rights.names
     if made.kept or not business <= {item.name for item in made.fresh}:
         return made
-    return replace(made, fresh=tuple(item for item in made.fresh if item.name in business))
+    return marked(made, fresh=tuple(item for item in made.fresh if item.name in business))
 
 
 def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
@@ -49,7 +47,9 @@ def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         else:
             why = f"would have been sent, but {allowed} tokens of tools are enough for one message"
             dropped[item.name] = Vote(stage="budget", p=_p(draft, item.name), why=why)
-    return replace(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
+    if len(kept) == len(draft.fresh):
+        return draft
+    return marked(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
 
 
 def _allowed(given: PlanInput, index: Index, draft: PlanDraft) -> int:

@@ -4,13 +4,12 @@ Names count in the user's own words alone. An answer that lacked a tool is held 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.selection import sentence_models, text
 from cortex.selection.baselines import vector
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, ToolEntry
 
@@ -22,14 +21,14 @@ def centroids(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with named tools in order of mention, then by likeness, then what their groups brought."""
     business = [entry for entry in draft.permitted if not entry.is_meta]
     if not given.message.strip():
-        return replace(draft, dropped={each.name: BLANK for each in business}, labels={"strategy": "none"})
+        return marked(draft, dropped={each.name: BLANK for each in business}, labels={"strategy": "none"})
     scores, failed = _scores(given, given.message, given.embedding)
     choice = vector.choose(scores, business)
     names = text.named(given.message, frozenset(entry.name for entry in business))
     pins = {name: Vote(stage="pins", p=NAMED_P, why="you named it") for name in names}
     pins |= {name: vote for name, vote in _missing(given, business).items() if name not in choice.taken}
     wanted = tuple(dict.fromkeys((*names, *choice.taken, *pins)))
-    return replace(
+    return marked(
         draft,
         pins=pins,
         chances={name: _vote(scores[name], why) for name, why in choice.taken.items()},

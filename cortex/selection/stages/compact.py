@@ -3,9 +3,7 @@
 What the arguments mean stands in round 1 of the same turn; an error of a call brings the expected ones back.
 """
 
-from dataclasses import replace
-
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import Form, PlanInput
 
@@ -19,4 +17,4 @@ def compact(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         return draft
     seen = {item.name for item in given.memory.sent}
     forms = {entry.name: SHORT for entry in draft.permitted if entry.name in seen}
-    return replace(draft, forms={**draft.forms, **forms})
+    return marked(draft, forms={**draft.forms, **forms})

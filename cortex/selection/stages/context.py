@@ -4,10 +4,8 @@ Text from outside (results, pages) has weight 0: it is not read here at all. The
 the user has said yes to them.
 """
 
-from dataclasses import replace
-
 from cortex.selection import evidence, talk, text
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PastTurn, PlanInput
 
@@ -31,7 +29,7 @@ def context(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     votes = dict(draft.votes)
     for name, vote in _votes(given.message, past, index, draft.rights.names).items():
         votes[name] = (*votes.get(name, ()), vote)
-    return replace(draft, votes=votes)
+    return marked(draft, votes=votes)
 
 
 def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: frozenset[str]) -> dict[str, Vote]:

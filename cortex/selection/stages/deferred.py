@@ -3,10 +3,8 @@
 Scores nothing: the model looks for what it needs. What other stages scored stays as hints.
 """
 
-from dataclasses import replace
-
 from cortex.selection.baselines import ora
-from cortex.selection.draft import BY_YOU, PlanDraft, Vote
+from cortex.selection.draft import BY_YOU, PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -29,7 +27,7 @@ def deferred(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     rest = [entry for entry in business if entry.name not in declared]
     has_deferred = len(business) > len(core)
     ways = tuple(entry.name for entry in discovery) if has_deferred else ()
-    return replace(
+    return marked(
         draft,
         pins={
             **dict.fromkeys(ways, DISCOVERY),

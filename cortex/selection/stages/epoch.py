@@ -5,11 +5,10 @@ still holds its prefix, so the next round in Auto goes on with it.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from cortex.selection.cache_economics import has_bridge, late_way, takes_early_stubs, threshold
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.rights import Rights
 from cortex.selection.types import Form, PlanInput, PlannerMemory, SentTool, ToolEntry
@@ -28,7 +27,7 @@ def epoch(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     if draft.is_shut:
         return _shut(memory, draft)
     if given.is_last and not memory.is_open:
-        draft = replace(draft, wanted=(), pins={}, resting={})
+        draft = marked(draft, wanted=(), pins={}, resting={})
     boundary = boundary_of(given, draft.rights, is_all=draft.is_all)
     if memory.is_open and not boundary:
         return _grow(given, index, draft)
@@ -36,9 +35,9 @@ def epoch(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     if not opens:
         is_quiet = boundary in QUIET and not memory.is_open
         number = memory.highest if not boundary or is_quiet else memory.highest + 1
-        return replace(draft, number=number, boundary="" if is_quiet else boundary)
-    draft = replace(draft, is_open=True, number=memory.highest + 1, boundary=boundary or why)
-    return replace(draft, fresh=_opened(given, index, draft))
+        return marked(draft, number=number, boundary="" if is_quiet else boundary)
+    fresh = _opened(given, index, draft)
+    return marked(draft, is_open=True, number=memory.highest + 1, boundary=boundary or why, fresh=fresh)
 
 
 def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:
@@ -73,9 +72,9 @@ def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:
 def _shut(memory: PlannerMemory, draft: PlanDraft) -> PlanDraft:
     """Chat only: nothing goes out; an open epoch waits, this round counts as one of its own."""
     if memory.is_open:
-        return replace(draft, number=memory.highest + 1, boundary="chat only")
+        return marked(draft, number=memory.highest + 1, boundary="chat only")
     first = memory.number == 0
-    return replace(draft, number=max(1, memory.highest), boundary="a new conversation" if first else "")
+    return marked(draft, number=max(1, memory.highest), boundary="a new conversation" if first else "")
 
 
 def _opening(given: PlanInput, draft: PlanDraft) -> tuple[bool, str]:
@@ -127,7 +126,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     known = {item.name for item in memory.sent}
     noted = memory.noted
     # All that was sent stays, wanted or not: to leave one out would rewrite the prefix that the provider holds.
-    draft = replace(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
+    draft = marked(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
     # The last round forbids calls: its tools are there for the prefix alone, and none joins.
     late = [] if given.is_last or draft.is_all else _late(given, index, draft, known)
     if not late:
@@ -141,11 +140,11 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     if way == "bridge":
         # The schema of what was found stands in the search's result, of what was noted behind an earlier message.
         told = tuple(name for name in late if name not in given.found and name not in noted)
-        return replace(draft, late=way if told else "", noted=(*noted, *told))
+        return marked(draft, late=way if told else "", noted=(*noted, *told))
     fresh = tuple(_sent(draft, index.entries[name]) for name in late)
     if way == "rewrite" and takes_early_stubs(given.profile):
         fresh += tuple(_beside(index, draft, (*memory.sent, *fresh)))
-    return replace(draft, late=way, fresh=fresh)
+    return marked(draft, late=way, fresh=fresh)
 
 
 def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str]) -> list[str]:

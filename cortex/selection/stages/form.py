@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import Form, PlanInput, SentTool
 
@@ -17,10 +17,10 @@ def form(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     kept = draft.kept
     if not given.profile.caches and given.profile.strength == "strong" and given.round > 1:
         kept = tuple(item if index.entries[item.name].is_meta else replace(item, form="stub") for item in kept)
-    return replace(draft, fresh=fresh, kept=kept)
+    return marked(draft, fresh=fresh, kept=kept)
 
 
 def _formed(item: SentTool, draft: PlanDraft) -> SentTool:
     chance = draft.chances.get(item.name)
     short: Form = "full" if item.name in draft.pins or (chance and chance.p >= SURE_P) else "stub"
-    return replace(item, form="stub" if item.form == "stub" else short)
+    return item if item.form in ("stub", short) else replace(item, form=short)

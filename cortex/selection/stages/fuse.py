@@ -6,11 +6,10 @@ begins with the person's own words.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cortex.selection import evidence
 from cortex.selection.cache_economics import threshold
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, ToolEntry
 
@@ -40,7 +39,7 @@ def fuse(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         and chances[name].p >= threshold(given.profile, index.entries[name].tokens_stub)
     ]
     pinned = [name for name in draft.pins if name in names]
-    return replace(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
+    return marked(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
 
 
 def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
@@ -58,6 +57,8 @@ def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
             votes.append(Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"))
     if not votes:
         return None
+    if len(votes) == 1:
+        return votes[0]
     doubt = 1.0
     for vote in votes:
         doubt *= 1 - vote.p
@@ -76,8 +77,8 @@ def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
     """The vote; a likeness in meaning counts for less the more a text reads like talk, or like a wish for words."""
     if vote.stage != "vectors":
         return vote
-    wished = min(1.0, draft.learned.wish / evidence.LEAST_WISH)
-    return replace(vote, p=round(vote.p * wished * draft.learned.work**WORK_POWER, 4))
+    p = vote.p * min(1.0, draft.learned.wish / evidence.LEAST_WISH) * draft.learned.work**WORK_POWER
+    return Vote(stage=vote.stage, p=round(p, 4), why=vote.why, is_own=vote.is_own)
 
 
 def _agrees(vote: Vote, p: float) -> bool:

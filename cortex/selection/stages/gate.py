@@ -4,9 +4,7 @@ What the person does not want in this conversation is out for every stage: not s
 word is an instruction, no likelihood, so nothing that a text says brings it back.
 """
 
-from dataclasses import replace
-
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.rights import rights_of
 from cortex.selection.types import PlanInput
@@ -14,4 +12,4 @@ from cortex.selection.types import PlanInput
 
 def gate(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the permitted tools in registry order; meta tools only where there is something to find."""
-    return replace(draft, rights=rights_of(given, given.never))
+    return marked(draft, rights=rights_of(given, given.never))

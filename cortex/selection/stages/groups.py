@@ -3,10 +3,8 @@
 Permission is per tool: a group brings those of its tools that are permitted. A fixed list of tools is sent as it is.
 """
 
-from dataclasses import replace
-
 from cortex.selection.baselines import punch
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, ToolEntry
 
@@ -48,7 +46,7 @@ def _with(
 ) -> PlanDraft:
     sent = {entry.name: entry for entry in business if entry.name in pins}
     out = {entry.name: entry.category for entry in business if entry.name not in pins}
-    return replace(
+    return marked(
         draft,
         pins=pins,
         wanted=tuple(pins),

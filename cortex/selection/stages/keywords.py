@@ -3,10 +3,8 @@
 Nothing matched means nothing sent; a role without one of the tools means that tool stays out, never that all go.
 """
 
-from dataclasses import replace
-
 from cortex.selection.baselines import inara
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -35,7 +33,7 @@ def keywords(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         risk=("admin" if given.is_admin else "member", given.channel),
         entries=chosen,
     )
-    return replace(
+    return marked(
         draft,
         chances=chances,
         dropped=dropped,

@@ -4,10 +4,8 @@ A way of needing no tool can only veto weak scores: a strong one, a phrase that 
 message or a tool that was named goes past it.
 """
 
-from dataclasses import replace
-
 from cortex.selection import evidence
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -17,4 +15,4 @@ def learned(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     votes = dict(draft.votes)
     for name, vote in evidence.taught(index, given.message, draft.rights.names & index.learned).items():
         votes[name] = (*votes.get(name, ()), vote)
-    return replace(draft, votes=votes, learned=evidence.learned(index, given.message))
+    return marked(draft, votes=votes, learned=evidence.learned(index, given.message))

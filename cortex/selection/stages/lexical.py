@@ -4,10 +4,8 @@ Small talk is not scored. Tools of a server that somebody connected have a name,
 enough to be found from the first minute.
 """
 
-from dataclasses import replace
-
 from cortex.selection import evidence, talk
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -16,7 +14,10 @@ def lexical(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool whose words or examples are like the message."""
     if talk.is_small_talk(given.message):
         return draft
+    found = evidence.lexical(index, given.message, index.unlearned(draft.rights.names))
+    if not found:
+        return draft
     votes = dict(draft.votes)
-    for name, vote in evidence.lexical(index, given.message, index.unlearned(draft.rights.names)).items():
+    for name, vote in found.items():
         votes[name] = (*votes.get(name, ()), vote)
-    return replace(draft, votes=votes)
+    return marked(draft, votes=votes)

@@ -1,9 +1,7 @@
 """After an answer that says a tool is missing: the request and the answer's words, held against the unsent tools."""
 
-from dataclasses import replace
-
 from cortex.selection import evidence
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -31,4 +29,4 @@ def missing(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         name: Vote(stage="missing", p=max(best[name], HINT_P), why="the answer said that it lacks this")
         for name in ranked
     }
-    return replace(draft, pins={**pins, **draft.pins})
+    return marked(draft, pins={**pins, **draft.pins})

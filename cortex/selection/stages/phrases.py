@@ -1,16 +1,17 @@
 """Trigger phrases of the categories in the user's message, on word bounds, with weights and negatives."""
 
-from dataclasses import replace
-
 from cortex.selection import evidence
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 
 def phrases(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool that a phrase in the message speaks for."""
+    found = evidence.phrases(index, given.message, draft.rights.names)
+    if not found:
+        return draft
     votes = dict(draft.votes)
-    for name, vote in evidence.phrases(index, given.message, draft.rights.names).items():
+    for name, vote in found.items():
         votes[name] = (*votes.get(name, ()), vote)
-    return replace(draft, votes=votes)
+    return marked(draft, votes=votes)

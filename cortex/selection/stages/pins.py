@@ -5,10 +5,8 @@ small role *rest* on small talk and are pinned by the first message that is more
 "always" pin at once.
 """
 
-from dataclasses import replace
-
 from cortex.selection import talk, text
-from cortex.selection.draft import BY_YOU, PlanDraft, Vote
+from cortex.selection.draft import BY_YOU, PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, ToolEntry
 
@@ -32,8 +30,8 @@ def pins(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     for name in text.named(given.message, draft.rights.names):
         sure[name] = Vote(stage="pins", p=NAMED_P, why="you named it")
     if talk.is_small_talk(given.message):
-        return replace(draft, pins=sure, resting=standing)
-    return replace(draft, pins={**standing, **sure})
+        return marked(draft, pins=sure, resting=standing)
+    return marked(draft, pins={**standing, **sure})
 
 
 def _back(given: PlanInput, index: Index) -> tuple[str, ...]:

@@ -3,9 +3,7 @@
 Reads the user's own words alone. Without the right to read a skill none is shown.
 """
 
-from dataclasses import replace
-
-from cortex.selection.draft import PlanDraft, Vote
+from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.skill_search import fits
 from cortex.selection.types import PlanInput
@@ -25,4 +23,4 @@ def skills(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     best = found[0]
     pin = Vote(stage="skills", p=min(HINT_MOST, best.score), why=f"your skill “{best.title}” fits: {best.reason}")
     wanted = draft.wanted if READ in draft.wanted else (*draft.wanted, READ)
-    return replace(draft, skills=found, pins={READ: pin, **draft.pins}, wanted=wanted)
+    return marked(draft, skills=found, pins={READ: pin, **draft.pins}, wanted=wanted)

@@ -4,10 +4,8 @@ By the sentence model where one is installed, else by the table of meanings that
 sentence model that failed or was too slow leaves a label on the plan.
 """
 
-from dataclasses import replace
-
 from cortex.selection import semantic_votes, sentence_models
-from cortex.selection.draft import PlanDraft
+from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -19,8 +17,8 @@ def vectors(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         return draft
     found, failed = semantic_votes.votes(index, given.message, names, given.encoder_skipped)
     if failed:
-        draft = replace(draft, labels={**draft.labels, **sentence_models.skipped(failed)})
+        draft = marked(draft, labels={**draft.labels, **sentence_models.skipped(failed)})
     votes = dict(draft.votes)
     for name, vote in found.items():
         votes[name] = (*votes.get(name, ()), vote)
-    return replace(draft, votes=votes)
+    return marked(draft, votes=votes)

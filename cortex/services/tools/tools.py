@@ -4,7 +4,7 @@ Counting loads the vocabulary, so every way in does its work in a thread, at the
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from cortex.ports.system import Discovered
 from cortex.selection.discover import discover, rank
 from cortex.selection.edits import edited
 from cortex.selection.grants import ToolGrant, granted, permits
+from cortex.selection.readiness import make_ready
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
@@ -26,9 +27,11 @@ from cortex.services.tools.encoders import Encoders
 from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
 from cortex.services.tools.settings import AS_SHIPPED, ToolSettings, ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
-from cortex.toolkit.registry import Registry
+from cortex.toolkit.registry import Registry, ToolSet
+from cortex.toolkit.spec import Tool
 
 NOT_SET_UP = Setup(text="Not set up on this server.", page="")
+MANY = 100  # as new tools: more of them take a second and longer to be counted and indexed
 REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 
 
@@ -36,10 +39,11 @@ REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 class PlanGround:
     """What every plan stands on as the server has it now: `snapshot` with the admins' changes laid over `shipped`.
 
-    `ready`: tools that somebody may use. `unset`: those that are on and not configured, with the reason.
-    `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
+    `tools`: those it was made for. `ready`: tools that somebody may use. `unset`: those on and not configured, with
+    the reason. `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
     """
 
+    tools: ToolSet
     settings: ToolSettings
     shipped: Snapshot
     snapshot: Snapshot
@@ -62,12 +66,14 @@ class ToolsService:
         skills: SkillFiles | None = None,
         encoders: Encoders | None = None,
         assume_configured: bool = False,
+        index: Callable[[Snapshot], None] = make_ready,
     ) -> None:
         """Count nothing yet. `settings`: what admins changed, None = as it ships; `skills`: the users' own.
 
+        index: what has a snapshot ready to be searched, off the event loop.
         assume_configured: treat every tool that is on as ready (explain, prompt-size, bench).
         """
-        self._registry = registry
+        self._registry, self._index = registry, index
         self._roles = roles
         self._now = clock
         self._settings, self._encoders = settings, encoders
@@ -75,6 +81,9 @@ class ToolsService:
         self._ports, self._assumes_all = wired, assume_configured
         self._shipped: list[Snapshot] = []
         self._ground: list[PlanGround] = []
+        self._prepared: list[PlanGround] = []
+        self._meanwhile: list[PlanGround] = []
+        self.grown = asyncio.Event()
 
     @property
     def _wired(self) -> frozenset[str]:
@@ -95,7 +104,7 @@ class ToolsService:
         take the place of the role's.
         """
         role = await self._roles.role(user, role_name, job_id)
-        return self.permitted_on(await self.ground(), user, role, channel=channel, mode=mode)
+        return self.permitted_on(await self.plan_ground(), user, role, channel=channel, mode=mode)
 
     def permitted_on(
         self, ground: PlanGround, user: User, role: Role, *, channel: Channel, mode: ToolMode
@@ -110,7 +119,7 @@ class ToolsService:
 
     async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
         """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
-        ready = self._ready_for(await self.ground(), user)
+        ready = self._ready_for(await self.plan_ground(), user)
         return self._open_to(user, ToolGrant(words=await self._roles.reach(user)), channel, ready)
 
     def _open_to(self, user: User, grant: ToolGrant, channel: Channel, ready: Sequence[str]) -> frozenset[str]:
@@ -145,7 +154,7 @@ class ToolsService:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
         asked = replace(asked, skills=await self.skills.skills(asked.user))
-        return await self.plan_on(await self.ground(), asked, persona)
+        return await self.plan_on(await self.plan_ground(), asked, persona)
 
     async def plan_on(self, ground: PlanGround, asked: PlanRequest, persona: str) -> PlannedRound:
         """As `plan_turn`, from what was read already; `asked` has the skills."""
@@ -173,7 +182,7 @@ class ToolsService:
         """
         if isinstance(role, str):
             role = await self._roles.role(user, role, job_id)
-        ground = await self.ground()
+        ground = await self.plan_ground()
         permitted = self.permitted_on(ground, user, role, channel=channel, mode=mode) - never
         state = memory or {}
         is_bridged = any(item["name"] == BRIDGE for item in state.get("sent", ()))
@@ -244,29 +253,85 @@ class ToolsService:
 
     async def snapshot(self) -> Snapshot:
         """The registry as selection sees it, with what admins changed."""
-        return (await self.ground()).snapshot
+        return (await self.plan_ground()).snapshot
 
     async def ground(self) -> PlanGround:
-        """What plans stand on now. The registry is counted once; a change of words or settings counts nothing again."""
+        """What the server has now. The registry is counted once; a change of words or settings counts nothing again."""
         settings = await self.in_force()
-        if not self._shipped or self._shipped[0].version != self._registry.version:
+        while not self._shipped or self._shipped[0].version != self._registry.version:
             self._shipped[:] = [await asyncio.to_thread(snapshot_of, self._registry)]
-        shipped = self._shipped[0]
+        shipped, tools = self._shipped[0], self._registry.held
         if not self._ground or self._ground[0].settings is not settings or self._ground[0].shipped is not shipped:
-            snapshot = await asyncio.to_thread(edited, shipped, settings.edits)
-            snapshot = await self._settings.judged(snapshot, settings) if self._settings else snapshot
-            setups = self._setups(settings)
-            on = [name for name in self._registry.tools if name not in settings.off]
-            ready = tuple(name for name in on if name not in setups)
-            unset = {name: setups[name] for name in on if name in setups}
-            self._ground[:] = [
-                PlanGround(settings=settings, shipped=shipped, snapshot=snapshot, ready=ready, unset=unset)
-            ]
-        ground = self._ground[0]
+            self._ground[:] = [await self._laid(shipped, tools, settings)]
+        return await self._with_encoder(self._ground[0])
+
+    async def plan_ground(self) -> PlanGround:
+        """What a plan stands on: as `ground`, but nobody's message waits until many new tools are indexed.
+
+        Until `make_ready` has done that, it is the tools that were there before, less what is gone, off or another by
+        now: settings hold at once, new tools come a few seconds later. Nothing was prepared before: it waits.
+        """
+        settings = await self.in_force()
+        before, tools = self._prepared[0] if self._prepared else None, self._registry.held
+        if before is None or _count_new(before.tools, tools) < MANY:
+            return await self.ground()
+        self.grown.set()
+        if not self._meanwhile or self._meanwhile[0].settings is not settings or self._meanwhile[0].tools is not tools:
+            laid = await self._laid(before.shipped, before.tools, settings)
+            same = frozenset(name for name, tool in before.tools.tools.items() if _is_same(tool, tools.tools.get(name)))
+            ready = tuple(name for name in laid.ready if name in same)
+            unset = {name: why for name, why in laid.unset.items() if name in same}
+            self._meanwhile[:] = [replace(laid, tools=tools, ready=ready, unset=unset)]
+        return await self._with_encoder(self._meanwhile[0])
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what is there now was indexed ahead of plans."""
+        return bool(self._prepared) and self._prepared[0].tools is self._registry.held
+
+    async def make_ready(self) -> None:
+        """Index what is there now, off the event loop; from then on plans wait for no more than a few new tools."""
+        ground = await self.ground()
+        await asyncio.to_thread(self._index, ground.snapshot)
+        self._prepared[:] = [ground]
+        self._meanwhile.clear()
+        self.grown.clear()
+
+    def forget_ready(self) -> None:
+        """Nobody prepares any more: each plan makes for itself what it stands on."""
+        self._prepared.clear()
+
+    async def _laid(self, shipped: Snapshot, tools: ToolSet, settings: ToolSettings) -> PlanGround:
+        """These tools with these settings laid over."""
+        snapshot = await asyncio.to_thread(edited, shipped, settings.edits)
+        snapshot = await self._settings.judged(snapshot, settings) if self._settings else snapshot
+        setups = self._setups(settings)
+        on = [name for name in self._registry.tools if name in tools.tools and name not in settings.off]
+        return PlanGround(
+            settings=settings,
+            tools=tools,
+            shipped=shipped,
+            snapshot=snapshot,
+            ready=tuple(name for name in on if name not in setups),
+            unset={name: setups[name] for name in on if name in setups},
+        )
+
+    async def _with_encoder(self, ground: PlanGround) -> PlanGround:
         if self._encoders is None or not self._encoders.is_there:
             return ground
         snapshot, skipped = await self._encoders.over(ground.snapshot)
         return replace(ground, snapshot=snapshot, encoder_skipped=skipped)
+
+
+def _count_new(before: ToolSet, now: ToolSet) -> int:
+    """How many tools are new or another."""
+    if before is now:
+        return 0
+    return sum(not _is_same(tool, before.tools.get(name)) for name, tool in now.tools.items())
+
+
+def _is_same(tool: Tool, other: Tool | None) -> bool:
+    return other is not None and other.hash == tool.hash
 
 
 def request_tokens(receipt: dict[str, Any]) -> dict[str, int]:

@@ -190,7 +190,7 @@ class TurnContexts:
             chain=names,
             entry=entry,
             profile=(await self.profiles.profile_of(user, entry)).profile,
-            ground=await self.tools.ground(),
+            ground=await self.tools.plan_ground(),
             persona=await self.roles.persona(user),
             skills=await self.tools.skills.skills(user),
             conversation=conversation,

@@ -1,0 +1,47 @@
+"""Keeps tools ready to be chosen from: indexed soon after the start, and again when many new ones came.
+
+So nobody's first message pays for it. Off the event loop; in a house without accounts nothing is loaded.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.runtime import Runtime
+from cortex.services.tools.tools import ToolsService
+
+FIRST_AFTER_S = 5.0  # the start belongs to the people
+LOOK_EVERY_S = 2.0
+NOBODY_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReadiness:
+    """The work in the background; `app.py` lets it run."""
+
+    runtime: Runtime
+    accounts: Accounts
+    tools: ToolsService
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def keep(self) -> None:
+        """Until cancelled: have the tools indexed that are there; then each plan may count on it, and after it none."""
+        wait_out = self.runtime.outages.wait_out
+        await self.sleep(FIRST_AFTER_S)
+        try:
+            while True:
+                if await wait_out(self.accounts.has_users):
+                    await wait_out(self.tools.make_ready)
+                    await self._until_changed()
+                else:
+                    await self.sleep(NOBODY_S)
+        finally:
+            self.tools.forget_ready()
+
+    async def _until_changed(self) -> None:
+        while self.tools.is_ready:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self.tools.grown.wait()
