@@ -141,6 +141,16 @@ async def test_a_member_can_open_and_do_nothing_here(house: Cortex, bob: Browser
     assert (await bob.post(PLACE, do=do, tool=TOOL, phrase="x")).status_code == 403
 
 
+async def test_a_wording_that_was_taught_and_also_brought_tools_for_nothing_is_learned_from_once(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    await bob.post("/account/words", shares="1")
+    key = await needed(house, bob, SAID)
+    await ada.post(PLACE, do="example", tool=TOOL, wording=key)
+    found = await house.refits.cases()
+    assert [(case.text, case.tools, case.not_tools) for case in found] == [(SAID, (TOOL,), ("git_log",))]
+
+
 async def test_too_few_messages_are_no_ground_for_a_refit(ada: Browser) -> None:
     answer = await ada.post(PLACE, do="refit")
     assert answer.status_code == 422
