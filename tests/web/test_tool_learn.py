@@ -101,6 +101,22 @@ async def test_an_accepted_wording_is_an_example_at_once_and_undone_it_is_open_a
     assert actions == ["tool.words", "tool.words"]
 
 
+async def test_a_wording_that_two_tools_were_accepted_for_keeps_the_one_that_is_not_undone(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    key = await needed(house, ada, SAID)
+    await needed(house, ada, SAID, tool="task_list")
+    for tool in (TOOL, "task_list"):
+        await ada.post(PLACE, do="example", tool=tool, wording=key)
+    assert {TOOL, "task_list"} <= set(await sent(house, bob, SAID))
+    last, first = re.findall(r'name="answer" value="([^"]+)"', await page(ada))
+    await ada.post(PLACE, do="undo", answer=last)
+    assert "task_list" not in await sent(house, bob, SAID)
+    assert TOOL in await sent(house, bob, SAID)
+    await ada.post(PLACE, do="undo", answer=first)
+    assert not await house.tool_settings.words("tasks")
+
+
 async def test_a_phrase_that_wordings_share_is_suggested_and_settles_them_all(
     house: Cortex, ada: Browser, bob: Browser
 ) -> None:
