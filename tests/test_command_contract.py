@@ -25,7 +25,7 @@ GROUPS = {
     "": "audit backup bench doctor encoder explain jobs migrate prompt-size restore secrets serve stop-all tools train"
     " update user web worker",
     "audit": "accept verify",
-    "bench": "cost recall selection",
+    "bench": "cost month recall selection",
     "encoder": "install status",
     "jobs": "list preview run",
     "tools": "install",
@@ -36,6 +36,7 @@ OPTIONS = {
     "audit verify": "--head --json",
     "backup": "--json --to",
     "bench cost": "--json --recipe --regime --role --seed",
+    "bench month": "--json",
     "bench recall": "--json",
     "bench selection": "--data --encoder --json --profile --recipe --role --seed",
     "doctor": "--json",

@@ -63,15 +63,24 @@ def _scores(
     one: RoutingSet, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None, all_tokens: int
 ) -> Scores:
     """Single messages each alone; conversations twice: with the file's calls remembered, and with the planner's own."""
+    found = scores.routing(given(one, names, ground, recipe, rank), all_tokens, can_discover=rank is not None)
     if not one.is_multiturn:
-        given = [_first(row, names, ground, recipe, rank) for row in one.rows]
-        return scores.routing(given, all_tokens, can_discover=rank is not None)
+        return found
     talks = conversations(one.rows)
-    gold = [given for talk in talks for given in _talk(talk, names, ground, recipe, rank, is_own=False)]
-    own = [given for talk in talks for given in _talk(talk, names, ground, recipe, None, is_own=True)]
-    found = scores.routing(gold, all_tokens, can_discover=rank is not None)
+    own = [each for talk in talks for each in _talk(talk, names, ground, recipe, None, is_own=True)]
     alone = scores.routing(own, all_tokens, can_discover=False)
     return {**found, "recall_own": alone["recall"]} if "recall" in alone else found
+
+
+def given(
+    one: RoutingSet, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None = None
+) -> list[ScoredRow]:
+    """What each row is given: single messages each alone, conversations with the file's calls remembered."""
+    if not one.is_multiturn:
+        return [_first(row, names, ground, recipe, rank) for row in one.rows]
+    return [
+        found for talk in conversations(one.rows) for found in _talk(talk, names, ground, recipe, rank, is_own=False)
+    ]
 
 
 def conversations(rows: Sequence[Utterance]) -> list[list[Utterance]]:

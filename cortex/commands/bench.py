@@ -20,9 +20,10 @@ from cortex.base import scan
 from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.bench import costs, files, recall, selection, table, training, verdicts
+from cortex.bench import costs, files, month, recall, selection, table, training, verdicts
 from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, BenchGround, BenchWords
 from cortex.bench.regimes import REGIMES
+from cortex.commands.month import replayed
 from cortex.selection import sentence_models
 from cortex.selection.edits import with_encoder
 from cortex.selection.snapshot import snapshot_of
@@ -104,6 +105,17 @@ def bench_recall(as_json: Json = False) -> None:
         return
     for one in found:
         _say(one.sentence)
+
+
+@bench.command("month")
+def bench_month(as_json: Json = False) -> None:
+    """What learning from use brings, forgets and leaves behind, over a made-up month of one household.
+
+    In a home of its own, which goes when it is done. Minutes of one core.
+    """
+    cases = files.read(files.CASES, _print_line).routing
+    found = asyncio.run(replayed(month.read(), cases, ground("admin", DEFAULT_PROFILE), _print_line))
+    _say(json.dumps(asdict(found), ensure_ascii=False, indent=2) if as_json else month.told(found))
 
 
 def train(out: Out = None, is_check: Check = False) -> None:

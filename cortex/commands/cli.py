@@ -24,6 +24,7 @@ from cortex.commands.backup import backup, restore
 from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
+from cortex.commands.month import all_set_up
 from cortex.commands.programs import install_program
 from cortex.commands.rehearse import move
 from cortex.commands.secrets import secrets
@@ -321,18 +322,7 @@ def _of_role(rank: Rank, role: str, assume_configured: bool, ask: Callable[[Tool
 
 def _tools(cortex: Cortex, assume_configured: bool) -> ToolsService:
     """The tools as they are set up here, or as if all were."""
-    if not assume_configured:
-        return cortex.tools
-    runtime = cortex.runtime
-    return ToolsService(
-        registry=runtime.registry,
-        wired=cortex.wired,
-        roles=cortex.roles,
-        clock=runtime.clock,
-        settings=cortex.tool_settings,
-        encoders=cortex.encoders,
-        assume_configured=True,
-    )
+    return all_set_up(cortex) if assume_configured else cortex.tools
 
 
 def _somebody(rank: Rank) -> User:

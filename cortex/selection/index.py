@@ -206,7 +206,7 @@ class Index:
         words, search = self.tools.words, scan.load("cortex.selection.search")
         weight = words.ceiling(said, UNKNOWN_WORTH)
         scores = words.scores(said) * self.mask(names)
-        nearest = self._nearest(said, names)
+        nearest = self._nearest(said, names, self.utterances)
         telling = {term for term in said if term not in self._common and self._spread(term) <= self._few}
         found = {}
         for slot in search.best(scores, CANDIDATES):
@@ -221,10 +221,13 @@ class Index:
         return found
 
     def nearest_taught(self, asked: str, names: frozenset[str]) -> Mapping[str, float]:
-        """The best cosine of the text with an utterance that this server taught, for the named tools that it taught."""
+        """The best cosine of the text with an utterance that this server taught, for the named tools that it taught.
+
+        A word tells as much as few tools know it: among a house's own sentences alone its names are the common words.
+        """
         taught = names & self._taught
         said = dict.fromkeys(text.terms(asked), 1.0)
-        return self._nearest(said, taught) if taught and said else {}
+        return self._nearest(said, taught, self.tools) if taught and said else {}
 
     @cached_property
     def _taught(self) -> frozenset[str]:
@@ -249,18 +252,17 @@ class Index:
         """Those of the names that the model does not know."""
         return names - self.learned
 
-    def _nearest(self, said: Mapping[str, float], names: frozenset[str]) -> dict[str, float]:
-        """The best cosine, 0 to 1, of these terms with an utterance of each named tool."""
+    def _nearest(self, said: Mapping[str, float], names: frozenset[str], among: Documents) -> dict[str, float]:
+        """The best cosine, 0 to 1, of these terms with an utterance of each named tool; what is rare `among` tells."""
         rows = self.utterances
         if not rows.slots:
             return {}
-        rare = rows.words.idf("") * UNKNOWN_WORTH
-        worth = {term: (rows.words.idf(term) if rows.words.has(term) else rare) for term in said}
+        worth = {term: _worth(among, term) for term in said}
         norm = math.sqrt(sum(value**2 for value in worth.values())) or 1.0
         found: dict[str, float] = {}
         for slot in scan.load("cortex.selection.search").best(rows.words.scores(said), 2 * CANDIDATES):
             words, tools = rows.bags[slot][0], rows.texts[rows.keys[slot]][1]
-            size = self._size(slot)
+            size = self._size(slot, among is rows)
             value = sum(worth[term] ** 2 for term in said if term in words) / (norm * size)
             for name in tools:
                 if name in names and value > found.get(name, 0.0):
@@ -268,10 +270,10 @@ class Index:
         return found
 
     @lru_cache(maxsize=65_536)  # noqa: B019  (as above)
-    def _size(self, slot: int) -> float:
+    def _size(self, slot: int, is_among_utterances: bool) -> float:
         """The length of an utterance as a vector."""
-        words = self.utterances.words
-        return math.sqrt(sum(words.idf(term) ** 2 for term in self.utterances.bags[slot][0])) or 1.0
+        among = self.utterances if is_among_utterances else self.tools
+        return math.sqrt(sum(_worth(among, term) ** 2 for term in self.utterances.bags[slot][0])) or 1.0
 
     @lru_cache(maxsize=4096)  # noqa: B019  (as above)
     def _spread(self, term: str) -> int:
@@ -284,6 +286,11 @@ class Index:
         """The category of each slot, as a number: (n_slots,)."""
         homes = {slot: self.entries[name].category for name, slot in self.tools.slots.items()}
         return scan.load("cortex.selection.search").numbered(self.tools.words.size, homes)
+
+
+def _worth(among: Documents, term: str) -> float:
+    """How rare the term is among these; one that none of them holds says less than a rare one."""
+    return among.words.idf(term) if among.words.has(term) else among.words.idf("") * UNKNOWN_WORTH
 
 
 def _phrases(

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from cortex.app import shipped_registry
+from cortex.selection.edits import Edits, WordEdits, edited
 from cortex.selection.pipeline import plan
+from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan, Trigger
 from tests.selection.garden import GARDEN, garden
 from tests.selection.made import ROLE, asked, business
@@ -82,3 +85,29 @@ def test_what_was_taught_for_one_tool_brings_no_other() -> None:
         sent("hello dear machine", taught("more", (CONCERT,), (FROGS,))),
     )
     assert before == after
+
+
+# --- by the words of a house, among all the tools that ship ---------------------------------------------------------
+
+ZORBLAX = ("Zorblax, up with you", "Zorblax please, two rounds", "let Zorblax run", "a long one for Zorblax")
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Snapshot:
+    return snapshot_of(shipped_registry())
+
+
+def with_zorblax(shipped: Snapshot) -> Snapshot:
+    told = tuple(Example(text=said, tools=("notes_append",), is_own=True) for said in ZORBLAX)
+    return edited(shipped, Edits(words={"notes": WordEdits(examples=told)}))
+
+
+@pytest.mark.parametrize("message", ["could Zorblax get going", "somebody wake Zorblax", "Zorblax first, then we talk"])
+def test_a_name_of_the_house_finds_its_tool_in_other_words(shipped: Snapshot, message: str) -> None:
+    assert "notes_append" not in sent(message, shipped)
+    assert "notes_append" in sent(message, with_zorblax(shipped))
+
+
+@pytest.mark.parametrize("message", ["up with you, my friend", "a long one please", "two rounds of applause for you"])
+def test_the_common_words_of_what_was_taught_find_nothing(shipped: Snapshot, message: str) -> None:
+    assert sent(message, with_zorblax(shipped)) == sent(message, shipped)

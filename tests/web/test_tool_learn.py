@@ -101,6 +101,22 @@ async def test_an_accepted_wording_is_an_example_at_once_and_undone_it_is_open_a
     assert actions == ["tool.words", "tool.words"]
 
 
+async def test_a_wording_that_two_tools_were_accepted_for_keeps_the_one_that_is_not_undone(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    key = await needed(house, ada, SAID)
+    await needed(house, ada, SAID, tool="task_list")
+    for tool in (TOOL, "task_list"):
+        await ada.post(PLACE, do="example", tool=tool, wording=key)
+    assert {TOOL, "task_list"} <= set(await sent(house, bob, SAID))
+    last, first = re.findall(r'name="answer" value="([^"]+)"', await page(ada))
+    await ada.post(PLACE, do="undo", answer=last)
+    assert "task_list" not in await sent(house, bob, SAID)
+    assert TOOL in await sent(house, bob, SAID)
+    await ada.post(PLACE, do="undo", answer=first)
+    assert not await house.tool_settings.words("tasks")
+
+
 async def test_a_phrase_that_wordings_share_is_suggested_and_settles_them_all(
     house: Cortex, ada: Browser, bob: Browser
 ) -> None:
@@ -139,6 +155,16 @@ async def test_a_phrase_without_a_word_is_refused_where_it_was_typed(house: Cort
 async def test_a_member_can_open_and_do_nothing_here(house: Cortex, bob: Browser, do: str) -> None:
     assert (await bob.get(PLACE)).status_code == 403
     assert (await bob.post(PLACE, do=do, tool=TOOL, phrase="x")).status_code == 403
+
+
+async def test_a_wording_that_was_taught_and_also_brought_tools_for_nothing_is_learned_from_once(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    await bob.post("/account/words", shares="1")
+    key = await needed(house, bob, SAID)
+    await ada.post(PLACE, do="example", tool=TOOL, wording=key)
+    found = await house.refits.cases()
+    assert [(case.text, case.tools, case.not_tools) for case in found] == [(SAID, (TOOL,), ("git_log",))]
 
 
 async def test_too_few_messages_are_no_ground_for_a_refit(ada: Browser) -> None:

@@ -174,8 +174,11 @@ class LearningService:
             await repository(AuditRepository).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
         if answer.kind in ("example", "phrase"):
             words = await self.settings.words(answer.category)
-            key = (answer.kind, text.normal(answer.text))
-            kept = [word for word in words if word.is_left_out or (word.kind, word.text_key) != key]
+            word = _said_already(words, answer.kind, answer.text)
+            kept = [one for one in words if one is not word]
+            standing = {one.tool for one in await self.db.repository(AnswersRepository).all() if _is_alike(one, answer)}
+            if word and standing:  # what was accepted for another tool stays
+                kept.append(replace(word, tools=tuple(name for name in word.tools if name in standing)))
             await self.settings.save_words(user, answer.category, kept)
         return answer
 
@@ -183,7 +186,9 @@ class LearningService:
         """Add the word by the same door as the page of words, and remember that it came from here."""
         category = self._category(tool)
         words = await self.settings.words(category)
-        typed = _with(typed_of(words), kind, line(_word(category, kind, said, tools)))
+        before = _said_already(words, kind, said)
+        every = tuple(dict.fromkeys((*(before.tools if before else ()), *tools)))
+        typed = _with(typed_of(words), kind, line(_word(category, kind, said, every)))
         await self.settings.save_words(user, category, read(self.registry, category, typed))
         async with self.db.transaction() as repository:
             await repository(AnswersRepository).put(
@@ -286,26 +291,39 @@ def _tools(tool: str, cases: Sequence[LearningCaseRow]) -> tuple[str, ...]:
 
 def _phrase(category: str, wordings: Sequence[str], snapshot: Snapshot) -> str:
     """The longest run of words that two wordings share and no example of another category has; "" for none."""
-    elsewhere = [
-        text.words(example.text)
-        for domain in snapshot.domains
-        if domain.name != category
-        for example in domain.examples
-    ]
-    elsewhere += [text.words(example.text) for example in snapshot.none]
+    elsewhere = [each.text for domain in snapshot.domains if domain.name != category for each in domain.examples]
+    elsewhere += [each.text for each in snapshot.none]
     spoken = [text.words(wording) for wording in wordings]
     for size in PHRASE_WORDS:
         runs = Counter(
             run for words in spoken for run in {words[at : at + size] for at in range(len(words) - size + 1)}
         )
         for run, count in sorted(runs.items(), key=lambda item: (-item[1], item[0])):
-            if count > 1 and any(len(word) > 3 for word in run) and not any(_holds(words, run) for words in elsewhere):
+            if count > 1 and any(len(word) > 3 for word in run) and not _is_said(run, elsewhere):
                 return " ".join(run)
     return ""
 
 
+def _is_said(run: tuple[str, ...], told: Sequence[str]) -> bool:
+    """Whether one of these many texts has the words in a row; only one that has the longest is cut into words."""
+    telling = max(run, key=len)
+    return any(telling in said.casefold() and _holds(text.words(said), run) for said in told)
+
+
 def _holds(said: tuple[str, ...], part: tuple[str, ...]) -> bool:
     return bool(part) and any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
+
+
+def _said_already(words: Sequence[ToolWordRow], kind: str, said: str) -> ToolWordRow | None:
+    """The word of this kind and wording that the server added; None where there is none."""
+    key = (kind, text.normal(said))
+    return next((word for word in words if not word.is_left_out and (word.kind, word.text_key) == key), None)
+
+
+def _is_alike(one: WordingAnswerRow, other: WordingAnswerRow) -> bool:
+    """Whether both stand behind the same word."""
+    mine, others = ((row.kind, row.category, text.normal(row.text)) for row in (one, other))
+    return mine == others
 
 
 def _word(category: str, kind: Kind, said: str, tools: tuple[str, ...]) -> ToolWordRow:

@@ -13,6 +13,7 @@ from cortex.base.clock import Clock, now
 from cortex.base.errors import NotAllowed, UserError
 from cortex.base.model import Profile
 from cortex.base.user import User
+from cortex.selection import text
 from cortex.selection.edits import with_weights
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
@@ -88,6 +89,27 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """A wording with the tools of its examples, those that ran for it, went unused, or were agreed to be not needed."""
+
+    text: str
+    taught: dict[str, None] = field(default_factory=dict)
+    called: dict[str, None] = field(default_factory=dict)
+    unused: dict[str, None] = field(default_factory=dict)
+    unneeded: set[str] = field(default_factory=set)
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """What it wants."""
+        return (*self.taught, *(name for name in self.called if name not in self.unneeded | self.taught.keys()))
+
+    @property
+    def not_tools(self) -> tuple[str, ...]:
+        """What it was given for nothing."""
+        return tuple(sorted((self.unneeded | self.unused.keys()) - {*self.tools}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefitsService:
     """Makes, judges, chooses. Only admins may."""
 
@@ -106,26 +128,26 @@ class RefitsService:
         ]
 
     async def cases(self) -> tuple[Any, ...]:
-        """What a refit would learn from: own examples, tools that were not needed, messages whose tools went unused."""
-        own_case = scan.load(REFIT).OwnCase
-        words = await self.db.repository(ToolSettingsRepository).words()
-        cases = {
-            word.text_key: own_case(text=word.text, tools=word.tools)
-            for word in words
-            if word.kind == "example" and not word.is_left_out
-        }
+        """What a refit would learn from: own examples, tools that were not needed, messages whose tools went unused.
+
+        Each wording once, with all that is known of it. What it wants by an example is no tool that it does not need.
+        """
+        found: dict[str, _Known] = {}
+        for word in await self.db.repository(ToolSettingsRepository).words():
+            if word.kind == "example" and not word.is_left_out:
+                _of(found, word.text).taught.update(dict.fromkeys(word.tools))
         for case in await self.db.repository(AllCasesRepository).recent(CASES_MOST):
             if case.text and case.unused:
-                made = own_case(text=case.text, tools=case.called, not_tools=case.unused)
-                cases.setdefault(case.text_hash, made)
+                known = _of(found, case.text)
+                known.called.update(dict.fromkeys(case.called))
+                known.unused.update(dict.fromkeys(case.unused))
         for answer in await self.db.repository(AnswersRepository).all():
             if answer.kind == NOT_NEEDED:
-                before = cases.get(answer.text_hash)
-                not_tools = {answer.tool, *(before.not_tools if before else ())}
-                cases[answer.text_hash] = own_case(
-                    text=answer.text, tools=before.tools if before else (), not_tools=tuple(sorted(not_tools))
-                )
-        return tuple(cases.values())
+                _of(found, answer.text).unneeded.add(answer.tool)
+        own_case = scan.load(REFIT).OwnCase
+        return tuple(
+            own_case(text=known.text, tools=known.tools, not_tools=known.not_tools) for known in found.values()
+        )
 
     async def make(self, user: User) -> RefitResult:
         """Fit, judge, and put it in force if nothing got worse. UserError when there is too little to learn from."""
@@ -156,6 +178,10 @@ class RefitsService:
             await repository(RefitsRepository).choose(number)
             await repository(ToolSettingsRepository).changed()
             await repository(AuditRepository).add(user.id, "refit.chosen", str(number), {})
+
+
+def _of(found: dict[str, _Known], said: str) -> _Known:
+    return found.setdefault(text.normal(said), _Known(text=said))
 
 
 def report_of(stored: dict[str, Any]) -> Report:
