@@ -10,7 +10,7 @@ from typing import Any
 
 from cortex.base import tokens
 from cortex.base.clock import Clock, now
-from cortex.base.model import OFFLINE, Profile
+from cortex.base.model import OFFLINE, ModelEntry, no_tools
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
 from cortex.ports.system import Discovered
@@ -197,12 +197,20 @@ class ToolsService:
         *,
         mode: ToolMode = "auto",
         recipe: str = "",
-        profile: Profile = OFFLINE.profile,
+        entry: ModelEntry = OFFLINE,
     ) -> dict[str, Any]:
-        """The receipt of the message as the first of a new conversation; no model is called."""
+        """The receipt of the message as the first of a new conversation with this model, which is not called."""
         role = await self._roles.role(user, role_name)
         asked = PlanRequest(
-            user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._now()
+            user=user,
+            role=role,
+            message=message,
+            mode=mode if entry.tools else "chat",
+            no_tools=no_tools(entry) if mode != "chat" else {},
+            profile=entry.profile,
+            window_tokens=entry.context_tokens,
+            recipe=recipe,
+            now=self._now(),
         )
         return (await self.plan_turn(asked)).receipt
 
