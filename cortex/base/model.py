@@ -34,9 +34,13 @@ class Profile:
     strength: Strength = "strong"
 
 
-def assumed_window(profile: Profile) -> int:
-    """The tokens that a model of this profile takes in, where neither a person nor its server said it."""
-    return LOCAL_WINDOW_TOKENS if profile.strength == "weak" else WINDOW_TOKENS
+def assumed_window(profile: Profile, found: Profile | None = None) -> int:
+    """The tokens that a model of this profile takes in, where neither a person nor its server said it.
+
+    found: what its address speaks for, where a person chose the profile: a local server that keeps nothing is local.
+    """
+    is_local = profile.strength == "weak" or (found is not None and not profile.caches and found.strength == "weak")
+    return LOCAL_WINDOW_TOKENS if is_local else WINDOW_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from cortex.selection.edits import with_encoder
 from cortex.selection.snapshot import snapshot_of
 from cortex.services.roles.roles import PERSONA, Roles
 from cortex.services.tools.plans import past_turns, role_view
-from cortex.services.workshop.assumptions import SOMEBODY, Assumed, Wish, profile_named, unnamed
+from cortex.services.workshop.assumptions import SOMEBODY, Assumed, Whom, profile_named, unnamed
 
 bench = typer.Typer(help="Judge the ways of choosing tools.", no_args_is_help=True)
 
@@ -78,7 +78,7 @@ def bench_selection(
 
     Every tool counts as set up. The backend is by default one that caches as Anthropic does.
     """
-    assumed, over = _asked(Wish(user=user, role=role, model=model, profile=profile or ""))
+    assumed, over = _asked(Whom(user=user, role=role, model=model, profile=profile or ""))
     if encoder:
         over = over.over(with_encoder(over.snapshot, _brought(encoder)))
     sets = selection.measured(data or (files.CASES,), recipe or (), over, seed, _print_line)
@@ -105,7 +105,7 @@ def bench_cost(
 
     A request costs c x what the cache holds of it + w x the rest + its output (a simulated cache, the real planner).
     """
-    assumed, over = _asked(Wish(user=user, role=role, model=model, profile=profile or ""))
+    assumed, over = _asked(Whom(user=user, role=role, model=model, profile=profile or ""))
     backend = assumed.entry.profile if model or profile else None
     found = costs.measured(regime or (), recipe or (), over, seed, _print_line, backend=backend)
     facts = assumed.facts if backend else {**assumed.facts, "profile": EACH_ITS_OWN}
@@ -182,14 +182,14 @@ def _ground(role: Role, persona: str, assumed: Assumed) -> BenchGround:
     return bare.over(snapshot)
 
 
-def _asked(wish: Wish) -> tuple[Assumed, BenchGround]:
+def _asked(whom: Whom) -> tuple[Assumed, BenchGround]:
     """What was assumed, and the ground that it makes; the services are opened only for an account or a model."""
-    if not (wish.user or wish.model):
-        assumed = _shipped(wish.role or DEFAULT_ROLE, wish.profile or DEFAULT_PROFILE)
+    if not (whom.user or whom.model):
+        assumed = _shipped(whom.role or DEFAULT_ROLE, whom.profile or DEFAULT_PROFILE)
         return assumed, _ground(asyncio.run(_role(assumed.role)), PERSONA, assumed)
 
     async def stored(cortex: Cortex) -> tuple[Assumed, Role, str]:
-        found = await cortex.assumptions.of(wish if wish.user else replace(wish, role=wish.role or DEFAULT_ROLE))
+        found = await cortex.assumptions.of(whom if whom.user else replace(whom, role=whom.role or DEFAULT_ROLE))
         role = await cortex.roles.role(found.user, found.role)
         return found, role, await cortex.roles.persona(found.user)
 

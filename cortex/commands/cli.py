@@ -31,7 +31,7 @@ from cortex.commands.tool_docs import tools_page
 from cortex.commands.update import update
 from cortex.services.health.audit_log import MEND
 from cortex.services.tools.tools import ToolsService
-from cortex.services.workshop.assumptions import Wish
+from cortex.services.workshop.assumptions import Whom
 from cortex.storage.halts import EVERYBODY, OUTWARD
 
 T = TypeVar("T")
@@ -227,7 +227,7 @@ def _of_role(rank: Rank, role: str, assume_configured: bool, ask: Callable[[Tool
     """Ask the tools, as somebody of this rank, of a role that there is, or of none ("")."""
 
     async def asked(cortex: Cortex) -> T:
-        assumed = await cortex.assumptions.of(Wish(rank=rank, role=role))
+        assumed = await cortex.assumptions.of(Whom(rank=rank, role=role))
         return await ask(tools_of(cortex, assume_configured=assume_configured), assumed.user)
 
     return at_rest(asked)

@@ -13,7 +13,7 @@ from cortex.selection.cache_profiles import ProfileName
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.models.profiles import in_words
 from cortex.services.tools.tools import ToolsService, request_tokens
-from cortex.services.workshop.assumptions import Assumed, Wish
+from cortex.services.workshop.assumptions import Assumed, Whom
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Message = Annotated[str, typer.Argument(help="What a person would write.")]
@@ -51,8 +51,8 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show which tools this message would be given, and why. No model is asked."""
-    wish = Wish(user=user, rank=rank, role=role, mode=mode, model=model, profile=profile or "")
-    assumed, receipt = _explained(message, wish, recipe, assume_configured)
+    whom = Whom(user=user, rank=rank, role=role, mode=mode, model=model, profile=profile or "")
+    assumed, receipt = _explained(message, whom, recipe, assume_configured)
     if as_json:
         _print_json({**receipt, **assumed.facts})
         return
@@ -83,8 +83,8 @@ def prompt_size(
     as_json: Json = False,
 ) -> None:
     """Count the tokens of the exact first request that this message makes."""
-    wish = Wish(user=user, rank=rank, role=role, mode=mode, model=model, profile=profile or "")
-    assumed, receipt = _explained(message, wish, recipe, assume_configured)
+    whom = Whom(user=user, rank=rank, role=role, mode=mode, model=model, profile=profile or "")
+    assumed, receipt = _explained(message, whom, recipe, assume_configured)
     parts = request_tokens(receipt)
     if as_json:
         _print_json({**parts, **assumed.facts})
@@ -110,11 +110,11 @@ def tools_of(cortex: Cortex, *, assume_configured: bool) -> ToolsService:
     )
 
 
-def _explained(message: str, wish: Wish, recipe: str, assume_configured: bool) -> tuple[Assumed, dict[str, Any]]:
+def _explained(message: str, whom: Whom, recipe: str, assume_configured: bool) -> tuple[Assumed, dict[str, Any]]:
     """What was assumed, and the receipt of the message as the first of a new conversation."""
 
     async def asked(cortex: Cortex) -> tuple[Assumed, dict[str, Any]]:
-        assumed = await cortex.assumptions.of(wish)
+        assumed = await cortex.assumptions.of(whom)
         tools = tools_of(cortex, assume_configured=assume_configured)
         receipt = await tools.explain(
             assumed.user, assumed.role, message, mode=assumed.mode, recipe=recipe, entry=assumed.entry

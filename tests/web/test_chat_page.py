@@ -409,7 +409,7 @@ async def test_the_mark_in_the_sidebar_and_the_ring_follow_the_answer(
     (usage,) = await talks.living.events(cid, "usage")
     assert turn.ending is not None
     used = usage.payload["input"] + usage.payload["output"]
-    assert f"Context used: {used if used < 1000 else f'{used / 1000:.1f}k'} of 128k tokens" in text
+    assert f"Context used: {used if used < 1000 else f'{used / 1000:.1f}k'} of 8.2k tokens" in text
 
 
 async def test_last_event_id_wins_over_the_address(served: FastAPI, talks: Talks, page: httpx.AsyncClient) -> None:

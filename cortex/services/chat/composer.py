@@ -13,8 +13,8 @@ from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.models import prices
-from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
+from cortex.services.models.registry import ModelRegistry
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
 from cortex.services.roles.rounds import max_rounds

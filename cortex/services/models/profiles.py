@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from cortex.base.model import ModelEntry, Profile
 from cortex.base.user import User
 from cortex.selection.cache_economics import has_bridge
-from cortex.selection.cache_profiles import PROFILES, LearnedProfile, Sample, learned
+from cortex.selection.cache_profiles import PROFILES, LearnedProfile, Sample, kind_of, learned
 from cortex.services.models.models import Models
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
@@ -51,6 +51,17 @@ class Profiles:
         """Every model of the registry with its cache."""
         entries = (await self.models.shown(user)).entries
         return tuple([Backend(entry=entry, learned=await self.profile_of(user, entry)) for entry in entries])
+
+    async def told(self, user: User, entry: ModelEntry) -> str:
+        """The profile in force in words, with what it rests on where usage taught it."""
+        found = await self.profile_of(user, entry)
+        taught = f" Your last {found.samples} calls showed it." if found.changed else ""
+        return f"{in_words(found.profile)}{taught}"
+
+
+def chosen_of(entry: ModelEntry) -> str:
+    """The named profile that its person chose for it; found where nobody did."""
+    return kind_of(entry.profile) if "profile" in entry.typed else "found"
 
 
 def in_words(profile: Profile) -> str:

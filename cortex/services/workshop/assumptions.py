@@ -23,7 +23,7 @@ SOMEBODY = User(id="somebody", name="somebody", rank="admin")  # without files: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Whom:
     """What was said of it by name; "" and None: as it holds. `rank`: as if the person were of this one.
 
     Without `user` it is somebody without files and settings of their own, and `model` is anybody's.
@@ -84,18 +84,20 @@ class Assumptions:
     models: Models
     profiles: Profiles
 
-    async def of(self, wish: Wish) -> Assumed:
-        """What this wish means here."""
-        user = await self._person(wish.user) if wish.user else SOMEBODY
-        user = replace(user, rank=wish.rank) if wish.rank else user
-        chosen = await self.preferences.get(user) if wish.user else None
-        role = wish.role or (chosen.role if chosen else DEFAULT_ROLE)
-        await self._check_role(user, role, is_person=bool(wish.user))
-        mode = wish.mode or (chosen.mode or (await self.roles.role(user, role)).mode if chosen else "auto")
-        entry = await self._entry(user, role, wish)
-        if wish.profile:
-            entry = replace(entry, profile=profile_named(wish.profile))
-        return Assumed(user=user, is_person=bool(wish.user), role=role, mode=mode, entry=entry)
+    async def of(self, whom: Whom) -> Assumed:
+        """What these names mean here."""
+        user = await self._person(whom.user) if whom.user else SOMEBODY
+        user = replace(user, rank=whom.rank) if whom.rank else user
+        chosen = await self.preferences.get(user) if whom.user else None
+        role = whom.role or (chosen.role if chosen else DEFAULT_ROLE)
+        await self._check_role(user, role, is_person=bool(whom.user))
+        mode = whom.mode or (chosen.mode or (await self.roles.role(user, role)).mode if chosen else "auto")
+        entry = await self._entry(user, role, whom)
+        if whom.profile:
+            profile = profile_named(whom.profile)
+            window = entry.context_tokens if "context_tokens" in entry.typed else assumed_window(profile)
+            entry = replace(entry, profile=profile, context_tokens=min(entry.context_tokens, window))
+        return Assumed(user=user, is_person=bool(whom.user), role=role, mode=mode, entry=entry)
 
     async def _person(self, name: str) -> User:
         try:
@@ -110,28 +112,28 @@ class Assumptions:
             who = user.name if is_person else f"a person of rank {user.rank}"
             raise UserError(f"There is no role {role[:80]!r} for {who}; {_there_are(names)}.", field="role")
 
-    async def _entry(self, user: User, role: str, wish: Wish) -> ModelEntry:
+    async def _entry(self, user: User, role: str, whom: Whom) -> ModelEntry:
         """The model that was named, else the person's first for the role, else one of which only the profile is known.
 
         Its profile is the one in force, with what its owner's use taught.
         """
-        if not wish.user and not wish.model:
-            return unnamed(profile_named(wish.profile or DEFAULT_PROFILE))
-        owners = [user] if wish.user else await self.accounts.users()
+        if not whom.user and not whom.model:
+            return unnamed(profile_named(whom.profile or DEFAULT_PROFILE))
+        owners = [user] if whom.user else await self.accounts.users()
         known = [(owner, await self.models.shown(owner)) for owner in owners]
-        if wish.model:
-            found = [(owner, entry) for owner, models in known if (entry := models.get(wish.model))]
+        if whom.model:
+            found = [(owner, entry) for owner, models in known if (entry := models.get(whom.model))]
         else:
             found = [(owner, models.first(await self.roles.role(owner, role))) for owner, models in known]
         if not found:
             names = sorted({entry.name for _, models in known for entry in models.entries})
-            whose = f" of {user.name}" if wish.user else ""
-            raise UserError(f"There is no model {wish.model[:60]!r}{whose}; {_there_are(names)}.", field="model")
+            whose = f" of {user.name}" if whom.user else ""
+            raise UserError(f"There is no model {whom.model[:60]!r}{whose}; {_there_are(names)}.", field="model")
         own = [(owner, entry) for owner, entry in found if not entry.owner_id] or found[:1]
-        if len(own) > 1:
+        if len({entry for _, entry in own}) > 1:  # the offline model is everybody's
             names = [owner.name for owner, _ in own]
             raise UserError(
-                f"Several people have a model {wish.model!r}: say whose, of {', '.join(names)}.", field="user"
+                f"Several people have a model {whom.model!r}: say whose, of {', '.join(names)}.", field="user"
             )
         owner, entry = own[0]
         return replace(entry, profile=(await self.profiles.profile_of(owner, entry)).profile)

@@ -21,7 +21,7 @@ from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
 from cortex.services.tools.tools import PlanGround, ToolsService
-from cortex.services.workshop.assumptions import Assumed, Assumptions, Wish
+from cortex.services.workshop.assumptions import Assumed, Assumptions, Whom
 from cortex.storage.audit import AuditRepository
 from cortex.storage.tool_cases import ToolCaseRow as ToolCaseRow
 from cortex.storage.tool_cases import ToolCasesRepository
@@ -168,7 +168,7 @@ class ToolTrials:
 
     async def _assumed(self, user: User, question: Question) -> Assumed:
         return await self.assumptions.of(
-            Wish(
+            Whom(
                 user=question.person or user.name,
                 rank=question.rank or None,
                 role=question.role,
