@@ -108,6 +108,16 @@ class ToolsService:
         metas = frozenset(name for name in ready if self._registry.tools[name].category == META)
         return found | metas if found else frozenset()
 
+    async def whole(self, user: User, role_name: str, *, never: frozenset[str] = frozenset()) -> tuple[int, int]:
+        """How many tools All sends in this role, and their tokens in each round; no meta tool is among them.
+
+        never: what the person does not want in the conversation.
+        """
+        ground = await self.ground()
+        names = await self.permitted(user, role_name) - never
+        sent = [each for each in ground.snapshot.entries if each.name in names and not each.is_meta]
+        return len(sent), sum(each.tokens_full for each in sent)
+
     async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
         """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
         ready = self._ready_for(await self.ground(), user)
