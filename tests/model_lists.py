@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any, Self
 
 from tests.patience import PATIENCE_S
@@ -140,13 +141,18 @@ def anthropic_pages(*names: str) -> dict[str, Page]:
     return pages
 
 
-def ollama(**models: dict[str, Any]) -> dict[str, Page]:
-    """The pages of Ollama; each model's /api/show is what is given for it (`_` in its name stands for `:`)."""
+def ollama(loaded: Mapping[str, int] = MappingProxyType({}), **models: dict[str, Any]) -> dict[str, Page]:
+    """The pages of Ollama; each model's /api/show is what is given for it (`_` in its name stands for `:`).
+
+    loaded: the models in memory, each with the context that it is served with.
+    """
+    running = [{"name": name, "model": name, "size_vram": 1, "context_length": size} for name, size in loaded.items()]
     named = {name.replace("_", ":"): shown for name, shown in models.items()}
     tags = [{"name": name, "model": name, "size": 1, "details": {"family": "qwen3"}} for name in named]
     return {
         "GET /v1/models": (200, whole(*(openai_row(name, owner="library") for name in named))),
         "GET /api/tags": (200, {"models": tags}),
+        "GET /api/ps": (200, {"models": running}),
         **{f"POST /api/show {name}": (200, shown) for name, shown in named.items()},
     }
 

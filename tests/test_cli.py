@@ -1,5 +1,6 @@
 """The commands, run as programs: no daemon, no network, one line for what is wrong."""
 
+import asyncio
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import pytest
 from cortex.storage.revisions import newest
 from tests.children import environment, run
 from tests.file_server import file_server
+from tests.living_house import living_house
 from tests.patience import PATIENCE_S
 
 SEARCH_CARD = "/admin/integrations#web_search"
@@ -31,7 +33,8 @@ def parsed(done: subprocess.CompletedProcess[str]) -> Any:
 
 def test_a_hello_costs_what_was_promised(tmp_path: Path) -> None:
     parts = parsed(cortex(tmp_path / "home", "prompt-size", "hello", "--role", "orchestrator", "--json"))
-    assert list(parts) == ["system", "tools", "catalog", "notes", "message", "total", "model_calls", "profile"]
+    counted = ["system", "tools", "catalog", "notes", "message", "total", "model_calls"]
+    assert list(parts) == [*counted, "user", "rank", "role", "model", "profile", "window_tokens"]
     assert parts["total"] == sum(parts[name] for name in ("system", "tools", "catalog", "notes", "message"))
     assert parts["total"] <= 350
     assert parts["model_calls"] == 1
@@ -45,6 +48,59 @@ def test_a_plan_says_for_which_kind_of_model_it_is(tmp_path: Path, command: str)
     refused = cortex(home, command, asked, "--profile", "gemini")
     assert refused.returncode == cortex(home, command, asked, "--mode", "gemini").returncode == 2
     assert all(name in refused.stderr for name in ("anthropic", "openai", "local", "none"))
+
+
+@pytest.fixture
+def peopled(tmp_path: Path) -> Path:
+    """A home with an admin who has a model on this machine and one of Anthropic's, and a member with none."""
+
+    async def used() -> None:
+        async with living_house(tmp_path / "home") as house:
+            for form in (
+                {"name": "small", "provider": "openai", "model": "qwen3", "base_url": "http://127.0.0.1:11434/v1"},
+                {"name": "large", "provider": "anthropic", "model": "claude-sonnet-4"},
+            ):
+                await house.cortex.models.save(house.admin, form)
+            await house.cortex.preferences.change(house.member, {"role": "chat"}, roles=("chat",))
+
+    asyncio.run(used())
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("command", ["prompt-size", "explain"])
+def test_a_plan_is_made_with_the_rights_and_the_model_of_a_person(peopled: Path, command: str) -> None:
+    def facts(*words: str) -> dict[str, Any]:
+        told = parsed(cortex(peopled, command, "run df -h in the shell", "--json", *words))
+        return {name: told[name] for name in ("user", "rank", "role", "model", "profile")}
+
+    of_admin = {"user": "ada", "rank": "admin", "role": "orchestrator", "model": "small", "profile": "local"}
+    assert facts("--user", "ada") == of_admin
+    assert facts("--user", "ada", "--model", "large") == {**of_admin, "model": "large", "profile": "anthropic"}
+    assert facts("--user", "ada", "--profile", "none") == {**of_admin, "profile": "none"}
+    assert facts("--user", "bob")["role"] == "chat"
+    assert facts("--model", "large") == {**of_admin, "user": "", "model": "large", "profile": "anthropic"}
+    told = cortex(peopled, command, "hello", "--user", "ada").stdout
+    assert "ada (admin)" in told
+    assert "the model small of profile local" in told
+    assert "reading it again is free" in told
+
+
+@pytest.mark.parametrize("command", ["prompt-size hello", "explain hello", "bench selection", "bench cost"])
+def test_a_name_that_is_none_is_one_line_that_says_what_there_is(peopled: Path, command: str) -> None:
+    whom = cortex(peopled, *command.split(), "--user", "nobody")
+    assert (whom.returncode, whom.stderr) == (1, "cortex: There is no account 'nobody'; there are ada, bob.\n")
+    which = cortex(peopled, *command.split(), "--user", "ada", "--model", "gpt")
+    assert (which.returncode, which.stderr) == (1, "cortex: There is no model 'gpt' of ada; there are large, small.\n")
+
+
+def test_a_cost_is_measured_behind_the_model_of_a_person(peopled: Path) -> None:
+    words = ("bench", "cost", "--regime", "cron", "--recipe", "all", "--json")
+    assert parsed(cortex(peopled, *words))["profile"] == "each regime's own"
+    told = parsed(cortex(peopled, *words, "--user", "ada", "--model", "small"))
+    assert (told["user"], told["model"], told["profile"]) == ("ada", "small", "local")
+    assert (
+        told["details"]["cron"]["all"]["tokens"] < parsed(cortex(peopled, *words))["details"]["cron"]["all"]["tokens"]
+    )
 
 
 def test_explain_says_what_would_be_sent_and_why(tmp_path: Path) -> None:

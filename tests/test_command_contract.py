@@ -35,19 +35,19 @@ OPTIONS = {
     "audit accept": "",
     "audit verify": "--head --json",
     "backup": "--json --to",
-    "bench cost": "--json --recipe --regime --role --seed",
+    "bench cost": "--json --model --profile --recipe --regime --role --seed --user",
     "bench month": "--json",
     "bench recall": "--json",
-    "bench selection": "--data --encoder --json --profile --recipe --role --seed",
+    "bench selection": "--data --encoder --json --model --profile --recipe --role --seed --user",
     "doctor": "--json",
     "encoder install": "--from --model-sha256 --tokenizer-sha256",
     "encoder status": "--json",
-    "explain": "message --assume-configured --json --mode --profile --rank --recipe --role",
+    "explain": "message --assume-configured --json --mode --model --profile --rank --recipe --role --user",
     "jobs list": "--json --user",
     "jobs preview": "when --count --from --json --tz",
     "jobs run": "job --user --wait",
     "migrate": "--to",
-    "prompt-size": "message --assume-configured --json --mode --profile --rank --recipe --role",
+    "prompt-size": "message --assume-configured --json --mode --model --profile --rank --recipe --role --user",
     "restore": "file --dry-run --key-file --passphrase-stdin",
     "serve": "",
     "stop-all": "--outward --release --user",
@@ -77,7 +77,8 @@ SETS: list[
 JSON_KEYS = {
     f"explain '{MESSAGE}'": """
         : facts facts_tokens
-        : history_tokens late message_tokens mode noted notes_tokens permitted permitted_tokens profile recipe role
+        : history_tokens late message_tokens mode noted notes_tokens model permitted permitted_tokens
+        : profile rank recipe role user window_tokens
         : catalog_tokens saved skills skills_tokens system_tokens tokens total total_tokens
         sent[]: category form name reason stage tokens
         decisions[]: category is_in name reason score stage threshold tokens
@@ -91,7 +92,9 @@ JSON_KEYS = {
         labels:
         prefix: history system tools
     """,
-    f"prompt-size '{MESSAGE}'": ": catalog message model_calls notes profile system tools total",
+    f"prompt-size '{MESSAGE}'": """
+        : catalog message model model_calls notes profile rank role system tools total user window_tokens
+    """,
     "tools": """
         []: admin category configured confirm name risk tokens_full tokens_stub
         [].setup: page text
@@ -102,6 +105,7 @@ JSON_KEYS = {
     "jobs list": "[]: expression id is_enabled kind last name next_at time_zone user when",
     "jobs preview 'every day at 7'": "[]:",
     "bench cost --regime cron --recipe all": """
+        : model profile rank role user window_tokens
         regimes.cron: all
         details.cron.all: asked_again extra_requests recall requests rewrites tokens
     """,
@@ -109,6 +113,7 @@ JSON_KEYS = {
         people[]: burdened found further name plain set tokens_plain tokens_wanted wanted
     """,
     "bench selection --data sets --recipe cortex": """
+        : model profile rank role user window_tokens
         sets[]: kind name rows
         sets[].unknown_tools: sun_set
         sets[].recipes.cortex: chat_any chat_tokens_share llm_nonweb p50_ms p99_ms recall recall_after_discover
@@ -121,6 +126,7 @@ EXIT_CODES = {
     "bench cost --regime tropical": 1,
     "bench cost --strict": 2,
     "bench selection --data nowhere": 1,
+    "bench selection --profile gemini": 2,
     "doctor": 0,
     "encoder install --model-sha256 00": 1,
     "encoder status": 0,
@@ -132,7 +138,9 @@ EXIT_CODES = {
     "jobs preview '31 February'": 1,
     "jobs run weather": 1,
     "migrate": 0,
+    "prompt-size hello --model nothing": 1,
     "prompt-size hello --role nobody": 1,
+    "prompt-size hello --user nobody": 1,
     "prompt-size hello --profile gemini": 2,
     "tools --role nobody": 1,
     "tools --rank king": 2,

@@ -14,7 +14,7 @@ from cortex.base.errors import NotFound
 from cortex.base.media import ACCEPTED
 from cortex.base.user import User
 from cortex.services.chat.chat import LogPage
-from cortex.services.chat.composer import Composer
+from cortex.services.chat.composer import Composer, ModeFigures
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import TurnView
 from cortex.services.health.first_steps import FirstSteps
@@ -41,6 +41,7 @@ class ChatContext(TurnViewContext):
     is_past: bool = described("whether this is a stretch of the past, without the live stream", default=False)
     seq: int = described("the log is folded up to here; the stream goes on after it", default=0)
     composer: Composer = described("what can be set before sending")
+    figures: ModeFigures = described("what each tool mode sends")
     receipt: dict[str, Any] | None = described("what the draft would cost, when that is known already", default=None)
     draft: str = described("text to begin with", default="")
     error: str = described("why the last message was not taken", default="")
@@ -81,6 +82,7 @@ async def chat_context(
         is_past=before is not None,
         seq=page.seq if page else 0,
         composer=composer,
+        figures=await services.composer.figures(user, composer, conversation),
         receipt=await services.planning.preview(user, cid if page else None, "", "all", role=composer.role)
         if composer.mode == "all"
         else None,

@@ -13,6 +13,8 @@ _SEES = re.compile(
 )
 
 Strength = Literal["strong", "weak"]
+# What a model takes in where nobody said it. Local servers cut silently what is too long, and often begin at 4,096.
+WINDOW_TOKENS, LOCAL_WINDOW_TOKENS = 128_000, 8_192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,15 @@ class Profile:
     strength: Strength = "strong"
 
 
+def assumed_window(profile: Profile, found: Profile | None = None) -> int:
+    """The tokens that a model of this profile takes in, where neither a person nor its server said it.
+
+    found: what its address speaks for, where a person chose the profile: a local server that keeps nothing is local.
+    """
+    is_local = profile.strength == "weak" or (found is not None and not profile.caches and found.strength == "weak")
+    return LOCAL_WINDOW_TOKENS if is_local else WINDOW_TOKENS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """US dollars for a million tokens; None where unknown (shown as unknown, never as free)."""
@@ -47,7 +58,8 @@ class ModelEntry:
     """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret.
 
     `sees`: whether it takes pictures; None where nobody knows.
-    `typed`: fields of the profile that the person set; no usage overrules them. `owner_id`, `owner`: the account whose
+    `typed`: what the person set of the profile's fields, which no usage overrules, the profile as a whole (`profile`)
+    and `context_tokens`. `owner_id`, `owner`: the account whose
     model it is and whose key pays, by id and name, where that is somebody else; "" for the user's own.
     """
 
@@ -56,7 +68,7 @@ class ModelEntry:
     model: str = ""
     base_url: str = ""
     secret: str = ""
-    context_tokens: int = 128_000
+    context_tokens: int = WINDOW_TOKENS
     max_output_tokens: int = 4_096
     max_rounds: int | None = None
     timeout_s: float = 120.0

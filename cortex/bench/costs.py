@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from cortex.base.errors import UserError
+from cortex.base.model import Profile
 from cortex.bench import talks
 from cortex.bench.ground import BenchGround, Tell
 from cortex.bench.made import grown
-from cortex.bench.regimes import REGIMES, Regime, Work, long_talks
+from cortex.bench.regimes import REGIMES, Regime, Work, long_talks, on_backend
 from cortex.bench.replay import Tally, replay
 from cortex.bench.talks import Talk
 from cortex.selection.recipes import RECIPES, recipe
@@ -18,9 +19,18 @@ Told = dict[str, dict[str, Any]]  # regime -> recipe -> figure
 
 
 def measured(
-    regimes: Sequence[str], recipes: Sequence[str], ground: BenchGround, seed: int, report: Tell
+    regimes: Sequence[str],
+    recipes: Sequence[str],
+    ground: BenchGround,
+    seed: int,
+    report: Tell,
+    *,
+    backend: Profile | None = None,
 ) -> dict[str, Told]:
-    """The costs by regime and recipe, and the details behind them; UserError for an unknown name."""
+    """The costs by regime and recipe, and the details behind them; UserError for an unknown name.
+
+    backend: in place of each regime's own; its work and pauses stay.
+    """
     unknown = sorted(set(regimes) - set(REGIMES))
     if unknown:
         raise UserError(f"There is no regime {unknown[0]!r}; known: {', '.join(REGIMES)}.")
@@ -31,7 +41,7 @@ def measured(
     shares: Told = {}
     details: Told = {}
     for name in regimes or list(REGIMES):
-        regime = REGIMES[name]
+        regime = on_backend(REGIMES[name], backend) if backend else REGIMES[name]
         over = _ground(ground, regime, seed)
         tallies = {}
         for each in dict.fromkeys((CONTROL, *names)):

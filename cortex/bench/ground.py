@@ -3,31 +3,19 @@
 Made by the command, since only `app.py` knows the tools. Counts tokens of what is really sent, each text once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import MappingProxyType
 
 from cortex.base import tokens
 from cortex.base.messages import Message, to_json
 from cortex.base.model import Profile
 from cortex.base.role import Channel
+from cortex.selection.cache_profiles import PROFILES, ProfileName
 from cortex.selection.types import PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
 
-CACHED = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=1024, life_s=300, late_tools="bridge")
-LOCAL = Profile(
-    caches=True, read_factor=0.0, write_factor=1.0, minimum_tokens=1, life_s=600, late_tools="stubs", strength="weak"
-)
-# What a backend caches, by a short name. `anthropic`: a strong model of the kind most people use; the bench's default.
-PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {
-        "anthropic": CACHED,
-        "openai": Profile(caches=True, read_factor=0.1, write_factor=1.0, late_tools="bridge"),
-        "local": LOCAL,
-        "none": Profile(),
-    }
-)
-DEFAULT_PROFILE = "anthropic"
+CACHED, LOCAL = PROFILES["anthropic"], PROFILES["local"]
+DEFAULT_PROFILE: ProfileName = "anthropic"
 START = datetime.fromisoformat("2026-11-20T10:00:00+00:00")
 Tell = Callable[[str], None]
 
@@ -50,12 +38,16 @@ class BenchWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchGround:
-    """The registry, the role that asks, the backend, the words around. Every tool counts as set up."""
+    """The registry, the role that asks, the backend, the words around. Every tool counts as set up.
+
+    `window_tokens`: what the model can take, 0 where none is meant.
+    """
 
     snapshot: Snapshot
     role: RoleView
     is_admin: bool
     profile: Profile
+    window_tokens: int = 0
     words: BenchWords
     channel: Channel = "chat"
     ready: tuple[str, ...] = ()
@@ -117,6 +109,7 @@ class BenchGround:
             channel=self.channel,
             recipe=recipe,
             profile=self.profile,
+            window_tokens=self.window_tokens,
             model="bench",
             now=START.isoformat(),
             turn="t0",

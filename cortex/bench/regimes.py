@@ -46,6 +46,11 @@ REGIMES: Mapping[str, Regime] = MappingProxyType(
 )
 
 
+def on_backend(regime: Regime, profile: Profile) -> Regime:
+    """The regime's work and pauses behind another backend; where reading again is free, its output costs nothing."""
+    return replace(regime, profile=profile, output_factor=1.0 if profile.read_factor else 0.0)
+
+
 def long_talks(chats: Sequence[Talk]) -> tuple[Talk, ...]:
     """Chats put one behind the other, each beginning one long talk: all messages appear equally often."""
     count = len(chats)

@@ -1,4 +1,4 @@
-"""`cortex bench` judges recipes by utterances and by cost; `cortex train` fits. Opens no services.
+"""`cortex bench` judges recipes by utterances and by cost; `cortex train` fits. Services open for `--user`, `--model`.
 
 Progress goes to stderr, so that stdout holds the table or the JSON alone.
 """
@@ -6,7 +6,7 @@ Progress goes to stderr, so that stdout holds the table or the JSON alone.
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -15,20 +15,22 @@ import typer
 
 from cortex.agent.prompt import system_prompt, tail, with_tail
 from cortex.agent.react import as_text
-from cortex.app import shipped_registry
+from cortex.app import Cortex, shipped_registry
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.role import Role
-from cortex.base.user import User
 from cortex.bench import costs, files, month, recall, selection, table, training, verdicts
-from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, BenchGround, BenchWords
+from cortex.bench.ground import DEFAULT_PROFILE, BenchGround, BenchWords
 from cortex.bench.regimes import REGIMES
+from cortex.commands.at_rest import at_rest
 from cortex.commands.month import replayed
 from cortex.selection import sentence_models
+from cortex.selection.cache_profiles import ProfileName
 from cortex.selection.edits import with_encoder
 from cortex.selection.snapshot import snapshot_of
 from cortex.services.roles.roles import PERSONA, Roles
 from cortex.services.tools.plans import past_turns, role_view
+from cortex.services.workshop.assumptions import SOMEBODY, Assumed, Whom, profile_named, unnamed
 
 bench = typer.Typer(help="Judge the ways of choosing tools.", no_args_is_help=True)
 
@@ -37,8 +39,18 @@ Recipes = Annotated[list[str] | None, typer.Option("--recipe", help="Once for ea
 Data = Annotated[
     list[Path] | None, typer.Option("--data", help="A file or folder of rows, may be repeated; none: our own cases.")
 ]
-RoleName = Annotated[str, typer.Option("--role", help="The role that asks.")]
-ProfileName = Annotated[str, typer.Option("--profile", help=f"The backend that is planned for: {', '.join(PROFILES)}.")]
+RoleName = Annotated[str, typer.Option("--role", help="The role that asks; empty: the account's, or admin.")]
+Person = Annotated[str, typer.Option("--user", help="With this account's rights and its role; empty: any admin.")]
+ModelName = Annotated[
+    str, typer.Option("--model", help="For this configured model: what it caches, how much it takes.")
+]
+Backend = Annotated[
+    ProfileName | None,
+    typer.Option("--profile", help="The kind of model that is planned for; none: the model's, or one that caches."),
+]
+OtherBackend = Annotated[
+    ProfileName | None, typer.Option("--profile", help="The kind of model in place of each regime's own.")
+]
 Regimes = Annotated[list[str] | None, typer.Option("--regime", help=f"Of {', '.join(REGIMES)}; none: all of them.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of what is made up and drawn.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Where the weights go; none: where they are shipped from.")]
@@ -47,15 +59,18 @@ Encoder = Annotated[
     Path | None, typer.Option("--encoder", help="A folder with model.onnx and tokenizer.json: choose by meaning too.")
 ]
 SEED = 20261121
-SOMEBODY = User(id="somebody", name="somebody", rank="admin")
+DEFAULT_ROLE = "admin"
+EACH_ITS_OWN = "each regime's own"
 
 
 @bench.command("selection")
 def bench_selection(
     data: Data = None,
     recipe: Recipes = None,
-    role: RoleName = "admin",
-    profile: ProfileName = DEFAULT_PROFILE,
+    role: RoleName = "",
+    user: Person = "",
+    model: ModelName = "",
+    profile: Backend = None,
     seed: Seed = SEED,
     encoder: Encoder = None,
     as_json: Json = False,
@@ -64,13 +79,14 @@ def bench_selection(
 
     Every tool counts as set up. The backend is by default one that caches as Anthropic does.
     """
-    over = ground(role, profile)
+    assumed, over = _asked(Whom(user=user, role=role, model=model, profile=profile or ""))
     if encoder:
         over = over.over(with_encoder(over.snapshot, _brought(encoder)))
     sets = selection.measured(data or (files.CASES,), recipe or (), over, seed, _print_line)
     if as_json:
-        _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2))
+        _say(json.dumps({"sets": sets, **assumed.facts}, ensure_ascii=False, indent=2))
         return
+    _say(assumed.sentence)
     _say(table.selection(sets))
     _say_all(verdicts.selection(sets))
 
@@ -79,7 +95,10 @@ def bench_selection(
 def bench_cost(
     regime: Regimes = None,
     recipe: Recipes = None,
-    role: RoleName = "admin",
+    role: RoleName = "",
+    user: Person = "",
+    model: ModelName = "",
+    profile: OtherBackend = None,
     seed: Seed = SEED,
     as_json: Json = False,
 ) -> None:
@@ -87,10 +106,14 @@ def bench_cost(
 
     A request costs c x what the cache holds of it + w x the rest + its output (a simulated cache, the real planner).
     """
-    found = costs.measured(regime or (), recipe or (), ground(role, DEFAULT_PROFILE), seed, _print_line)
+    assumed, over = _asked(Whom(user=user, role=role, model=model, profile=profile or ""))
+    backend = assumed.entry.profile if model or profile else None
+    found = costs.measured(regime or (), recipe or (), over, seed, _print_line, backend=backend)
+    facts = assumed.facts if backend else {**assumed.facts, "profile": EACH_ITS_OWN}
     if as_json:
-        _say(json.dumps(found, ensure_ascii=False, indent=2))
+        _say(json.dumps({**found, **facts}, ensure_ascii=False, indent=2))
         return
+    _say(assumed.sentence if backend else f"{assumed.sentence} Each regime has a backend of its own in place of it.")
     _say(table.costs(found))
     _say_all(verdicts.costs(found))
 
@@ -147,19 +170,48 @@ def fitted(path: Path) -> training.TrainingResult:
 
 def ground(role_name: str, profile: str) -> BenchGround:
     """The shipped registry and the shipped role, whatever is set up here; UserError for an unknown name."""
-    if profile not in PROFILES:
-        raise UserError(f"There is no profile {profile!r}; known: {', '.join(PROFILES)}.")
-    role = asyncio.run(_role(role_name))
+    return _ground(asyncio.run(_role(role_name)), PERSONA, _shipped(role_name, profile))
+
+
+def _ground(role: Role, persona: str, assumed: Assumed) -> BenchGround:
+    """The shipped registry behind this role, person and model."""
     words = BenchWords(
-        system=partial(system_prompt, PERSONA, role.prompt),
+        system=partial(system_prompt, persona, role.prompt),
         tail=lambda moment, number, notes: tail(moment, "UTC", round_number=number, notes=notes),
         with_tail=with_tail,
         as_text=as_text,
         past_turns=past_turns,
     )
     snapshot = snapshot_of(shipped_registry())
-    bare = BenchGround(snapshot=snapshot, role=role_view(role), is_admin=True, profile=PROFILES[profile], words=words)
+    bare = BenchGround(
+        snapshot=snapshot,
+        role=role_view(role),
+        is_admin=assumed.user.is_admin,
+        profile=assumed.entry.profile,
+        window_tokens=assumed.entry.context_tokens,
+        words=words,
+    )
     return bare.over(snapshot)
+
+
+def _asked(whom: Whom) -> tuple[Assumed, BenchGround]:
+    """What was assumed, and the ground that it makes; the services are opened only for an account or a model."""
+    if not (whom.user or whom.model):
+        assumed = _shipped(whom.role or DEFAULT_ROLE, whom.profile or DEFAULT_PROFILE)
+        return assumed, _ground(asyncio.run(_role(assumed.role)), PERSONA, assumed)
+
+    async def stored(cortex: Cortex) -> tuple[Assumed, Role, str]:
+        found = await cortex.assumptions.of(whom if whom.user else replace(whom, role=whom.role or DEFAULT_ROLE))
+        role = await cortex.roles.role(found.user, found.role)
+        return found, role, await cortex.roles.persona(found.user)
+
+    assumed, role, persona = at_rest(stored)
+    return assumed, _ground(role, persona, assumed)
+
+
+def _shipped(role_name: str, profile: str) -> Assumed:
+    """Any admin in this role, with a model of this profile."""
+    return Assumed(user=SOMEBODY, is_person=False, role=role_name, mode="auto", entry=unnamed(profile_named(profile)))
 
 
 async def _role(name: str) -> Role:

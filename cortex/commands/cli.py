@@ -9,30 +9,29 @@ import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from cortex.app import Cortex, shipped_registry
-from cortex.base.errors import NotFound, UserError
-from cortex.base.role import ToolMode
+from cortex.base.errors import NotFound
 from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
-from cortex.bench.ground import PROFILES
+from cortex.commands.at_rest import at_rest
 from cortex.commands.backup import backup, restore
 from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
-from cortex.commands.month import all_set_up
+from cortex.commands.planned import Configured, Json, explain, prompt_size, tools_of
 from cortex.commands.programs import install_program
 from cortex.commands.rehearse import move
 from cortex.commands.secrets import secrets
 from cortex.commands.tool_docs import tools_page
 from cortex.commands.update import update
-from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.health.audit_log import MEND
-from cortex.services.tools.tools import ToolsService, request_tokens
+from cortex.services.tools.tools import ToolsService
+from cortex.services.workshop.assumptions import Whom
 from cortex.storage.halts import EVERYBODY, OUTWARD
 
 T = TypeVar("T")
@@ -56,22 +55,14 @@ app.add_typer(secrets, name="secrets")
 app.add_typer(bench, name="bench")
 app.add_typer(encoder, name="encoder")
 app.add_typer(jobs, name="jobs")
+app.command()(explain)
+app.command("prompt-size")(prompt_size)
 app.command("train")(train)
 app.command("backup")(backup)
 app.command("restore")(restore)
 app.command("update")(update)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Message = Annotated[str, typer.Argument(help="What a person would write.")]
-RoleName = Annotated[str, typer.Option("--role", help="The role that answers.")]
 RankName = Annotated[Rank, typer.Option("--rank", help="As whom: admin or member.")]
-Mode = Annotated[ToolMode, typer.Option("--mode", help="Tool mode: auto, chat or all.")]
-Recipe = Annotated[str, typer.Option("--recipe", help="Another way of choosing tools; empty: the role's own.")]
-Configured = Annotated[bool, typer.Option("--assume-configured", help="As if every service were set up.")]
-Backend = Annotated[
-    Literal["anthropic", "openai", "local", "none"],
-    typer.Option("--profile", help="The kind of model that is planned for: what it caches. none: it caches nothing."),
-]
 Name = Annotated[str, typer.Argument(help="The account's name.")]
 
 
@@ -84,13 +75,13 @@ def migrate(
     if to:
         _say(f"The tables are at {asyncio.run(move(settings_in_force(), to, undo=undo))}.")
         return
-    _say(f"The tables are at {_at_rest(lambda cortex: cortex.runtime.db.migrate())}.")
+    _say(f"The tables are at {at_rest(lambda cortex: cortex.runtime.db.migrate())}.")
 
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """Say what is wrong here and how to mend it; exit code 1 when something is."""
-    found = _at_rest(lambda cortex: cortex.doctor.examine(), is_migrating=False)
+    found = at_rest(lambda cortex: cortex.doctor.examine(), is_migrating=False)
     if as_json:
         _print_json([one.to_dict() for one in found])
     else:
@@ -108,7 +99,7 @@ def stop_all(
     release: Annotated[bool, typer.Option("--release", help="Lift it: what waits begins.")] = False,
 ) -> None:
     """Stop every turn, job, agent and shell at once; nothing starts until it is lifted."""
-    for line in _at_rest(lambda cortex: _stop_all(cortex, user, outward, release)):
+    for line in at_rest(lambda cortex: _stop_all(cortex, user, outward, release)):
         _say(line)
 
 
@@ -141,7 +132,7 @@ def verify_audit(
     as_json: Json = False,
 ) -> None:
     """Check every row of the audit log and its head; exit code 1 when a row was changed, put in, cut or rewritten."""
-    verdict = _at_rest(lambda cortex: cortex.audit_log.verify(head))
+    verdict = at_rest(lambda cortex: cortex.audit_log.verify(head))
     if as_json:
         _print_json(asdict(verdict))
     elif verdict.problem:
@@ -155,13 +146,13 @@ def verify_audit(
 @audit.command("accept")
 def accept_audit() -> None:
     """Take the audit log as it stands, after a backup was put back; the log itself notes it."""
-    _say(f"Its head is now {_at_rest(lambda cortex: cortex.audit_log.accept())}")
+    _say(f"Its head is now {at_rest(lambda cortex: cortex.audit_log.accept())}")
 
 
 @people.command("setup-link")
 def setup_link() -> None:
     """Print a fresh link that makes the first admin, good for 15 minutes."""
-    _say(_link("setup", _at_rest(lambda cortex: cortex.accounts.setup_link())))
+    _say(_link("setup", at_rest(lambda cortex: cortex.accounts.setup_link())))
 
 
 @people.command("add")
@@ -173,7 +164,7 @@ def add(
     """Add a person; prints the link that sets their password, unless one is given."""
     password = sys.stdin.readline().rstrip("\n") if password_from_input else None
     rank: Rank = "admin" if is_admin else "member"
-    invited = _at_rest(lambda cortex: cortex.accounts.add_user(name, rank, password))
+    invited = at_rest(lambda cortex: cortex.accounts.add_user(name, rank, password))
     _say(f"{invited.user.name} is added as {rank}.")
     if invited.token:
         _say(f"They choose their password, within a day, at {_link('welcome', invited.token)}")
@@ -182,13 +173,13 @@ def add(
 @people.command("reset")
 def reset(name: Name) -> None:
     """Print a link that gives this account another password and ends its logins."""
-    _say(_link("welcome", _at_rest(lambda cortex: cortex.accounts.reset(name))))
+    _say(_link("welcome", at_rest(lambda cortex: cortex.accounts.reset(name))))
 
 
 @people.command("list")
 def list_people(as_json: Json = False) -> None:
     """List the accounts."""
-    accounts = _at_rest(lambda cortex: cortex.accounts.all_accounts())
+    accounts = at_rest(lambda cortex: cortex.accounts.all_accounts())
     rows = [{"name": one.name, "rank": one.rank, "is_active": one.is_active} for one in accounts]
     if as_json:
         _print_json(rows)
@@ -197,57 +188,6 @@ def list_people(as_json: Json = False) -> None:
         _say(f"{row['name']}  {row['rank']}" + ("" if row["is_active"] else "  (off)"))
     if not rows:
         _say("No account yet: cortex user setup-link")
-
-
-@app.command()
-def explain(
-    message: Message,
-    role: RoleName = "orchestrator",
-    recipe: Recipe = "",
-    mode: Mode = "auto",
-    rank: RankName = "admin",
-    profile: Backend = "none",
-    assume_configured: Configured = False,
-    as_json: Json = False,
-) -> None:
-    """Show which tools this message would be given, and why. No model is asked."""
-    receipt = _explained(message, role, recipe, mode, rank, profile, assume_configured)
-    if as_json:
-        _print_json({**receipt, "profile": profile})
-        return
-    saved = receipt["saved"]
-    _say(
-        f"{len(receipt['sent'])} of {receipt['permitted']} tools, {receipt['tokens']:,} tokens a round, {saved:,} saved"
-    )
-    for one in receipt["sent"]:
-        _say(f"  {one['name']:<24} {one['form']:<6} {one['tokens']:>5}  {one['reason']}")
-    for one in receipt["decisions"]:
-        if not one["is_in"]:
-            _say(f"  {one['name']:<24} out          {one['reason']}")
-    _say(f"planned for a model of profile {profile}")
-    if SENTENCE_MODEL in receipt["labels"]:
-        _say(f"{SENTENCE_MODEL} {receipt['labels'][SENTENCE_MODEL]}")
-
-
-@app.command("prompt-size")
-def prompt_size(
-    message: Message,
-    role: RoleName = "orchestrator",
-    recipe: Recipe = "",
-    mode: Mode = "auto",
-    rank: RankName = "admin",
-    profile: Backend = "none",
-    assume_configured: Configured = False,
-    as_json: Json = False,
-) -> None:
-    """Count the tokens of the exact first request that this message makes."""
-    parts = request_tokens(_explained(message, role, recipe, mode, rank, profile, assume_configured))
-    if as_json:
-        _print_json({**parts, "profile": profile})
-        return
-    for name, count in parts.items():
-        _say(f"{name:<12} {count:>6,}")
-    _say(f"{'profile':<12} {profile}")
 
 
 @tools.callback()
@@ -283,51 +223,14 @@ def list_tools(
         _say(f"{row['category']:<14} {row['name']:<26} {row['risk']:<7} {price}  {', '.join(marks)}".rstrip())
 
 
-def _at_rest(ask: Callable[[Cortex], Awaitable[T]], *, is_migrating: bool = True) -> T:
-    """Ask the server without starting it."""
-
-    async def asked() -> T:
-        settings = settings_in_force(is_looking=not is_migrating)
-        async with Cortex.at_rest(settings, is_migrating=is_migrating) as cortex:
-            return await ask(cortex)
-
-    return asyncio.run(asked())
-
-
-def _explained(
-    message: str, role: str, recipe: str, mode: ToolMode, rank: Rank, profile: str, assume_configured: bool
-) -> dict[str, Any]:
-    """The receipt of the message as the first of a new conversation."""
-    backend = PROFILES[profile]
-    return _of_role(
-        rank,
-        role,
-        assume_configured,
-        lambda tools, user: tools.explain(user, role, message, mode=mode, recipe=recipe, profile=backend),
-    )
-
-
 def _of_role(rank: Rank, role: str, assume_configured: bool, ask: Callable[[ToolsService, User], Awaitable[T]]) -> T:
     """Ask the tools, as somebody of this rank, of a role that there is, or of none ("")."""
 
     async def asked(cortex: Cortex) -> T:
-        user = _somebody(rank)
-        names = await cortex.roles.names(user)
-        if role and role not in names:
-            raise UserError(f"There is no role {role!r} for a person of rank {rank}; there are {', '.join(names)}.")
-        return await ask(_tools(cortex, assume_configured), user)
+        assumed = await cortex.assumptions.of(Whom(rank=rank, role=role))
+        return await ask(tools_of(cortex, assume_configured=assume_configured), assumed.user)
 
-    return _at_rest(asked)
-
-
-def _tools(cortex: Cortex, assume_configured: bool) -> ToolsService:
-    """The tools as they are set up here, or as if all were."""
-    return all_set_up(cortex) if assume_configured else cortex.tools
-
-
-def _somebody(rank: Rank) -> User:
-    """A person without files and preferences of their own, so that what is shown is what ships."""
-    return User(id="somebody", name="somebody", rank=rank)
+    return at_rest(asked)
 
 
 def _link(page: str, token: str) -> str:

@@ -37,6 +37,7 @@ from cortex.bench.month import (
     WeekFigures,
 )
 from cortex.bench.scores import ScoredRow, met
+from cortex.commands.planned import tools_of
 from cortex.ports.loop import CallEnding, CallRecord
 from cortex.selection.types import META
 from cortex.services.tools.plans import PlannedRound, PlanRequest
@@ -243,7 +244,7 @@ async def _opened(month: Month) -> AsyncIterator[_House]:
                 cortex=cortex,
                 clock=clock,
                 people=people,
-                tools=all_set_up(cortex),
+                tools=tools_of(cortex, assume_configured=True),
                 shipped=ToolsService(
                     registry=cortex.runtime.registry,
                     wired=cortex.wired,
@@ -252,19 +253,6 @@ async def _opened(month: Month) -> AsyncIterator[_House]:
                     assume_configured=True,
                 ),
             )
-
-
-def all_set_up(cortex: Cortex) -> ToolsService:
-    """The tools of this server as if every one were set up."""
-    return ToolsService(
-        registry=cortex.runtime.registry,
-        wired=cortex.wired,
-        roles=cortex.roles,
-        clock=cortex.runtime.clock,
-        settings=cortex.tool_settings,
-        encoders=cortex.encoders,
-        assume_configured=True,
-    )
 
 
 def _by_week(way: Way, carried: Mapping[int, Carried]) -> list[WeekFigures]:

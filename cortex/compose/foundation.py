@@ -106,7 +106,8 @@ class Foundation(FileServices):
     @cached_property
     def models(self) -> Models:
         hosts = self.settings.model_places
-        return Models(self.runtime.db, self.homes, self.vault, _connector(self.settings), hosts=hosts)
+        connect = _connector(self.settings)
+        return Models(self.runtime.db, self.homes, self.vault, connect, ask=list_models, hosts=hosts)
 
     @cached_property
     def model_connecting(self) -> ModelConnecting:

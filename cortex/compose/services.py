@@ -31,6 +31,7 @@ from cortex.services.usage.budget_admin import BudgetAdmin
 from cortex.services.usage.runs import RunsService
 from cortex.services.usage.traces import Traces
 from cortex.services.usage.usage import UsageService
+from cortex.services.workshop.assumptions import Assumptions
 from cortex.services.workshop.call_trials import CallTrials
 from cortex.services.workshop.learning import LearningService
 from cortex.services.workshop.refits import RefitsService
@@ -93,10 +94,18 @@ class Services(TurnServices):
         return ToolListing(runtime=self.runtime, tools=self.tools, settings=self.tool_settings)
 
     @cached_property
-    def tool_trials(self) -> ToolTrials:
-        return ToolTrials(
-            runtime=self.runtime, tools=self.tools, roles=self.roles, models=self.models, profiles=self.profiles
+    def assumptions(self) -> Assumptions:
+        return Assumptions(
+            accounts=self.accounts,
+            roles=self.roles,
+            preferences=self.preferences,
+            models=self.models,
+            profiles=self.profiles,
         )
+
+    @cached_property
+    def tool_trials(self) -> ToolTrials:
+        return ToolTrials(runtime=self.runtime, tools=self.tools, roles=self.roles, assumptions=self.assumptions)
 
     @cached_property
     def tool_effects(self) -> ToolEffects:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from cortex.base.hidden import is_hiding
-from cortex.base.model import Price
+from cortex.base.model import LOCAL_WINDOW_TOKENS, Price
 from cortex.ports.model_lists import ListedModel
 
 Row = Mapping[str, Any]  # Any: outside JSON, each value is looked at before it is used
@@ -67,18 +67,31 @@ def id_of(row: Row) -> str:
     return plain if len(plain) <= 200 and not any(map(is_hiding, plain)) and " " not in plain else ""
 
 
-def with_ollama(model: ListedModel, shown: Row) -> ListedModel | None:
-    """The model with what /api/show says of it; None where it does not chat."""
+def loaded_of(body: object) -> Mapping[str, int]:
+    """Ollama's loaded models with the context that each is served with, by /api/ps."""
+    rows = rows_of(body) or ()
+    return {id_of(row): size for row in rows if (size := _number(row.get("context_length")))}
+
+
+def with_ollama(model: ListedModel, shown: Row, loaded_tokens: int | None = None) -> ListedModel | None:
+    """The model with what /api/show says of it; None where it does not chat.
+
+    The length that it was trained for is none that it is served with: Ollama gives 4,096 tokens or more by the
+    memory there is, and cuts the rest silently. What is served is told by a set num_ctx, or once it is loaded.
+    """
     can = _words(shown.get("capabilities"))
     if can and "completion" not in can:
         return None
     info = shown.get("model_info")
     own = [value for key, value in info.items() if key.endswith(".context_length")] if isinstance(info, dict) else []
     set_by_hand = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
-    context = int(set_by_hand[1]) if set_by_hand else _number(own[0]) if own else None
+    trained = _number(own[0]) if own else None
+    served = int(set_by_hand[1]) if set_by_hand else loaded_tokens
+    if trained and (served or LOCAL_WINDOW_TOKENS) >= trained:
+        served = trained
     return replace(
         model,
-        context_tokens=context or model.context_tokens,
+        context_tokens=served or model.context_tokens,
         tools="tools" in can if can else None,
         sees="vision" in can if can else None,
         thinks="thinking" in can if can else None,
@@ -104,11 +117,12 @@ def with_llama_cpp(model: ListedModel, props: Row) -> ListedModel:
 def _listed(row: Row, name: str, host: str) -> ListedModel:
     top, meta = _inner(row, "top_provider"), _inner(row, "meta")
     loaded = _number(row.get("loaded_context_length")) or _number(meta.get("n_ctx"))
+    is_served = row.get("state") != "not-loaded"  # LM Studio: only what is loaded has a context, the rest a longest one
     label = row.get("display_name") or row.get("name") or ""
     return ListedModel(
         id=name,
         label=label if isinstance(label, str) and label.removeprefix("models/") != name else "",
-        context_tokens=loaded or _first(row, _CONTEXT) or _first(top, _CONTEXT),
+        context_tokens=(loaded or _first(row, _CONTEXT) or _first(top, _CONTEXT)) if is_served else None,
         max_output_tokens=_first(top, _OUTPUT) or _first(row, _OUTPUT),
         price=_price(row.get("pricing")),
         **_abilities(row, name, host),

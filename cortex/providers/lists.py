@@ -20,7 +20,7 @@ from cortex.base.hidden import show_hidden
 from cortex.base.http import FetchedPage, fetch, open_client
 from cortex.base.json_text import parsed
 from cortex.ports.model_lists import ListedModel, ModelList, ModelServer
-from cortex.providers.list_formats import Row, id_of, models_of, rows_of, with_llama_cpp, with_ollama
+from cortex.providers.list_formats import Row, id_of, loaded_of, models_of, rows_of, with_llama_cpp, with_ollama
 from cortex.providers.said import message_of
 
 OPENAI_URL, ANTHROPIC_URL = "https://api.openai.com/v1", "https://api.anthropic.com"
@@ -108,11 +108,12 @@ class _Asking:
 
     async def _ollama(self, found: ModelList, root: str) -> ModelList:
         gate = asyncio.Semaphore(AT_ONCE)
+        loaded = loaded_of(await self._extra(f"{root}/api/ps"))
 
         async def shown(model: ListedModel) -> ListedModel | None:
             async with gate:
                 answer = await self._extra(f"{root}/api/show", {"model": model.id})
-            return with_ollama(model, answer) if isinstance(answer, dict) else model
+            return with_ollama(model, answer, loaded.get(model.id)) if isinstance(answer, dict) else model
 
         asked = await asyncio.gather(*(shown(model) for model in found.models[:MOST_SHOWN]))
         models = (*(model for model in asked if model is not None), *found.models[MOST_SHOWN:])

@@ -4,8 +4,9 @@ Pure: samples in, a profile out, the same for the same samples. `services/models
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from cortex.base.model import Profile
@@ -15,6 +16,12 @@ _SLOT = Profile(
     caches=True, read_factor=0.0, write_factor=1.0, minimum_tokens=1, life_s=600, late_tools="stubs", strength="weak"
 )
 _NOTHING = Profile()
+
+# What a person may say instead of an address. `anthropic`: a strong model of the kind most people use.
+ProfileName = Literal["anthropic", "openai", "local", "none"]
+PROFILES: Mapping[ProfileName, Profile] = MappingProxyType(
+    {"anthropic": replace(_STRONG, write_factor=1.25), "openai": _STRONG, "local": _SLOT, "none": _NOTHING}
+)
 
 # Claude: a read costs 0.1, a write 1.25, life 5 minutes, renewed by each read; the least length differs by model
 # (Anthropic's prompt caching guide, read 2026-11). First match counts.
@@ -53,6 +60,7 @@ LIFE_LEAST_S, LIFE_MOST_S = 30, 86_400
 SIDE_LEAST = 3
 
 Fact = Literal["caches", "minimum_tokens", "life_s"]
+FACTS: tuple[Fact, ...] = ("caches", "minimum_tokens", "life_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +102,15 @@ def shipped(provider: str, model: str, host: str, *, is_inside: bool) -> Profile
     return family if family is not None else endpoint
 
 
+def kind_of(profile: Profile) -> ProfileName:
+    """The named profile that this one is like; figures such as its life may differ."""
+    if not profile.caches:
+        return "none"
+    if profile.read_factor == 0:
+        return "local"
+    return "anthropic" if profile.write_factor > 1 else "openai"
+
+
 def learned(base: Profile, samples: Sequence[Sample], fixed: tuple[str, ...] = ()) -> LearnedProfile:
     """The profile that the samples speak for; facts in `fixed` (typed by a person) stay as they are.
 
@@ -112,8 +129,7 @@ def learned(base: Profile, samples: Sequence[Sample], fixed: tuple[str, ...] = (
             profile = replace(profile, minimum_tokens=_minimum(profile, samples))
         if "life_s" not in fixed:
             profile = replace(profile, life_s=_life(profile, samples))
-    facts: tuple[Fact, ...] = ("caches", "minimum_tokens", "life_s")
-    changed = tuple(fact for fact in facts if getattr(profile, fact) != getattr(base, fact))
+    changed = tuple(fact for fact in FACTS if getattr(profile, fact) != getattr(base, fact))
     return replace(found, profile=profile, changed=changed)
 
 

@@ -3,7 +3,7 @@
 Budgets read it before each call, with what other calls hold in the meantime (`services/budgets/budgets.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -196,6 +196,19 @@ class RoundsRepository(Repository):
             .order_by(RoundTable.created_at.desc(), RoundTable.turn_id, RoundTable.round.desc())
         )
         return await self._all(CacheSample, statement.limit(limit))
+
+    @reading
+    async def first_sent(self, role: str, model: str, limit: int) -> Sequence[Mapping[str, int]]:
+        """The tools, with their tokens, that Auto sent first with the latest chat messages, newest first."""
+        statement = (
+            select(RoundTable.sent)
+            .join(TurnTable, TurnTable.id == RoundTable.turn_id)
+            .where(RoundTable.owner_id == self.owner_id, RoundTable.round == 1, RoundTable.state == "answered")
+            .where(RoundTable.channel == "chat", RoundTable.role == role, RoundTable.model == model)
+            .where(TurnTable.mode == "auto")
+            .order_by(RoundTable.created_at.desc())
+        )
+        return (await self.session.execute(statement.limit(limit))).scalars().all()
 
     async def _put(self, turn_id: str, round: int, **values: Any) -> None:
         """Change the row of a call, or begin it. NotFound for a foreign turn."""

@@ -1,7 +1,7 @@
 """`make bench`: takes every measure of the folder, prints the table, and with `--update-readme` writes it into README.
 
 `make bench ARGS="start page --runs 3"` takes some of them; `recipes` is the judgement of the ways to choose tools, over
-our own cases and the folders that CORTEX_BENCH_DATA names.
+our own cases and the folders that CORTEX_BENCH_DATA names; `prompts` the first requests by kind of model.
 
 A measure is a file in `measures/` with `measure(bench) -> list[Figure]`; its stem is its name on the command line.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cortex.bench import table as tables
-from tests.bench import recipes
+from tests.bench import prompts, recipes
 from tests.bench.figure import Bench, Figure, Unmeasured
 
 MEASURES = Path(__file__).parent / "measures"
@@ -27,13 +27,14 @@ README = Path(__file__).parents[2] / "README.md"
 PLOT = Path(__file__).parents[2] / "docs" / "recall-tokens.svg"
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 RECIPES_BEGIN, RECIPES_END = "<!-- recipes:begin -->", "<!-- recipes:end -->"
-RECIPES = "recipes"
+PROMPTS_BEGIN, PROMPTS_END = "<!-- prompts:begin -->", "<!-- prompts:end -->"
+RECIPES, PROMPTS = "recipes", "prompts"
 SEED, RUNS = 20261121, 5
 
 
 def main() -> int:
     """Take them, print them; 1 when a measure could not be taken."""
-    names = sorted([RECIPES, *(path.stem for path in MEASURES.glob("[a-z]*.py"))])
+    names = sorted([RECIPES, PROMPTS, *(path.stem for path in MEASURES.glob("[a-z]*.py"))])
     parser = argparse.ArgumentParser(prog="make bench", description="Every figure that README quotes.")
     parser.add_argument("names", nargs="*", metavar="measure", help=f"of {', '.join(names)}; none: all")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
@@ -46,23 +47,34 @@ def main() -> int:
         parser.error(f"no such measure: {', '.join(sorted(unknown))}")
     head = {"date": datetime.now(UTC).date().isoformat(), "seed": given.seed, "recipe": "cortex", "machine": machine()}
     wanted = given.names or names
-    figures, missed = _performance([name for name in wanted if name != RECIPES], given)
+    timed = [name for name in wanted if name not in (RECIPES, PROMPTS)]
+    figures, missed = _performance(timed, given)
+    sizes = _sizes(f"{head['date']}, o200k tokens") if PROMPTS in wanted else ""
     taken = recipes.take(given.seed, _tell) if RECIPES in wanted else None
     if given.json:
         judged = {"sets": taken.sets, **taken.costs} if taken else {}
         parts = {"figures": [asdict(one) for one in figures], "missed": missed, **keyed(figures), **judged}
         _say(json.dumps({**head, **parts}, indent=2))
-    if not given.json and wanted != [RECIPES]:
+    if not given.json and timed:
         _say(table(head, figures, missed))
+    if not given.json and sizes:
+        _say(sizes)
     if not given.json and taken:
         _say(f"\n{tables.selection(taken.sets)}\n\n{tables.costs(taken.costs)}")
-    if given.update_readme and wanted != [RECIPES]:
+    if given.update_readme and timed:
         update(README, table(head, figures, missed))
+    if given.update_readme and sizes:
+        update(README, sizes, PROMPTS_BEGIN, PROMPTS_END)
     if given.update_readme and taken:
         told = f"{head['date']} · {head['machine']} · seed {head['seed']}"
         update(README, recipes.markdown(taken, told), RECIPES_BEGIN, RECIPES_END)
         PLOT.write_text(recipes.plot(taken), encoding="utf-8")
     return 1 if missed else 0
+
+
+def _sizes(told: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="cortex-bench-") as folder:
+        return prompts.markdown(Path(folder) / "home", told)
 
 
 def _performance(names: list[str], given: argparse.Namespace) -> tuple[list[Figure], dict[str, str]]:

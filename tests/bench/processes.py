@@ -59,7 +59,8 @@ def ask(caller: Caller, text: str, conversation: str = "new") -> str:
 def add_model(caller: Caller, model: ScriptedServer) -> None:
     """Set the scripted model up as the page's form does with its boxes ticked: a box that is not sent is off."""
     reach = {"provider": "openai", "model": "scripted-1", "base_url": model.base_url, "api_key": model.api_key}
-    caller.post("/models", name="scripted", streams="1", tools="1", parallel_calls="1", **reach)
+    boxes = {"streams": "1", "tools": "1", "parallel_calls": "1"}
+    caller.post("/models", name="scripted", context_tokens="128000", **boxes, **reach)  # what is said stays whole
 
 
 def check_streamed(model: ScriptedServer) -> None:

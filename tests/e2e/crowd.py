@@ -85,7 +85,7 @@ class Crowd:
         """Be the admin, who talks to this model."""
         self.caller.set_up()
         form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
-        self.caller.post("/models", name="shopper", streams="on", tools="on", **form)
+        self.caller.post("/models", name="shopper", streams="on", tools="on", context_tokens="128000", **form)
 
     def talk(self, turns: int, conversations: int, words: str = BOTTLES, kills: int | None = None) -> Iterator[int]:
         """Send so many messages into the conversations by turns; after each, kill at any point of the work.

@@ -101,18 +101,28 @@ async def test_a_price_that_depends_on_the_way_is_not_known_and_nothing_is_free(
 
 
 async def test_ollama_is_asked_about_each_model() -> None:
-    found = await listed(model_lists.ollama(qwen3_8b=QWEN, llava_7b=LLAVA, nomic=NOMIC))
+    found = await listed(model_lists.ollama({"qwen3:8b": 4_096}, qwen3_8b=QWEN, llava_7b=LLAVA, nomic=NOMIC))
     assert found.engine == "ollama"
     assert found.left_out == 1
     facts = {one.id: (one.context_tokens, one.tools, one.sees, one.thinks) for one in found.models}
-    assert facts == {"qwen3:8b": (40_960, True, False, True), "llava:7b": (8_192, False, True, False)}
+    assert facts == {"qwen3:8b": (4_096, True, False, True), "llava:7b": (8_192, False, True, False)}
+
+
+@pytest.mark.parametrize(("trained", "served"), [(40_960, None), (8_192, 8_192), (2_048, 2_048)])
+async def test_the_length_that_a_model_was_trained_for_is_not_taken_for_what_ollama_gives_it(
+    trained: int, served: int | None
+) -> None:
+    shown = {**QWEN, "model_info": {"qwen3.context_length": trained}}
+    assert (await listed(model_lists.ollama(qwen3_8b=shown))).models[0].context_tokens == served
+    (model,) = (await listed(model_lists.ollama({"qwen3:8b": 65_536}, qwen3_8b=shown))).models
+    assert model.context_tokens == trained
 
 
 async def test_lm_studio_says_what_is_loaded_and_how_far() -> None:
     found = await listed(model_lists.LM_STUDIO)
     facts = {one.id: (one.context_tokens, one.tools, one.sees) for one in found.models}
     assert (found.engine, found.left_out) == ("lmstudio", 1)
-    assert facts == {"qwen2-vl": (4_096, True, True), "llama": (131_072, None, False)}
+    assert facts == {"qwen2-vl": (4_096, True, True), "llama": (None, None, False)}
 
 
 async def test_llama_cpp_says_what_it_serves_not_what_was_trained() -> None:

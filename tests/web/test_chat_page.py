@@ -1,6 +1,7 @@
 """The chat's routes over a running house: whole pages, fragments, plain forms, and the stream's replay."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -409,7 +410,7 @@ async def test_the_mark_in_the_sidebar_and_the_ring_follow_the_answer(
     (usage,) = await talks.living.events(cid, "usage")
     assert turn.ending is not None
     used = usage.payload["input"] + usage.payload["output"]
-    assert f"Context used: {used if used < 1000 else f'{used / 1000:.1f}k'} of 128k tokens" in text
+    assert f"Context used: {used if used < 1000 else f'{used / 1000:.1f}k'} of 8.2k tokens" in text
 
 
 async def test_last_event_id_wins_over_the_address(served: FastAPI, talks: Talks, page: httpx.AsyncClient) -> None:
@@ -496,3 +497,46 @@ def test_what_hides_in_a_command_is_named(text: str, shows: str) -> None:
 
 def test_a_plain_command_is_shown_as_it_is() -> None:
     assert visible("df -h && echo 'é'\n\tls") == "df -h &amp;&amp; echo &#39;é&#39;\n\tls"
+
+
+# --- what the tool modes send ---------------------------------------------------------------------------------------
+
+
+def told(html: str, mode: str) -> str:
+    """The words on a mode: those of its button and those beside the choice are the same."""
+    (title,) = re.findall(rf'<span id="t-{mode}" title="([^"]*)"', html)
+    (words,) = re.findall(rf'<span id="m-{mode}">([^<]*)</span>', html)
+    assert title == words
+    assert html.count(f'aria-describedby="m-{mode}"') == 1
+    return unescape(words)
+
+
+async def test_a_mode_says_what_it_sends_in_this_role(house: Cortex, ada: Browser, bob: Browser) -> None:
+    for who, role in ((ada, "orchestrator"), (bob, "orchestrator"), (bob, "chat")):
+        html = (await who.get(f"/c/new?role={role}")).text
+        whole = await house.planning.preview(who.user, None, "", "all", role=role)
+        count, tokens = len(whole["sent"]), whole["tokens"]
+        said = f"Every tool the role allows: {count} tools, {tokens:,} tokens in every round"
+        assert told(html, "all") == (
+            said if count else "Every tool the role allows, in every round: it allows none here"
+        )
+        assert told(html, "chat") == "No tools, no tool tokens"
+        assert told(html, "auto") == "Only the tools this message needs"  # there are no messages to tell what is usual
+        drafted = await who.http.post("/preview-tools", data={"text": "hello", "role": role}, headers=HTMX)
+        assert f'<hx-partial hx-target="#m-all" hx-swap="innerHTML">{told(html, "all")}</hx-partial>' in drafted.text
+
+
+async def test_a_mode_says_that_the_model_takes_no_tools(house: Cortex, ada: Browser) -> None:
+    form = {"name": "plain", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "tools": False}
+    await house.models.save(ada.user, form)
+    html = (await ada.get("/c/new")).text
+    assert told(html, "all") == told(html, "auto") == "No tools: the model is set to take none"
+
+
+async def test_auto_says_what_is_usual_once_there_are_messages(talks: Talks, page: httpx.AsyncClient) -> None:
+    cid = await talks.living.conversation()
+    for _ in range(5):
+        await said(talks, page, cid, "add milk to my shopping list", mode="auto")
+    words = told((await page.get(f"/c/{cid}")).text, "auto")
+    usual = r"Only the tools this message needs: usually \d+, [\d,]{3,5} tokens, by your last \d+ messages \(or.*\)"
+    assert re.fullmatch(usual, words), words

@@ -205,5 +205,11 @@ async def test_a_server_on_this_machine_is_offered_to_admins_alone(house: Cortex
         assert "OLLAMA_CONTEXT_LENGTH" in page.text
         await use(ada, double, "qwen3:8b")
         (entry,) = (await house.models.registry(ada.user)).own
-        assert (entry.name, entry.context_tokens, entry.sees, entry.secret) == ("qwen3:8b", 40_960, False, "")
+        assert (entry.name, entry.context_tokens, entry.sees, entry.secret) == ("qwen3:8b", 8_192, False, "")
+        double.pages = model_lists.ollama({"qwen3:8b": 32_768}, qwen3_8b=QWEN, llava_7b=LLAVA)
+        tested = (await ada.post("/models/test-saved", name="qwen3:8b")).text
+        assert "Takes 32,768 tokens of context by its server" in tested
+        (entry,) = (await house.models.registry(ada.user)).own
+        assert (entry.context_tokens, "context_tokens" in entry.typed) == (32_768, False)
+        assert 'placeholder="32,768"' in (await ada.get("/models/edit?name=qwen3:8b")).text
         assert "answers on this machine" not in (await ada.fragment("/models/connect/here")).text

@@ -73,3 +73,21 @@ async def test_removing_asks_first(house: Cortex, ada: Browser) -> None:
     await ada.post("/models/remove?name=local")
     assert (await house.models.registry(ada.user)).entries == ()
     assert (await ada.get("/models/edit?name=local")).status_code == 404
+
+
+async def test_what_a_model_caches_is_said_and_can_be_changed(house: Cortex, ada: Browser) -> None:
+    await ada.post("/models", **LOCAL)
+    page = (await ada.get("/models/edit?name=local")).text
+    assert "In force: It keeps a started prompt for 10 minutes; reading it again is free." in page
+    assert 'placeholder="8,192"' in page
+    assert '<option value="found" selected>' in page
+    await ada.post("/models", **LOCAL, previous="local", profile="none")
+    page = (await ada.get("/models/edit?name=local")).text
+    assert "In force: It keeps nothing" in page
+    assert 'placeholder="8,192"' in page  # the server is no larger for it
+    assert '<option value="none" selected>' in page
+    (entry,) = (await house.models.registry(ada.user)).own
+    assert not (await house.profiles.profile_of(ada.user, entry)).profile.caches
+    refused = await ada.post("/models", **LOCAL, previous="local", profile="gemini")
+    assert (refused.status_code, 'id="f-profile-e"' in refused.text) == (422, True)
+    assert "In force: " in (await ada.get("/models/new?preset=ollama")).text

@@ -55,3 +55,17 @@ async def test_nothing_wrong_is_kept(ada: Browser) -> None:
     assert refused.status_code == 422
     assert "There is no tool" in refused.text
     assert "None yet." in (await ada.get(PLACE)).text
+
+
+async def test_a_message_is_tried_for_another_person_and_their_model(house: Cortex, ada: Browser, bob: Browser) -> None:
+    form = {"name": "small", "provider": "openai", "model": "qwen3", "base_url": "http://127.0.0.1:9/v1"}
+    await house.models.save(ada.user, form)
+    mine = (await ada.post(PLACE, text=MILK)).text
+    assert "Planned for Ada (admin) in the role orchestrator, and the model small of profile local" in mine
+    other = (await ada.post(PLACE, text="run df in the shell", user="Bob", profile="openai", is_assumed="1")).text
+    assert "Planned for Bob (member) in the role orchestrator, and the model offline of profile openai" in other
+    assert "<code>shell_exec</code>" not in other
+    for field, value in (("user", "nobody"), ("model", "gpt"), ("profile", "gemini")):
+        refused = await ada.post(PLACE, text=MILK, **{field: value})
+        assert refused.status_code == 422
+        assert re.search(rf'id="try-{field}-e">There is no .*; there are ', refused.text)

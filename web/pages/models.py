@@ -12,13 +12,15 @@ from pydantic import BaseModel, Field
 
 from cortex.app import Cortex
 from cortex.base.errors import ConfigError, Conflict, CortexError, UserError
-from cortex.base.model import OFFLINE, ModelEntry
+from cortex.base.model import OFFLINE, ModelEntry, assumed_window
 from cortex.base.user import User
-from cortex.services.models.files import FileTest, ModelRegistry, Slips, host_of
+from cortex.services.models.files import FileTest, Slips, host_of
 from cortex.services.models.last_good import BROKEN
 from cortex.services.models.models import RegistryFault
 from cortex.services.models.presets import Preset
 from cortex.services.models.probe import TestReport
+from cortex.services.models.profiles import chosen_of, in_words
+from cortex.services.models.registry import ModelRegistry, default_profile
 from cortex.services.models.sharing import BorrowedModel, PersonShare, ShareForm
 from web.deps import CurrentUser, Services
 from web.errors import not_found
@@ -62,7 +64,7 @@ class ModelFormInput(BaseModel):
     base_url: str = ""
     api_key: str = ""
     forget_key: str = ""
-    context_tokens: str = "128000"
+    context_tokens: str = ""
     max_output_tokens: str = "4096"
     max_rounds: str = ""
     timeout_s: str = "120"
@@ -70,6 +72,7 @@ class ModelFormInput(BaseModel):
     tools: str = ""
     parallel_calls: str = ""
     sees: str = ""
+    profile: str = "found"
     input_usd: str = ""
     output_usd: str = ""
     cached_usd: str = ""
@@ -146,6 +149,9 @@ class ModelContext(Context):
     sharing: ShareForm | None = described("who may use it, for an admin", default=None)
     borrowed: Sequence[BorrowedModel] = described("what others took with it lately", default=())
     unguarded: str = described("why its limit holds nothing back", default="")
+    window: int = described("the tokens in force where none are given")
+    window_unsaid: int = described("the same where the server says nothing either")
+    caching: str = described("what is in force of its cache, in words; nothing for an address not given", default="")
     is_unpriced: bool = described("whether nobody knows what the stored model costs", default=False)
 
 
@@ -308,10 +314,14 @@ async def _form(
     block: str = "content",
 ) -> Response:
     registry = await services.models.shown(user)
-    known = {entry.name for entry in registry.own}
+    known = {entry.name: entry for entry in registry.own}
     errors = _errors(refused)
     is_fresh = refused is None and report is None  # what was typed stays while it is tested and mended
     sharing = services.model_sharing
+    stored = known.get(typed.previous)
+    found = default_profile(typed.provider, typed.model, typed.base_url)
+    profile = stored.profile if stored else found
+    unsaid = assumed_window(profile, found)
     context = ModelContext(
         frame=await frame_of(request, services, user, here="/models"),
         typed=typed.model_copy(update={"api_key": ""}),
@@ -326,6 +336,9 @@ async def _form(
         else None,
         borrowed=await sharing.borrowed(user, model=typed.previous) if user.is_admin and typed.previous else (),
         unguarded=await sharing.unguarded(user, typed.previous) if is_fresh and typed.previous else "",
+        window=stored.context_tokens if stored and "context_tokens" not in stored.typed else unsaid,
+        window_unsaid=unsaid,
+        caching=await services.profiles.told(user, stored) if stored else in_words(profile) if typed.base_url else "",
         is_unpriced=not typed.input_usd.strip()
         and typed.previous in known
         and await sharing.is_unpriced(user, typed.previous),
@@ -350,13 +363,14 @@ def _typed(entry: ModelEntry) -> ModelFormInput:
         provider=entry.provider,
         model=entry.model,
         base_url=entry.base_url,
-        context_tokens=str(entry.context_tokens),
+        context_tokens=str(entry.context_tokens) if "context_tokens" in entry.typed else "",
         max_output_tokens=str(entry.max_output_tokens),
         max_rounds=_shown(entry.max_rounds),
         timeout_s=_shown(entry.timeout_s),
         streams="1" if entry.streams else "",
         tools="1" if entry.tools else "",
         parallel_calls="1" if entry.parallel_calls else "",
+        profile=chosen_of(entry),
         sees={True: "yes", False: "no", None: ""}[entry.sees],
         input_usd=_shown(price.input_usd),
         output_usd=_shown(price.output_usd),

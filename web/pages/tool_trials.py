@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from cortex.base.errors import UserError
 from cortex.base.user import Rank
+from cortex.services.models.profiles import PROFILE_NAMES
 from cortex.services.workshop.tool_trials import RECIPE_NAMES, CaseVerdict, MessageTrial, Question, ToolCaseRow
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
@@ -29,7 +30,10 @@ class Asking(BaseModel):
 
     text: str = ""
     role: str = "orchestrator"
-    rank: str = "admin"
+    rank: str = ""
+    user: str = ""
+    model: str = ""
+    profile: str = ""
     recipe: str = "cortex"
     is_assumed: str = ""
     expected: str = ""
@@ -41,6 +45,9 @@ class Asking(BaseModel):
             text=self.text,
             role=self.role,
             rank=cast("Rank", self.rank),
+            person=self.user,
+            model=self.model,
+            profile=self.profile,
             recipe=self.recipe,
             is_assumed=bool(self.is_assumed),
         )
@@ -52,6 +59,9 @@ class TrialsContext(Context):
 
     asking: Asking = described("the form as typed")
     roles: Sequence[str] = described("roles to ask in")
+    people: Sequence[str] = described("whose rights and settings it can be tried with")
+    models: Sequence[str] = described("that person's models")
+    profiles: Sequence[str] = described("kinds of models by what they cache", default=PROFILE_NAMES)
     recipes: Sequence[str] = described("the recipes there are", default=RECIPE_NAMES)
     trial: MessageTrial | None = described("what every recipe makes of the message", default=None)
     cases: Sequence[ToolCaseRow] = described("messages kept to be checked")
@@ -118,6 +128,8 @@ async def _page(
         frame=await frame_of(request, services, user, here=HREF),
         asking=asking,
         roles=await services.roles.names(user),
+        people=await services.tool_trials.people(),
+        models=await services.tool_trials.models_of(user, asking.user),
         trial=trial,
         cases=await services.tool_trials.cases(),
         verdicts=verdicts or {},

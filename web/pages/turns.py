@@ -181,7 +181,8 @@ async def preview(
     receipt = await _receipt(services, user, draft, await tool_choices(request))
     pages: Renderer = request.app.state.pages
     macros = pages.macros("why.html", WhyContext(frame=Frame(user=user), receipt=receipt))
-    return HTMLResponse(macros.pill(receipt, bool(draft.text.strip())))
+    tag = macros.pill(receipt, bool(draft.text.strip()))
+    return HTMLResponse(tag if draft.cid else tag + macros.all_anew(receipt))
 
 
 @router.post("/approvals/{approval_id}")

@@ -16,8 +16,8 @@ from cortex.base.role import Channel, Role
 from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
-from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
+from cortex.services.models.registry import ModelRegistry
 from cortex.services.models.shared import shared_name
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime

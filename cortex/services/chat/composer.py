@@ -4,7 +4,8 @@ Read by the chat page for each conversation and for a new one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import median
 
 from cortex.base.errors import UserError
 from cortex.base.model import Price, no_tools, page_of
@@ -13,17 +14,19 @@ from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.models import prices
-from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
+from cortex.services.models.registry import ModelRegistry
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
+from cortex.storage.rounds import RoundsRepository
 from cortex.toolkit.registry import Registry
 
 EXAMPLES_SHOWN = 3
+LATELY, LATELY_LEAST = 30, 5  # messages that say what is usual
 USES = ("always", "never", "")
 
 
@@ -34,6 +37,24 @@ class ModelChoice:
     name: str
     price: Price
     owner: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeFigures:
+    """What the tool modes send of tools to this person's model in this role.
+
+    `all_tools`, `all_tokens`: in each round of All. `messages`: the latest ones in Auto that `auto_tools` and
+    `auto_tokens` are the median of; too few tell nothing, and there are none then. `takes_tools`: as the model is set.
+    """
+
+    role: str
+    model: str
+    all_tools: int = 0
+    all_tokens: int = 0
+    messages: int = 0
+    auto_tools: int = 0
+    auto_tokens: int = 0
+    takes_tools: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +92,7 @@ class Composer:
     models: tuple[ModelChoice, ...] = ()
     is_role_missing: bool = False
     no_tools: Mapping[str, str] = field(default_factory=dict)
+    takes_tools: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +123,7 @@ class ComposerService:
             is_role_missing=current.name not in names,
             mode=mode,
             no_tools=no_tools(entry) if mode != "chat" else {},
+            takes_tools=entry.tools,
             max_rounds=rounds,
             max_rounds_from=origin,
             model=entry.name,
@@ -116,6 +139,27 @@ class ComposerService:
             chosen=model,
             role_model=registry.first(current).name,
             models=await self.choices(registry, model),
+        )
+
+    async def figures(self, user: User, composer: Composer, conversation: ConversationRow | None = None) -> ModeFigures:
+        """What the composer's modes send; nothing where the role's file has a slip, which the frame tells."""
+        never = conversation.never if conversation else frozenset[str]()
+        found = ModeFigures(role=composer.role, model=composer.model, takes_tools=composer.takes_tools)
+        try:
+            count, tokens = await self.tools.whole(user, composer.role, never=never)
+        except UserError:
+            return found
+        found = replace(found, all_tools=count, all_tokens=tokens)
+        rounds = self.runtime.db.repository(RoundsRepository, user.id)
+        lately = await rounds.first_sent(composer.role, composer.model, LATELY)
+        if len(lately) < LATELY_LEAST:
+            return found
+        metas = {name for name, tool in self.runtime.registry.tools.items() if tool.category == META}
+        return replace(
+            found,
+            messages=len(lately),
+            auto_tools=round(median(len(sent.keys() - metas) for sent in lately)),
+            auto_tokens=round(median(sum(sent.values()) for sent in lately)),
         )
 
     async def choices(self, registry: ModelRegistry, chosen: str = "") -> tuple[ModelChoice, ...]:

@@ -26,12 +26,12 @@ from cortex.services.models.files import (
     RegistryFile,
     ServerAddress,
     Slips,
-    entry_of,
     host_of,
     origin_of,
 )
 from cortex.services.models.models import MOST_MODELS, Models
 from cortex.services.models.presets import OTHER, Preset
+from cortex.services.models.registry import entry_of
 
 KEPT_S, KEPT_MOST = 900.0, 50  # how long a list is kept to choose from, and of how many people
 SHOWN_MOST = 60
@@ -253,20 +253,21 @@ def _added(file: RegistryFile, place: ServerAddress) -> frozenset[str]:
 def _stored(model: ListedModel, name: str, listing: Listing, secret: str) -> FileModel:
     """The model as the file holds it, with what its list said. A published price is looked up anew each time."""
     longest = THINKING_TOKENS if model.thinks else FileModel.model_fields["max_output_tokens"].default
-    context = min(max(model.context_tokens or 128_000, 1_000), 20_000_000)
-    return FileModel(
+    context = model.context_tokens and min(max(model.context_tokens, 1_000), 20_000_000)
+    stored = FileModel(
         name=name,
         provider=listing.provider,
         model=model.id,
         base_url=listing.base_url,
         secret=secret,
         context_tokens=context,
-        max_output_tokens=max(16, min(longest, model.max_output_tokens or longest, context // 2)),
         tools=model.tools is not False,
         parallel_calls=model.tools is not False,
         sees=model.sees,
         price=FilePrice(**asdict(model.price)),
     )
+    most = min(longest, model.max_output_tokens or longest, entry_of(stored).context_tokens // 2)
+    return stored.model_copy(update={"max_output_tokens": max(16, most)})
 
 
 def _name(id: str, taken: set[str]) -> str:

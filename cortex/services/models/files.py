@@ -1,12 +1,10 @@
-"""The shape of `model_registry.json` and of the Models page's form, checked by pydantic; cache defaults.
+"""The shape of `model_registry.json` and of the Models page's form, checked by pydantic.
 
 Pure: reading and writing the file, secrets and connections are the business of `services/models/models.py`.
 """
 
-import ipaddress
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -15,12 +13,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
-from cortex.base.model import OFFLINE, ModelEntry, Price, Profile
-from cortex.base.role import Role
+from cortex.base.model import OFFLINE
 from cortex.base.settings import MAX_ROUNDS_CAP
-from cortex.selection.cache_profiles import shipped
-from cortex.selection.late_tools import is_native
-from cortex.storage.shared_models import GivenModel
 
 FILE = "model_registry.json"
 Kind = Literal["openai", "anthropic"]
@@ -97,14 +91,19 @@ class FileConnection(ServerAddress):
 
 
 class FileModel(StrictModel):
-    """One model of the file; the form adds the key to it. `by_hand`: what its person set, which no test overrules."""
+    """One model of the file; the form adds the key to it. `by_hand`: what its person set, which no test overrules.
+
+    `context_tokens`: None where nobody gave it. `told_tokens`: what its server last said of it. `profile`: what it
+    caches, by name, with `cache` over it; found: as its address and family are known to.
+    """
 
     name: Name
     provider: Kind
     model: Annotated[str, Field(min_length=1, max_length=200)]
     base_url: WebAddress = ""
     secret: Annotated[str, Field(max_length=120)] = ""
-    context_tokens: Annotated[int, Field(ge=1_000, le=20_000_000)] = 128_000
+    context_tokens: Annotated[int, Field(ge=1_000, le=20_000_000)] | None = None
+    told_tokens: Annotated[int, Field(ge=1)] | None = None
     max_output_tokens: Annotated[int, Field(ge=16, le=1_000_000)] = 4_096
     max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS_CAP)] | None = None
     timeout_s: Annotated[float, Field(ge=1, le=3_600)] = 120.0
@@ -113,6 +112,7 @@ class FileModel(StrictModel):
     parallel_calls: bool = True
     sees: bool | None = None
     price: FilePrice = FilePrice()
+    profile: Literal["found", "anthropic", "openai", "local", "none"] = "found"
     cache: FileCache = FileCache()
     extra: Annotated[dict[str, Any], Field(max_length=20)] = Field(default_factory=dict)
     tested: FileTest | None = None
@@ -215,49 +215,6 @@ def placed_slips(error: ValidationError) -> list[tuple[str, str]]:
     return told
 
 
-def entry_of(model: FileModel) -> ModelEntry:
-    """The entry with the cache defaults of its endpoint filled in."""
-    own = model.cache.model_dump(exclude_none=True)
-    return ModelEntry(
-        name=model.name,
-        provider=model.provider,
-        model=model.model,
-        base_url=model.base_url,
-        secret=model.secret,
-        context_tokens=model.context_tokens,
-        max_output_tokens=model.max_output_tokens,
-        max_rounds=model.max_rounds,
-        timeout_s=model.timeout_s,
-        streams=model.streams,
-        tools=model.tools,
-        parallel_calls=model.parallel_calls,
-        sees=model.sees,
-        price=Price(**model.price.model_dump()),
-        profile=replace(
-            default_profile(model.provider, model.model, model.base_url, thinks=bool(model.extra.get("thinking"))),
-            **own,
-        ),
-        typed=tuple(own),
-        extra_params=tuple((key, json.dumps(value)) for key, value in sorted(model.extra.items())),
-    )
-
-
-def default_profile(provider: str, model: str, base_url: str, *, thinks: bool = False) -> Profile:
-    """What the endpoint's cache does and whether it declares tools late, as far as address and model tell."""
-    host = urlsplit(base_url).hostname or ""
-    found = shipped(provider, model, host, is_inside=bool(host) and is_inside(host))
-    can_declare = found.caches and is_native(provider, model, host, thinks=thinks)
-    return replace(found, late_tools="native") if can_declare else found
-
-
-def is_inside(host: str) -> bool:
-    """Whether the host's name alone says that it stands in this house or network."""
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa", ".localhost"))
-
-
 def host_of(provider: str, base_url: str) -> str:
     """The server as a person reads it: its host, with the port where there is one."""
     return urlsplit(base_url).netloc or OWN_HOSTS.get(provider, provider)
@@ -268,82 +225,6 @@ def origin_of(model: ServerAddress | FileModel) -> tuple[str, str, int]:
     parts = urlsplit(model.base_url)
     default = 443 if parts.scheme in ("https", "") else 80
     return model.provider, (parts.hostname or "").lower(), parts.port or default
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRegistry:
-    """A user's models as they stand, their own first. `default`: the chain of roles that name none.
-
-    `with_key`: own ones that have a stored key. `given`: what others share with the user, whose entries name an owner.
-    `tested`: what the last test of each own model found. `waiting`: a server whose models are still to be chosen.
-    """
-
-    entries: tuple[ModelEntry, ...] = ()
-    default: tuple[str, ...] = ()
-    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    with_key: frozenset[str] = frozenset()
-    given: tuple[GivenModel, ...] = ()
-    tested: Mapping[str, FileTest] = field(default_factory=dict)
-    waiting: FileConnection | None = None
-
-    def key_mates(self, name: str) -> tuple[str, ...]:
-        """The own models that use the same stored key as this one."""
-        secret = next((entry.secret for entry in self.own if entry.name == name), "")
-        return tuple(one.name for one in self.own if secret and one.secret == secret and one.name != name)
-
-    @property
-    def servers(self) -> tuple[tuple[str, str, str], ...]:
-        """The servers of the own models: kind, address, and the host as a person reads it."""
-        found = {(entry.provider, entry.base_url): None for entry in self.own}
-        return tuple((provider, url, host_of(provider, url)) for provider, url in found)
-
-    @property
-    def own(self) -> tuple[ModelEntry, ...]:
-        """The user's own models."""
-        return tuple(entry for entry in self.entries if not entry.owner_id)
-
-    @property
-    def shared(self) -> tuple[ModelEntry, ...]:
-        """Those that others share with the user."""
-        return tuple(entry for entry in self.entries if entry.owner_id)
-
-    def chain(self, role: Role, chosen: str = "") -> tuple[str, ...]:
-        """The names for a role: its own, else the registry's for it, else the default; at least one name, always.
-
-        chosen: the model that a person chose goes ahead of them, if it is there.
-        """
-        names = self._chain(role)
-        if not chosen or self.get(chosen) is None:
-            return names
-        return (chosen, *(name for name in names if name != chosen))
-
-    def _chain(self, role: Role) -> tuple[str, ...]:
-        for names in (role.models, self.roles.get(role.name, ()), self.default):
-            known = tuple(name for name in names if self.get(name) is not None)
-            if known:
-                return known
-        return tuple(entry.name for entry in self.entries) or (OFFLINE.name,)
-
-    def first(self, role: Role, chosen: str = "") -> ModelEntry:
-        """The entry that is tried first, as in `chain`."""
-        return self.get(self.chain(role, chosen)[0]) or OFFLINE
-
-    def get(self, name: str) -> ModelEntry | None:
-        """The entry of this name; the offline model under its own."""
-        found = next((entry for entry in self.entries if entry.name == name), None)
-        return found or (OFFLINE if name == OFFLINE.name else None)
-
-
-def registry_of(file: RegistryFile) -> ModelRegistry:
-    """What the file says, as services read it."""
-    return ModelRegistry(
-        entries=tuple(entry_of(model) for model in file.models),
-        default=file.default,
-        roles=file.roles,
-        with_key=frozenset(model.name for model in file.models if model.secret),
-        tested={model.name: model.tested for model in file.models if model.tested is not None},
-        waiting=file.waiting,
-    )
 
 
 def kept_key(form: ModelForm, old: FileModel | None, file: RegistryFile) -> str:
@@ -364,14 +245,16 @@ def kept_key(form: ModelForm, old: FileModel | None, file: RegistryFile) -> str:
 
 def stored_as(form: ModelForm, old: FileModel | None, secret: str) -> FileModel:
     """The model as the file holds it: the form's values, and of the old one what the form does not show."""
-    values = form.model_dump(exclude={"api_key", "forget_key", "secret", "tested", "by_hand"})
+    values = form.model_dump(exclude={"api_key", "forget_key", "secret", "tested", "by_hand", "told_tokens"})
     known = {name: getattr(old, name) for name in ("streams", "tools") if old and name not in old.by_hand}
     values["by_hand"] = [name for name in ("streams", "tools") if known.get(name) != getattr(form, name)]
     if old is not None:
         values |= {"cache": form.cache if "cache" in form.model_fields_set else old.cache}
         values |= {"extra": form.extra if "extra" in form.model_fields_set else old.extra}
         values["price"] = {"written_usd": old.price.written_usd, **form.price.model_dump(exclude_unset=True)}
-        values["tested"] = old.tested if is_same_place(form, old) else None
+        values |= {"profile": form.profile if "profile" in form.model_fields_set else old.profile}
+        if is_same_place(form, old):
+            values |= {"tested": old.tested, "told_tokens": old.told_tokens}
     return FileModel(**values, secret=secret)
 
 

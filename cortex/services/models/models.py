@@ -16,29 +16,28 @@ from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, Conflict, NotFound, ProviderError, UserError
 from cortex.base.log import SecretFilter
 from cortex.base.messages import Usage
-from cortex.base.model import OFFLINE, ModelEntry, Price
+from cortex.base.model import LOCAL_WINDOW_TOKENS, OFFLINE, ModelEntry, Price, assumed_window
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
+from cortex.ports.model_lists import AskList, ModelServer
 from cortex.services.models import prices
 from cortex.services.models.asking import Link
 from cortex.services.models.files import (
     FILE,
     FileModel,
     FileTest,
-    ModelRegistry,
     RegistryFile,
     checked,
-    entry_of,
     is_same_place,
     kept_key,
     origin_of,
     placed,
-    registry_of,
     stored_as,
 )
 from cortex.services.models.presets import PRESETS, Preset
-from cortex.services.models.probe import TestReport, first_answer, probe, with_consequence
+from cortex.services.models.probe import TestReport, first_answer, probe, with_consequence, with_window
+from cortex.services.models.registry import ModelRegistry, default_profile, entry_of, registry_of
 from cortex.services.models.shared import with_given
 from cortex.services.models.store import RegistryStore
 from cortex.storage.db import Database
@@ -47,7 +46,7 @@ from cortex.storage.shared_models import AllSharesRepository
 
 Connect = Callable[[ModelEntry, str | None, AddressPolicy], Provider]
 MOST_MODELS = 50
-CHECK_S = 20.0
+CHECK_S, SAVE_S = 20.0, 2.0
 LINE = 300  # characters of a test's finding that are kept
 
 
@@ -79,11 +78,20 @@ class Models:
     presets: Sequence[Preset] = PRESETS
 
     def __init__(
-        self, db: Database, homes: Homes, vault: Vault, connect: Connect, *, hosts: Sequence[tuple[str, int]] = ()
+        self,
+        db: Database,
+        homes: Homes,
+        vault: Vault,
+        connect: Connect,
+        *,
+        ask: AskList | None = None,
+        hosts: Sequence[tuple[str, int]] = (),
     ) -> None:
+        """`ask`: for the list of a server, which tells how much a local model takes."""
         self._db = db
         self.store = RegistryStore(db, homes, vault)
         self._connect = connect
+        self._ask = ask
         self._hosts = frozenset(hosts)
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
         self._opening = asyncio.Lock()
@@ -197,6 +205,8 @@ class Models:
         kept, added = kept_key(form, old, file), form.api_key.get_secret_value().strip()
         secret = await self.store.seal(user.id, added) if added else kept
         model = stored_as(form, old, secret)
+        if model.told_tokens is None:
+            model = model.model_copy(update={"told_tokens": await self._told_tokens(user, model, SAVE_S)})
         changed = placed(file, model, previous)
         if (
             added and old is not None and old.secret and origin_of(old) == origin_of(model)
@@ -243,12 +253,15 @@ class Models:
         form = checked(values)
         file, version = await self.store.read(user.id)
         old = next((model for model in file.models if model.name == previous), None)
-        entry = entry_of(stored_as(form, None, ""))
+        tried = stored_as(form, None, "")
+        entry = entry_of(tried)
         secret = form.api_key.get_secret_value().strip() or await self.store.key(user.id, kept_key(form, old, file))
         policy = self.policy(user, entry.base_url)
-        report = await probe(entry, lambda tried: self._connect(tried, secret, policy))
+        report = await probe(entry, lambda one: self._connect(one, secret, policy))
+        told = await self._told_tokens(user, tried, CHECK_S, secret) if report.is_ok else None
+        report = with_window(report, told, tried.context_tokens)
         if old is not None and is_same_place(form, old):
-            await self._note(user, file, version, old, report, {})
+            await self._note(user, file, version, old, report, {"told_tokens": told} if told else {})
         return report
 
     async def test_saved(self, user: User, name: str) -> TestReport:
@@ -262,8 +275,11 @@ class Models:
         old = next((model for model in file.models if model.name == name), None)
         if old is None:
             return report
+        told = await self._told_tokens(user, old, CHECK_S, secret) if report.is_ok else None
+        report = with_window(report, told, old.context_tokens)
         found = {"streams": report.streams, "tools": report.tools} if report.is_ok else {}
-        changed = {key: value for key, value in found.items() if value is not None and key not in old.by_hand}
+        changed: dict[str, Any] = {"told_tokens": told} if told else {}
+        changed |= {key: value for key, value in found.items() if value is not None and key not in old.by_hand}
         report = with_consequence(report, name, was_on=old.tools, is_by_hand="tools" in old.by_hand)
         await self._note(user, file, version, old, report, changed)
         await self._let_go(user.id, name)
@@ -287,7 +303,7 @@ class Models:
         version: str,
         old: FileModel,
         report: TestReport,
-        found: Mapping[str, bool],
+        found: Mapping[str, Any],
     ) -> None:
         """Keep with a model what its test found."""
         lines = tuple(line[:LINE] for line in report.lines or (report.message,))
@@ -295,6 +311,23 @@ class Models:
         model = old.model_copy(update={**found, "tested": tested})
         with suppress(Conflict):  # the file was changed while the model was asked: that change counts
             await self.store.write(user.id, file, placed(file, model, old.name), version)
+
+    async def _told_tokens(self, user: User, model: FileModel, limit_s: float, key: str | None = None) -> int | None:
+        """How much context a local server says that it gives the model; None where it does not say it."""
+        by_address = default_profile(model.provider, model.model, model.base_url)
+        is_local = assumed_window(entry_of(model).profile, by_address) == LOCAL_WINDOW_TOKENS
+        if self._ask is None or not is_local:
+            return None
+        key = key if key is not None else await self.store.key(user.id, model.secret)
+        policy = self.policy(user, model.base_url)
+        server = ModelServer(
+            provider=model.provider, base_url=model.base_url, key=key or "", policy=policy, limit_s=limit_s
+        )
+        try:
+            found = await self._ask(server)
+        except ProviderError:
+            return None
+        return next((one.context_tokens for one in found.models if one.id == model.model), None)
 
     async def price(self, user: User, name: str) -> Price:
         """Dollars for a million tokens: as typed, else from the public price data, else unknown."""

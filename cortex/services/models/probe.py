@@ -67,6 +67,14 @@ def with_consequence(report: TestReport, name: str, *, was_on: bool, is_by_hand:
     return replace(report, lines=(*report.lines, "tools are not sent to it from now on"), model=name)
 
 
+def with_window(report: TestReport, told_tokens: int | None, set_tokens: int | None) -> TestReport:
+    """The report with the context that the server says it gives, against what is set here."""
+    if not told_tokens:
+        return report
+    less = f", less than the {set_tokens:,} set here" if set_tokens and set_tokens > told_tokens else ""
+    return replace(report, lines=(*report.lines, f"takes {told_tokens:,} tokens of context by its server{less}"))
+
+
 async def probe(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provider]) -> TestReport:
     """The report on this entry; never raises for a failing endpoint."""
     try:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cortex.base.model import ModelEntry
-from cortex.services.models.files import ModelRegistry, RegistryFile, entry_of
+from cortex.services.models.files import RegistryFile
+from cortex.services.models.registry import ModelRegistry, entry_of
 from cortex.storage.shared_models import GivenModel
 
 _FROM = " (from "

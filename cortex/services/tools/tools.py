@@ -10,7 +10,7 @@ from typing import Any
 
 from cortex.base import tokens
 from cortex.base.clock import Clock, now
-from cortex.base.model import OFFLINE, Profile
+from cortex.base.model import OFFLINE, ModelEntry, no_tools
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
 from cortex.ports.system import Discovered
@@ -117,6 +117,16 @@ class ToolsService:
         metas = frozenset(name for name in ready if self._registry.tools[name].category == META)
         return found | metas if found else frozenset()
 
+    async def whole(self, user: User, role_name: str, *, never: frozenset[str] = frozenset()) -> tuple[int, int]:
+        """How many tools All sends in this role, and their tokens in each round; no meta tool is among them.
+
+        never: what the person does not want in the conversation.
+        """
+        ground = await self.ground()
+        names = await self.permitted(user, role_name) - never
+        sent = [each for each in ground.snapshot.entries if each.name in names and not each.is_meta]
+        return len(sent), sum(each.tokens_full for each in sent)
+
     async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
         """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
         ready = self._ready_for(await self.plan_ground(), user)
@@ -206,12 +216,20 @@ class ToolsService:
         *,
         mode: ToolMode = "auto",
         recipe: str = "",
-        profile: Profile = OFFLINE.profile,
+        entry: ModelEntry = OFFLINE,
     ) -> dict[str, Any]:
-        """The receipt of the message as the first of a new conversation; no model is called."""
+        """The receipt of the message as the first of a new conversation with this model, which is not called."""
         role = await self._roles.role(user, role_name)
         asked = PlanRequest(
-            user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._now()
+            user=user,
+            role=role,
+            message=message,
+            mode=mode if entry.tools else "chat",
+            no_tools=no_tools(entry) if mode != "chat" else {},
+            profile=entry.profile,
+            window_tokens=entry.context_tokens,
+            recipe=recipe,
+            now=self._now(),
         )
         return (await self.plan_turn(asked)).receipt
 

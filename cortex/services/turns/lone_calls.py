@@ -15,10 +15,10 @@ from cortex.base.user import User
 from cortex.ports.loop import Request
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.models.asking import Link
-from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
+from cortex.services.models.registry import ModelRegistry
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.storage.rounds import RoundsRepository

@@ -17,9 +17,9 @@ from cortex.base.turn import Turn
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets, Limit, Payer
-from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
+from cortex.services.models.registry import ModelRegistry
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import PlanGround, ToolsService

@@ -6,20 +6,22 @@ Asks no model; stores nothing but the cases. The effect of a change of words is 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from cortex.base.errors import NotAllowed, UserError
+from cortex.base.model import ModelEntry
+from cortex.base.role import Role
 from cortex.base.user import Rank, User
 from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES
 from cortex.selection.steps import Step, steps
 from cortex.selection.types import META
-from cortex.services.models.models import Models
-from cortex.services.models.profiles import Profiles
+from cortex.services.models.profiles import in_words
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
 from cortex.services.tools.tools import PlanGround, ToolsService
+from cortex.services.workshop.assumptions import Assumed, Assumptions, Whom
 from cortex.storage.audit import AuditRepository
 from cortex.storage.tool_cases import ToolCaseRow as ToolCaseRow
 from cortex.storage.tool_cases import ToolCasesRepository
@@ -31,11 +33,18 @@ RECIPE_NAMES = tuple(RECIPES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A message to try: as whom, in which role, which recipe to explain. `is_assumed`: as if every tool were set up."""
+    """A message to try: as whom, in which role, for which model, which recipe to explain.
+
+    `person`: an account's name, "" for who asks. `rank`: as if they were of it, "" for their own. `model`, `profile`:
+    "" for the person's first model and what it caches. `is_assumed`: as if every tool were set up.
+    """
 
     text: str
     role: str = "orchestrator"
-    rank: Rank = "admin"
+    rank: Rank | Literal[""] = ""
+    person: str = ""
+    model: str = ""
+    profile: str = ""
     recipe: str = "cortex"
     is_assumed: bool = False
 
@@ -58,8 +67,9 @@ class RecipeResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTrial:
-    """Every recipe, and one of them step by step with its receipt."""
+    """Every recipe, and one of them step by step with its receipt. `told`: what was assumed, in words."""
 
+    told: str
     rows: tuple[RecipeResult, ...]
     steps: tuple[Step, ...]
     receipt: dict[str, Any]
@@ -87,15 +97,17 @@ class ToolTrials:
     runtime: Runtime
     tools: ToolsService
     roles: Roles
-    models: Models
-    profiles: Profiles
+    assumptions: Assumptions
 
     async def ask(self, user: User, question: Question) -> MessageTrial:
         """The message as the first of a new conversation, under every recipe. UserError for a wrong question."""
         text = _checked(question)
-        asked = await self.asked(user, question.role, question.rank, text)
-        ground, persona = await self.ground(is_assumed=question.is_assumed), await self.roles.persona(user)
-        return await asyncio.to_thread(self._trial, asked, ground, persona, question.recipe)
+        assumed = await self._assumed(user, question)
+        role = await self.roles.role(assumed.user, assumed.role)
+        asked = self._request(assumed.user, role, text, assumed.entry)
+        ground, persona = await self.ground(is_assumed=question.is_assumed), await self.roles.persona(assumed.user)
+        told = f"{assumed.sentence} {in_words(assumed.entry.profile)}"
+        return await asyncio.to_thread(self._trial, asked, ground, persona, question.recipe, told)
 
     async def cases(self) -> Sequence[ToolCaseRow]:
         """The kept cases, oldest first."""
@@ -108,10 +120,11 @@ class ToolTrials:
         unknown = [name for name in names if self.runtime.registry.get(name) is None]
         if unknown:
             raise UserError(f"There is no tool {unknown[0]!r}.", field="tools")
+        rank = (await self._assumed(user, question)).user.rank
         async with self.runtime.db.transaction() as repository:
             if len(await repository(ToolCasesRepository).all()) >= CASES_MAX:
                 raise UserError(f"{CASES_MAX} messages is the limit. Remove one first.", field="text")
-            case = await repository(ToolCasesRepository).add(text, question.role, question.rank, names, user.id)
+            case = await repository(ToolCasesRepository).add(text, question.role, rank, names, user.id)
             await repository(AuditRepository).add(user.id, "tool.case_added", case.id, {"tools": list(names)})
         return case
 
@@ -137,11 +150,43 @@ class ToolTrials:
     async def asked(self, user: User, role_name: str, rank: Rank, text: str) -> PlanRequest:
         """The planner's inputs for a first message of this user, were they of this rank."""
         somebody = replace(user, rank=rank)
-        role = await self.roles.role(user, role_name)
-        entry = await self.models.entry(user, (await self.models.names(user, role))[0])
-        profile = (await self.profiles.profile_of(user, entry)).profile
+        role = await self.roles.role(user, role_name)  # it may be gone by now: then it has no tools
+        entry = (await self.assumptions.models.registry(user)).first(role)
+        profile = (await self.assumptions.profiles.profile_of(user, entry)).profile
+        return self._request(somebody, role, text, replace(entry, profile=profile))
+
+    async def people(self) -> tuple[str, ...]:
+        """Whose rights and settings a message can be tried with."""
+        return tuple(person.name for person in await self.assumptions.accounts.users())
+
+    async def models_of(self, user: User, person: str) -> tuple[str, ...]:
+        """The models to try it for: those of this person, "" for who asks; none where there is no such person."""
+        whose = next((one for one in await self.assumptions.accounts.users() if one.name == person), None)
+        if person and whose is None:
+            return ()
+        return tuple(entry.name for entry in (await self.assumptions.models.shown(whose or user)).entries)
+
+    async def _assumed(self, user: User, question: Question) -> Assumed:
+        return await self.assumptions.of(
+            Whom(
+                user=question.person or user.name,
+                rank=question.rank or None,
+                role=question.role,
+                mode="auto",
+                model=question.model,
+                profile=question.profile,
+            )
+        )
+
+    def _request(self, user: User, role: Role, text: str, entry: ModelEntry) -> PlanRequest:
         return PlanRequest(
-            user=somebody, role=role, message=text, profile=profile, model=entry.name, now=self.runtime.clock()
+            user=user,
+            role=role,
+            message=text,
+            profile=entry.profile,
+            window_tokens=entry.context_tokens,
+            model=entry.name,
+            now=self.runtime.clock(),
         )
 
     async def ground(self, *, is_assumed: bool) -> PlanGround:
@@ -153,14 +198,14 @@ class ToolTrials:
             ground, ready=tuple(name for name in self.runtime.registry.tools if name not in ground.settings.off)
         )
 
-    def _trial(self, asked: PlanRequest, ground: PlanGround, persona: str, recipe: str) -> MessageTrial:
+    def _trial(self, asked: PlanRequest, ground: PlanGround, persona: str, recipe: str, told: str) -> MessageTrial:
         """Off the event loop: plans, counts and times."""
         made = {
             name: planned(replace(asked, recipe=name), ground.snapshot, ground.ready, persona) for name in RECIPE_NAMES
         }
         chosen = made[recipe]
         rows = tuple(self._row(name, each) for name, each in made.items())
-        return MessageTrial(rows=rows, steps=steps(chosen.given), receipt=chosen.receipt)
+        return MessageTrial(told=told, rows=rows, steps=steps(chosen.given), receipt=chosen.receipt)
 
     def _row(self, name: str, made: PlannedRound) -> RecipeResult:
         started_s = self.runtime.ticks_s()
@@ -196,7 +241,7 @@ def _checked(question: Question) -> str:
         raise UserError(f"That is too long: at most {TEXT_MAX:,} characters.", field="text")
     if question.recipe not in RECIPES:
         raise UserError(f"There is no recipe {question.recipe!r}.", field="recipe")
-    if question.rank not in get_args(Rank):
+    if question.rank and question.rank not in get_args(Rank):
         raise UserError(f"There is no rank {question.rank!r}.", field="rank")
     return text
 

@@ -1,24 +1,12 @@
 """Tokens of the reference messages: what `cortex prompt-size` says of the exact first request; calls for hello."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 from tests.bench.figure import Bench, Figure
 from tests.bench.processes import add_model, ask, check_streamed, running
-from tests.children import ROOT
+from tests.bench.prompts import MESSAGES, size
 from tests.e2e.caller import Caller
 from tests.scripted_server import ScriptedServer, rule
-
-MESSAGES = {
-    "hello": 350,
-    "add milk and eggs to my shopping list": 900,
-    "what's on my list": 900,
-    "show file notes.md": 900,
-    "run `df -h` in the shell": 900,
-}
 
 
 def measure(bench: Bench) -> list[Figure]:
@@ -26,7 +14,7 @@ def measure(bench: Bench) -> list[Figure]:
     figures = [
         Figure(
             what=f'first request of "{message}"',
-            value=_size(bench.folder / "home", message)["total"],
+            value=size(bench.folder / "home", message)["total"],
             unit="tokens",
             how="`cortex prompt-size`, o200k, orchestrator of an admin: system, tools, catalog, message",
             goal=goal,
@@ -36,21 +24,6 @@ def measure(bench: Bench) -> list[Figure]:
     calls = _calls_for_hello(bench.folder / "other" / "home")
     how = "requests that reach the scripted OpenAI server"
     return [*figures, Figure(what="model calls for hello", value=calls, unit="", how=how, goal=1)]
-
-
-def _size(home: Path, message: str) -> dict[str, Any]:
-    home.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "web", "prompt-size", message, "--json"],
-        cwd=home,
-        env={"PYTHONPATH": str(ROOT), "CORTEX_HOME": str(home), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    sizes: dict[str, Any] = json.loads(done.stdout)
-    return sizes
 
 
 def _calls_for_hello(home: Path) -> int:

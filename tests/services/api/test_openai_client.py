@@ -83,6 +83,7 @@ async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
     ]
     async with served_house(tmp_path / "home", public_url="") as (house, origin):
         form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+        form["context_tokens"] = "128000"  # what a program brings stays whole
         await house.cortex.models.save(house.admin, form)
         opened = Door(house, origin)
         yield opened

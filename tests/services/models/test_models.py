@@ -307,4 +307,42 @@ async def test_a_file_written_by_hand_is_taken_with_the_cache_of_its_place(place
     entry = await place.models.entry(admin, "local")
     assert (entry.profile.caches, entry.profile.strength, entry.profile.life_s) == (True, "weak", 60)
     assert entry.extra_params == (("seed", "7"),)
-    assert entry.context_tokens == 128_000
+    assert entry.context_tokens == 8_192
+
+
+@pytest.mark.parametrize(
+    ("given", "tokens"),
+    [
+        ({}, 8_192),
+        ({"context_tokens": 40_960}, 40_960),
+        ({"told_tokens": 4_096}, 4_096),
+        ({"told_tokens": 4_096, "context_tokens": 40_960}, 40_960),
+        ({"profile": "openai"}, 128_000),
+        ({"profile": "none"}, 8_192),
+        ({"base_url": "https://api.example.com/v1"}, 128_000),
+        ({"base_url": "https://api.example.com/v1", "profile": "local"}, 8_192),
+    ],
+    ids=lambda one: " ".join(map(str, one)) if isinstance(one, dict) else str(one),
+)
+async def test_a_window_that_nobody_gave_is_small_for_a_local_model(
+    place: Place, admin: User, given: dict[str, Any], tokens: int
+) -> None:
+    local = {"name": "local", "provider": "openai", "model": "llama3.2", "base_url": "http://127.0.0.1:11434/v1"}
+    place.file(admin).parent.mkdir(parents=True)
+    place.file(admin).write_text(json.dumps({"models": [{**local, **given}]}))
+    assert (await place.models.entry(admin, "local")).context_tokens == tokens
+
+
+async def test_a_chosen_profile_stays_until_another_is_chosen_and_no_usage_overrules_it(
+    place: Place, admin: User, scripted: ScriptedServer
+) -> None:
+    await place.models.save(admin, form(scripted, profile="openai"))
+    await place.models.save(admin, form(scripted, max_rounds="3"), "scripted")
+    entry = await place.models.entry(admin, "scripted")
+    assert (entry.profile.read_factor, entry.profile.strength) == (0.1, "strong")
+    assert {"caches", "minimum_tokens", "life_s"} <= {*entry.typed}
+    await place.models.save(admin, form(scripted, profile="found"), "scripted")
+    entry = await place.models.entry(admin, "scripted")
+    assert (entry.profile.read_factor, entry.profile.strength, entry.typed) == (0.0, "weak", ())
+    with pytest.raises(UserError, match="profile"):
+        await place.models.save(admin, form(scripted, profile="gemini"), "scripted")

@@ -1,0 +1,138 @@
+"""A user's models as services read them: each entry with what its file, its server and its address say. Pure."""
+
+import ipaddress
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from cortex.base.model import OFFLINE, ModelEntry, Price, Profile, assumed_window
+from cortex.base.role import Role
+from cortex.selection.cache_profiles import FACTS, PROFILES, shipped
+from cortex.selection.late_tools import is_native
+from cortex.services.models.files import FileConnection, FileModel, FileTest, RegistryFile, host_of
+from cortex.storage.shared_models import GivenModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRegistry:
+    """A user's models as they stand, their own first. `default`: the chain of roles that name none.
+
+    `with_key`: own ones that have a stored key. `given`: what others share with the user, whose entries name an owner.
+    `tested`: what the last test of each own model found. `waiting`: a server whose models are still to be chosen.
+    """
+
+    entries: tuple[ModelEntry, ...] = ()
+    default: tuple[str, ...] = ()
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    with_key: frozenset[str] = frozenset()
+    given: tuple[GivenModel, ...] = ()
+    tested: Mapping[str, FileTest] = field(default_factory=dict)
+    waiting: FileConnection | None = None
+
+    def key_mates(self, name: str) -> tuple[str, ...]:
+        """The own models that use the same stored key as this one."""
+        secret = next((entry.secret for entry in self.own if entry.name == name), "")
+        return tuple(one.name for one in self.own if secret and one.secret == secret and one.name != name)
+
+    @property
+    def servers(self) -> tuple[tuple[str, str, str], ...]:
+        """The servers of the own models: kind, address, and the host as a person reads it."""
+        found = {(entry.provider, entry.base_url): None for entry in self.own}
+        return tuple((provider, url, host_of(provider, url)) for provider, url in found)
+
+    @property
+    def own(self) -> tuple[ModelEntry, ...]:
+        """The user's own models."""
+        return tuple(entry for entry in self.entries if not entry.owner_id)
+
+    @property
+    def shared(self) -> tuple[ModelEntry, ...]:
+        """Those that others share with the user."""
+        return tuple(entry for entry in self.entries if entry.owner_id)
+
+    def chain(self, role: Role, chosen: str = "") -> tuple[str, ...]:
+        """The names for a role: its own, else the registry's for it, else the default; at least one name, always.
+
+        chosen: the model that a person chose goes ahead of them, if it is there.
+        """
+        names = self._chain(role)
+        if not chosen or self.get(chosen) is None:
+            return names
+        return (chosen, *(name for name in names if name != chosen))
+
+    def _chain(self, role: Role) -> tuple[str, ...]:
+        for names in (role.models, self.roles.get(role.name, ()), self.default):
+            known = tuple(name for name in names if self.get(name) is not None)
+            if known:
+                return known
+        return tuple(entry.name for entry in self.entries) or (OFFLINE.name,)
+
+    def first(self, role: Role, chosen: str = "") -> ModelEntry:
+        """The entry that is tried first, as in `chain`."""
+        return self.get(self.chain(role, chosen)[0]) or OFFLINE
+
+    def get(self, name: str) -> ModelEntry | None:
+        """The entry of this name; the offline model under its own."""
+        found = next((entry for entry in self.entries if entry.name == name), None)
+        return found or (OFFLINE if name == OFFLINE.name else None)
+
+
+def registry_of(file: RegistryFile) -> ModelRegistry:
+    """What the file says, as services read it."""
+    return ModelRegistry(
+        entries=tuple(entry_of(model) for model in file.models),
+        default=file.default,
+        roles=file.roles,
+        with_key=frozenset(model.name for model in file.models if model.secret),
+        tested={model.name: model.tested for model in file.models if model.tested is not None},
+        waiting=file.waiting,
+    )
+
+
+def entry_of(model: FileModel) -> ModelEntry:
+    """The entry with what its endpoint caches and takes in filled in, as far as its person did not say it."""
+    own = model.cache.model_dump(exclude_none=True)
+    found = default_profile(model.provider, model.model, model.base_url, thinks=bool(model.extra.get("thinking")))
+    profile = found if model.profile == "found" else PROFILES[model.profile]
+    profile = replace(profile, **own)
+    chosen = () if model.profile == "found" else ("profile", *FACTS)
+    given = () if model.context_tokens is None else ("context_tokens",)
+    return ModelEntry(
+        name=model.name,
+        provider=model.provider,
+        model=model.model,
+        base_url=model.base_url,
+        secret=model.secret,
+        context_tokens=model.context_tokens or model.told_tokens or assumed_window(profile, found),
+        max_output_tokens=model.max_output_tokens,
+        max_rounds=model.max_rounds,
+        timeout_s=model.timeout_s,
+        streams=model.streams,
+        tools=model.tools,
+        parallel_calls=model.parallel_calls,
+        sees=model.sees,
+        price=Price(**model.price.model_dump()),
+        profile=profile,
+        typed=(*own, *chosen, *given),
+        extra_params=tuple((key, json.dumps(value)) for key, value in sorted(model.extra.items())),
+    )
+
+
+def default_profile(provider: str, model: str, base_url: str, *, thinks: bool = False) -> Profile:
+    """What the endpoint's cache does and whether it declares tools late, as far as address and model tell."""
+    try:
+        host = urlsplit(base_url).hostname or ""
+    except ValueError:  # typed, and not an address yet
+        host = ""
+    found = shipped(provider, model, host, is_inside=bool(host) and is_inside(host))
+    can_declare = found.caches and is_native(provider, model, host, thinks=thinks)
+    return replace(found, late_tools="native") if can_declare else found
+
+
+def is_inside(host: str) -> bool:
+    """Whether the host's name alone says that it stands in this house or network."""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa", ".localhost"))

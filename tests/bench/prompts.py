@@ -1,0 +1,46 @@
+"""The first request of the reference messages by kind of model, for README: `make bench ARGS=prompts` and its update.
+
+What `cortex prompt-size` says in a new home: an admin's orchestrator, o200k tokens of system, tools, catalog, message.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.children import ROOT
+
+MESSAGES = {  # message -> the most that its first request may be
+    "hello": 350,
+    "add milk and eggs to my shopping list": 900,
+    "what's on my list": 900,
+    "show file notes.md": 900,
+    "run `df -h` in the shell": 900,
+}
+KINDS = {"none": "caches nothing", "anthropic": "strong, behind a cache", "local": "local"}
+
+
+def size(home: Path, message: str, profile: str = "none") -> dict[str, Any]:
+    """The parts of the request and their total, in tokens, for a model of this profile."""
+    home.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "web", "prompt-size", message, "--profile", profile, "--json"],
+        cwd=home,
+        env={"PYTHONPATH": str(ROOT), "CORTEX_HOME": str(home), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    sizes: dict[str, Any] = json.loads(done.stdout)
+    return sizes
+
+
+def markdown(home: Path, told: str) -> str:
+    """The table under one line that says when it was taken."""
+    lines = [told, "", f"| first request of | {' | '.join(KINDS.values())} |", f"|---|{'--:|' * len(KINDS)}"]
+    for message in MESSAGES:
+        totals = (f"{size(home, message, profile)['total']:,}" for profile in KINDS)
+        lines.append(f"| {message} | {' | '.join(totals)} |")
+    return "\n".join(lines)
