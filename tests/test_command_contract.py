@@ -37,7 +37,8 @@ OPTIONS = {
     "backup": "--json --to",
     "bench cost": "--json --recipe --regime --role --seed",
     "bench recall": "--json",
-    "bench selection": "--data --encoder --json --profile --recipe --role --seed",
+    "bench selection": "--categories --data --encoder --frontier --held-out --json --made --profile --recipe --role"
+    " --seed --selector --stages",
     "doctor": "--json",
     "encoder install": "--from --model-sha256 --tokenizer-sha256",
     "encoder status": "--json",
@@ -102,14 +103,19 @@ JSON_KEYS = {
     "jobs preview 'every day at 7'": "[]:",
     "bench cost --regime cron --recipe all": """
         regimes.cron: all
+        floors: cron
+        above_floor.cron: all
         details.cron.all: asked_again extra_requests recall requests rewrites tokens
     """,
     "bench recall": """
         people[]: burdened found further name plain set tokens_plain tokens_wanted wanted
     """,
     "bench selection --data sets --recipe cortex": """
-        sets[]: kind name rows
+        sets[]: kind name rows source
         sets[].unknown_tools: sun_set
+        sets[].intervals.cortex: recall[] tokens_mean[] tools_mean[]
+        sets[].categories.cortex.tasks: recall rows tokens_mean tools_mean
+        sets[].categories.cortex.tasks.intervals: recall[] tokens_mean[] tools_mean[]
         sets[].recipes.cortex: chat_any chat_tokens_share llm_nonweb p50_ms p99_ms recall recall_after_discover
         sets[].recipes.cortex: recall_own tokens_mean tokens_share tools_mean worst_category_recall
         sets[].recipes.cortex: ndcg10 r10 r5
