@@ -85,7 +85,7 @@ def markdown(taken: Taken, head: str) -> str:
         _means(routing),
     ]
     if held_out:
-        parts += [f"Means over the {len(held_out)} held-out sets, by which nothing was ever chosen:", _means(held_out)]
+        parts += ["Means over what is held out, by which nothing was ever chosen:", _means(held_out)]
     parts += [
         "Recall at the first request with its 95 % interval · tools sent, by set:",
         _by_set(routing),
@@ -163,13 +163,17 @@ def _points(sets: Sets, name: str) -> list[tuple[Mapping[str, Any], ...]]:
 
 
 def _line(sets: Sets, name: str) -> list[tuple[float, float, Span]]:
-    """A recipe's frontier as means over the sets, by tokens: share of the tokens, recall, its interval."""
+    """A recipe's frontier as means over the sets, by tokens: share of the tokens, recall, its interval.
+
+    A setting that finds no more than a cheaper one is not on it.
+    """
     found: list[tuple[float, float, Span]] = []
     for points in _points(sets, name):
         recall = mean(point["recall"] for point in points)
         span = _span(recall, [point["intervals"]["recall"] for point in points])
         found.append((mean(point["tokens_share"] for point in points), recall, span))
-    return sorted(found)
+    best = [point for point in found if all(point[1] > other[1] for other in found if other[0] < point[0])]
+    return sorted(best)
 
 
 def _settings(sets: Sets, names: Sequence[str] = DRAWN) -> str:
