@@ -38,7 +38,8 @@ OPTIONS = {
     "bench cost": "--json --model --profile --recipe --regime --role --seed --user",
     "bench month": "--json",
     "bench recall": "--json",
-    "bench selection": "--data --encoder --json --model --profile --recipe --role --seed --user",
+    "bench selection": "--categories --data --encoder --frontier --held-out --json --made --model --profile --recipe"
+    " --role --seed --selector --stages --user",
     "doctor": "--json",
     "encoder install": "--from --model-sha256 --tokenizer-sha256",
     "encoder status": "--json",
@@ -107,6 +108,8 @@ JSON_KEYS = {
     "bench cost --regime cron --recipe all": """
         : model profile rank role user window_tokens
         regimes.cron: all
+        floors: cron
+        above_floor.cron: all
         details.cron.all: asked_again extra_requests recall requests rewrites tokens
     """,
     "bench recall": """
@@ -114,8 +117,11 @@ JSON_KEYS = {
     """,
     "bench selection --data sets --recipe cortex": """
         : model profile rank role user window_tokens
-        sets[]: kind name rows
+        sets[]: kind name rows source
         sets[].unknown_tools: sun_set
+        sets[].intervals.cortex: recall[] tokens_mean[] tools_mean[]
+        sets[].categories.cortex.tasks: recall rows tokens_mean tools_mean
+        sets[].categories.cortex.tasks.intervals: recall[] tokens_mean[] tools_mean[]
         sets[].recipes.cortex: chat_any chat_tokens_share llm_nonweb p50_ms p99_ms recall recall_after_discover
         sets[].recipes.cortex: recall_own tokens_mean tokens_share tools_mean worst_category_recall
         sets[].recipes.cortex: ndcg10 r10 r5

@@ -26,10 +26,11 @@ def measured(
     report: Tell,
     *,
     backend: Profile | None = None,
-) -> dict[str, Told]:
+) -> dict[str, Any]:
     """The costs by regime and recipe, and the details behind them; UserError for an unknown name.
 
-    backend: in place of each regime's own; its work and pauses stay.
+    backend: in place of each regime's own; its work and pauses stay. `floors`: what the same talks cost with no tool
+    declared at all. `above_floor`: of what a choice of tools can change, the percentage that is left.
     """
     unknown = sorted(set(regimes) - set(REGIMES))
     if unknown:
@@ -40,6 +41,7 @@ def measured(
     work = _work(ground, report)
     shares: Told = {}
     details: Told = {}
+    floors: dict[str, float] = {}
     for name in regimes or list(REGIMES):
         regime = on_backend(REGIMES[name], backend) if backend else REGIMES[name]
         over = _ground(ground, regime, seed)
@@ -48,9 +50,19 @@ def measured(
             report(f"{name}: {len(work[regime.work])} conversations, {each}")
             tallies[each] = _tally(work[regime.work], regime, over, each)
         whole = tallies[CONTROL].cost
+        floors[name] = round(100 * _tally(work[regime.work], regime, over, CONTROL, is_bare=True).cost / whole, 1)
         shares[name] = {each: round(100 * tallies[each].cost / whole, 1) for each in names}
         details[name] = {each: _detail(tallies[each], len(work[regime.work])) for each in names}
-    return {"regimes": shares, "details": details}
+    above = {
+        regime: {name: above_floor(share, floors[regime]) for name, share in found.items()}
+        for regime, found in shares.items()
+    }
+    return {"regimes": shares, "floors": floors, "above_floor": above, "details": details}
+
+
+def above_floor(cost: float, floor: float) -> float:
+    """(cost - floor) / (100 - floor), as a percentage: 0 where tools cost nothing, 100 for sending all."""
+    return round(100 * (cost - floor) / (100 - floor), 1)
 
 
 def _work(ground: BenchGround, report: Tell) -> Mapping[Work, tuple[Talk, ...]]:
@@ -79,10 +91,10 @@ def _ground(ground: BenchGround, regime: Regime, seed: int) -> BenchGround:
     return ground.over(snapshot, profile=regime.profile, channel=regime.channel)
 
 
-def _tally(work: Iterable[Talk], regime: Regime, ground: BenchGround, name: str) -> Tally:
+def _tally(work: Iterable[Talk], regime: Regime, ground: BenchGround, name: str, *, is_bare: bool = False) -> Tally:
     tally = Tally()
     for talk in work:
-        replay(talk, regime, ground, name, tally)
+        replay(talk, regime, ground, name, tally, is_bare=is_bare)
     return tally
 
 

@@ -12,6 +12,8 @@ from cortex.base.messages import Message, to_json
 from cortex.base.model import Profile
 from cortex.base.role import Channel
 from cortex.selection.cache_profiles import PROFILES, ProfileName
+from cortex.selection.pipeline import plan
+from cortex.selection.recipes import Stage
 from cortex.selection.types import PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
 
 CACHED, LOCAL = PROFILES["anthropic"], PROFILES["local"]
@@ -40,7 +42,8 @@ class BenchWords:
 class BenchGround:
     """The registry, the role that asks, the backend, the words around. Every tool counts as set up.
 
-    `window_tokens`: what the model can take, 0 where none is meant.
+    `window_tokens`: what the model can take, 0 where none is meant. `stages`: run in place of the recipe's own; () =
+    those of the recipe.
     """
 
     snapshot: Snapshot
@@ -52,6 +55,7 @@ class BenchGround:
     channel: Channel = "chat"
     ready: tuple[str, ...] = ()
     metas: frozenset[str] = frozenset()
+    stages: tuple[Stage, ...] = ()
     _counted: dict[str, int] = field(default_factory=dict, repr=False)
 
     def over(self, snapshot: Snapshot, *, profile: Profile | None = None, channel: Channel = "chat") -> "BenchGround":
@@ -97,6 +101,10 @@ class BenchGround:
     def carried(self, plan: ToolPlan) -> frozenset[str]:
         """The tools that a request carries: declared, or with their schema behind a message; meta tools are none."""
         return frozenset((*(item.name for item in plan.sent), *plan.memory.noted)) - self.metas
+
+    def planned(self, given: PlanInput) -> ToolPlan:
+        """The plan of this input."""
+        return plan(given, self.stages)
 
     def asked(self, message: str, recipe: str) -> PlanInput:
         """The input of a new conversation's first round."""

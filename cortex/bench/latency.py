@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from hashlib import blake2b
 from itertools import count
 
 from cortex.bench.catalogues import entry_of
@@ -42,8 +43,9 @@ def grown(snapshot: Snapshot, tools: Sequence[OfferedTool], size: int) -> Snapsh
             more.append(entry_of(tool))
     homes = {entry.category for entry in more} - {domain.name for domain in snapshot.domains}
     domains = tuple(Domain(name=home, summary=home, tokens=5) for home in sorted(homes))
+    told = repr([snapshot.version, [(entry.category, entry.full) for entry in more]])
     return Snapshot(
-        version=f"{snapshot.version}+{len(more)} others",
+        version=blake2b(told.encode(), digest_size=8).hexdigest(),
         entries=(*own, *more, *metas),
         domains=(*snapshot.domains, *domains),
         several=snapshot.several,

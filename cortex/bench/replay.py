@@ -44,7 +44,10 @@ class Tally:
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """A conversation under way. `past`: the messages of each finished turn; `told`: tools whose schema stands there."""
+    """A conversation under way. `past`: the messages of each finished turn; `told`: tools whose schema stands there.
+
+    `is_bare`: no request carries a tool or a catalog, and yet every call is made.
+    """
 
     ground: BenchGround
     recipe: str
@@ -55,6 +58,7 @@ class _Run:
     memory: PlannerMemory = field(default_factory=PlannerMemory)
     past: list[tuple[Message, ...]] = field(default_factory=list)
     told: set[str] = field(default_factory=set)
+    is_bare: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,10 +74,15 @@ class _Turn:
     has_retried: bool = False
 
 
-def replay(talk: Talk, regime: Regime, ground: BenchGround, recipe: str, tally: Tally) -> None:
-    """Play the conversation; what it came to is added to the tally."""
+def replay(
+    talk: Talk, regime: Regime, ground: BenchGround, recipe: str, tally: Tally, *, is_bare: bool = False
+) -> None:
+    """Play the conversation; what it came to is added to the tally.
+
+    `is_bare`: as if calls needed no tools declared: what messages, system prompt and output cost alone.
+    """
     cache = Cache(regime.profile, output_factor=regime.output_factor)
-    run = _Run(ground=ground, recipe=recipe, cache=cache, tally=tally)
+    run = _Run(ground=ground, recipe=recipe, cache=cache, tally=tally, is_bare=is_bare)
     for turn in talk:
         _play(run, turn, "auto")
         run.at_s += regime.gap_s
@@ -225,12 +234,10 @@ def _send(run: _Run, now: _Turn, made: ToolPlan, reply: Message) -> None:
 def _request(run: _Run, now: _Turn, made: ToolPlan) -> list[Piece]:
     """The request as it is serialized: tools, system, catalog, messages."""
     ground = run.ground
-    pieces = [
-        Piece(text=tokens.minified(tokens.wire_schema(schema)), tokens=size)
-        for schema, size in zip(made.schemas, made.sent_tokens, strict=True)
-    ]
+    declared = () if run.is_bare else tuple(zip(made.schemas, made.sent_tokens, strict=True))
+    pieces = [Piece(text=tokens.minified(tokens.wire_schema(schema)), tokens=size) for schema, size in declared]
     pieces.append(Piece(text="system", tokens=ground.system_tokens()))
-    if made.catalog:
+    if made.catalog and not run.is_bare:
         pieces.append(Piece(text=made.catalog, tokens=ground.catalog_tokens(made.catalog)))
     messages = (*(message for messages in run.past for message in messages), *now.added)
     for message in ground.words.as_text(messages) if made.calls_as_text else messages:

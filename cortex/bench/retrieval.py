@@ -1,6 +1,6 @@
 """Ranks a catalogue for each of its queries, as `tools_discover` would under each recipe."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from cortex.bench import scores
@@ -31,6 +31,12 @@ def unknown(one: RetrievalSet) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+def known_groups(query: Query, there: Collection[str]) -> Groups:
+    """What must be found, by the names of this catalogue alone; () when one of them has none."""
+    groups = tuple(tuple(name for name in group if name in there) for group in query.groups)
+    return groups if all(groups) else ()
+
+
 def measured(queries: Sequence[Query], snapshot: Snapshot, rank: Ranking) -> Scores:
     """The figures of one way to rank; queries whose tools the catalogue lacks are left out."""
     names = tuple(entry.name for entry in snapshot.entries)
@@ -40,10 +46,10 @@ def measured(queries: Sequence[Query], snapshot: Snapshot, rank: Ranking) -> Sco
     taken_ms: list[float] = []
     with settled():
         for query in queries:
-            groups = tuple(tuple(name for name in group if name in there) for group in query.groups)
+            groups = known_groups(query, there)
             hits, ms = timed(partial(rank, worded(query), snapshot, names, MOST))
             taken_ms.append(ms)
-            if groups and all(groups):
+            if groups:
                 ranked.append((groups, tuple(hit.name for hit in hits)))
     return {**(scores.retrieval(ranked) if ranked else {}), **scores.times(taken_ms)}
 

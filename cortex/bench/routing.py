@@ -51,25 +51,39 @@ def known(rows: Iterable[Utterance], ground: BenchGround) -> KnownNames:
     return KnownNames(categories=categories, unknown=dict(sorted(unknown.items())))
 
 
-def measured(one: RoutingSet, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None) -> Scores:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSet:
+    """The figures of a way to choose on a set, and the rows behind them."""
+
+    scores: Scores
+    rows: tuple[ScoredRow, ...]
+
+
+def measured(one: RoutingSet, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None) -> JudgedSet:
     """The recipe's figures on this set."""
-    all_tokens = ground.tool_tokens(plan(ground.asked("everything", "all")))
-    plan(ground.asked("what is there to do today?", recipe))  # builds what is searched
+    ground.planned(ground.asked("what is there to do today?", recipe))  # builds what is searched
     with settled():
-        return _scores(one, names, ground, recipe, rank, all_tokens)
+        return _judged(one, names, ground, recipe, rank, whole_tokens(ground))
 
 
-def _scores(
+def whole_tokens(ground: BenchGround) -> int:
+    """What a request costs that carries every tool, of which the others are a share."""
+    return ground.tool_tokens(plan(ground.asked("everything", "all")))
+
+
+def _judged(
     one: RoutingSet, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None, all_tokens: int
-) -> Scores:
+) -> JudgedSet:
     """Single messages each alone; conversations twice: with the file's calls remembered, and with the planner's own."""
-    found = scores.routing(given(one, names, ground, recipe, rank), all_tokens, can_discover=rank is not None)
+    rows = given(one, names, ground, recipe, rank)
+    found = scores.routing(rows, all_tokens, can_discover=rank is not None)
     if not one.is_multiturn:
-        return found
+        return JudgedSet(scores=found, rows=tuple(rows))
     talks = conversations(one.rows)
     own = [each for talk in talks for each in _talk(talk, names, ground, recipe, None, is_own=True)]
     alone = scores.routing(own, all_tokens, can_discover=False)
-    return {**found, "recall_own": alone["recall"]} if "recall" in alone else found
+    found |= {"recall_own": alone["recall"]} if "recall" in alone else {}
+    return JudgedSet(scores=found, rows=tuple(rows))
 
 
 def given(
@@ -94,7 +108,7 @@ def conversations(rows: Sequence[Utterance]) -> list[list[Utterance]]:
 
 def _first(row: Utterance, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None) -> ScoredRow:
     """A row as the first message of a new conversation."""
-    made, ms = timed(partial(plan, ground.asked(row.text, recipe)))
+    made, ms = timed(partial(ground.planned, ground.asked(row.text, recipe)))
     return _given(row, names, ground, made, ms, rank)
 
 
@@ -126,7 +140,7 @@ def _talk(
             fixed_tokens=asked.fixed_tokens + history,
             history_tokens=history,
         )
-        made, ms = timed(partial(plan, asked))
+        made, ms = timed(partial(ground.planned, asked))
         given = _given(row, names, ground, made, ms, rank)
         memory = made.memory
         called[row.text] = _calls(given, is_own=is_own)
@@ -170,8 +184,13 @@ def _given(
         needs=needs,
         categories=names.homes(row, needs),
         names=sent,
-        has_nonweb=any(names.categories[name] not in WEB for name in sent),
+        has_nonweb=is_beyond_web(names, sent),
         tokens=ground.tool_tokens(made),
         ms=ms,
         found=found,
     )
+
+
+def is_beyond_web(names: KnownNames, sent: Iterable[str]) -> bool:
+    """Whether any of these tools is not of the web."""
+    return any(names.categories[name] not in WEB for name in sent)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cortex.bench import goals
+from cortex.bench import goals, sources
 
 HEADS: Mapping[str, str] = {
     "recall": "recall",
@@ -25,24 +25,75 @@ HEADS: Mapping[str, str] = {
     "rank_p99_ms": "rank p99",
 }
 WHOLE = {"tokens_mean": 0, "tools_mean": 1}
+SPANNED, SPAN = ("recall", "tools_mean", "tokens_mean"), "95 %"
+WORDS = {"setting": "setting", "left_out": "left out"}
 DIGITS = 3
 
 
-def selection(sets: Sequence[Mapping[str, Any]]) -> str:
-    """A table for each set; an asterisk stands behind a figure of `cortex` that misses its goal."""
-    return "\n\n".join(_set(one) for one in sets)
+def selection(sets: Sequence[Mapping[str, Any]], *, has_categories: bool = False) -> str:
+    """A table for each set; an asterisk stands behind a figure of `cortex` that misses its goal.
+
+    `has_categories`: under it each recipe's figures by category.
+    """
+    parts: list[str] = []
+    for one in sets:
+        parts.append(_set(one))
+        for name, points in one.get("frontiers", {}).items():
+            parts.append(f"{one['name']} · {name} at other settings\n{points_of(points, 'setting')}")
+        if "ablation" in one:
+            parts.append(f"{one['name']} · cortex without a stage\n{points_of(one['ablation'], 'left_out')}")
+        if has_categories:
+            parts += [f"{one['name']} · {name}\n{categories(each)}" for name, each in one.get("categories", {}).items()]
+    return "\n\n".join(parts)
 
 
-def costs(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """Regimes down, recipes across, then the goal; under it the first-request recall behind each share."""
+def categories(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """A line for each category, with 95 % intervals."""
+    rows = [["category", "rows", *(head for key in SPANNED for head in (HEADS[key], SPAN))]]
+    rows += [[name, f"{each['rows']:,}", *_spanned(each, each["intervals"])] for name, each in found.items()]
+    return aligned(rows)
+
+
+def points_of(points: Sequence[Mapping[str, Any]], key: str) -> str:
+    """A line for each point of a frontier or an ablation; `key`: what sets it apart."""
+    others = [other for other in ("recall_own", "chat_any", "llm_nonweb") if any(other in one for one in points)]
+    rows = [
+        [WORDS[key], *(head for each in SPANNED for head in (HEADS[each], SPAN)), *(HEADS[each] for each in others)]
+    ]
+    for one in points:
+        more = [f"{one[other]:.3f}" if other in one else "-" for other in others]
+        rows.append([f"{one[key]}" or "nothing", *_spanned(one, one["intervals"]), *more])
+    return aligned(rows)
+
+
+def between(interval: Sequence[float], digits: int) -> str:
+    """An interval as a table has it."""
+    return "-".join(f"{edge:,.{digits}f}" for edge in interval)
+
+
+def _spanned(found: Mapping[str, Any], spans: Mapping[str, Sequence[float]]) -> list[str]:
+    """Each figure that has an interval, and the interval."""
+    cells: list[str] = []
+    for key in SPANNED:
+        digits = WHOLE.get(key, DIGITS)
+        cells += [f"{found[key]:,.{digits}f}", between(spans[key], digits)] if key in found else ["-", "-"]
+    return cells
+
+
+def costs(found: Mapping[str, Any]) -> str:
+    """Regimes down, recipes across, then floor and goal; under it what lies above the floor, and the recall behind."""
     names = list(next(iter(found["regimes"].values())))
-    rows = [["all = 100", *names, "goal for cortex"]]
+    rows = [["all = 100", *names, "no tool at all", "goal for cortex"]]
     for regime, shares in found["regimes"].items():
-        rows.append([regime, *(_cost(regime, name, shares[name]) for name in names), goals.COSTS[regime].shown])
+        floor, aim = f"{found['floors'][regime]:.1f}", goals.COSTS[regime].shown
+        rows.append([regime, *(_cost(regime, name, shares[name]) for name in names), floor, aim])
+    above = [["no tool = 0, all = 100", *names]]
+    for regime, shares in found["above_floor"].items():
+        above.append([regime, *(f"{shares[name]:.1f}" for name in names)])
     under = [["tools there at once", *names]]
     for regime, details in found["details"].items():
         under.append([regime, *(f"{details[name]['recall']:.3f}" for name in names)])
-    return f"{aligned(rows)}\n\n{aligned(under)}"
+    return f"{aligned(rows)}\n\n{aligned(above)}\n\n{aligned(under)}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -60,14 +111,25 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 def _set(one: Mapping[str, Any]) -> str:
     recipes: Mapping[str, Mapping[str, float]] = one["recipes"]
+    spans: Mapping[str, Mapping[str, Sequence[float]]] = one.get("intervals", {})
     aims = goals.SELECTION[one["kind"]]
     keys = [key for key in HEADS if any(key in found for found in recipes.values())]
-    rows = [["", *(HEADS[key] for key in keys)]]
-    rows += [[name, *(_figure(name, key, found, aims) for key in keys)] for name, found in recipes.items()]
+    spanned = [key for key in SPANNED if any(key in each for each in spans.values())]
+    rows = [["", *(head for key in keys for head in (HEADS[key], *([SPAN] if key in spanned else [])))]]
+    for name, found in recipes.items():
+        row = [name]
+        for key in keys:
+            row.append(_figure(name, key, found, aims))
+            if key in spanned:
+                span = spans.get(name, {}).get(key)
+                row.append(between(span, WHOLE.get(key, DIGITS)) if span else "-")
+        rows.append(row)
     if aims:
-        rows.append(["goal", *(aims[key].shown if key in aims else "" for key in keys)])
-    title = f"{one['name']} · {one['kind']} · {one['rows']:,} rows"
-    return f"{title}\n{aligned(rows)}"
+        rows.append(
+            ["goal", *(c for k in keys for c in (aims[k].shown if k in aims else "", *([""] if k in spanned else [])))]
+        )
+    source = f" · {sources.HEADS[one['source']]}" if "source" in one else ""
+    return f"{one['name']} · {one['kind']} · {one['rows']:,} rows{source}\n{aligned(rows)}"
 
 
 def _figure(name: str, key: str, found: Mapping[str, float], aims: Mapping[str, goals.Goal]) -> str:

@@ -18,7 +18,7 @@ def selection(sets: Sequence[Mapping[str, Any]]) -> list[str]:
     return found or [KEPT]
 
 
-def costs(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
+def costs(found: Mapping[str, Any]) -> list[str]:
     """Where `cortex` costs more than `all`, or over 5 % more than the cheapest recipe that finds about as much."""
     lines: list[str] = []
     for regime, shares in found["regimes"].items():

@@ -5,6 +5,7 @@ Progress goes to stderr, so that stdout holds the table or the JSON alone.
 
 import asyncio
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -20,8 +21,10 @@ from cortex.base import scan
 from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.role import Role
 from cortex.bench import costs, files, month, recall, selection, table, training, verdicts
+from cortex.bench.external import OtherSelector
 from cortex.bench.ground import DEFAULT_PROFILE, BenchGround, BenchWords
 from cortex.bench.regimes import REGIMES
+from cortex.bench.selection import Extras
 from cortex.commands.at_rest import at_rest
 from cortex.commands.month import replayed
 from cortex.selection import sentence_models
@@ -58,6 +61,20 @@ Check = Annotated[bool, typer.Option("--check", help="Fit nothing: say whether t
 Encoder = Annotated[
     Path | None, typer.Option("--encoder", help="A folder with model.onnx and tokenizer.json: choose by meaning too.")
 ]
+Selector = Annotated[
+    str, typer.Option("--selector", help="A program to judge beside cortex or the named recipes (docs/bench.md).")
+]
+HeldOut = Annotated[
+    list[str] | None, typer.Option("--held-out", help="A file, without its ending, that nothing was ever chosen by.")
+]
+Made = Annotated[
+    bool, typer.Option("--made", help="Also typos, speech, long and several requests, and tools that nobody knows.")
+]
+Frontier = Annotated[
+    bool, typer.Option("--frontier", help="Also the figures at other settings: thresholds, or more tools always sent.")
+]
+Stages = Annotated[bool, typer.Option("--stages", help="Also cortex without each of its stages, on our own cases.")]
+Categories = Annotated[bool, typer.Option("--categories", help="Also the figures of each category.")]
 SEED = 20261121
 DEFAULT_ROLE = "admin"
 EACH_ITS_OWN = "each regime's own"
@@ -73,6 +90,12 @@ def bench_selection(
     profile: Backend = None,
     seed: Seed = SEED,
     encoder: Encoder = None,
+    selector: Selector = "",
+    held_out: HeldOut = None,
+    made: Made = False,
+    frontier: Frontier = False,
+    stages: Stages = False,
+    categories: Categories = False,
     as_json: Json = False,
 ) -> None:
     """Recall, tools, tokens and latency of each recipe over files of utterances and tool catalogues.
@@ -81,13 +104,21 @@ def bench_selection(
     """
     assumed, over = _asked(Whom(user=user, role=role, model=model, profile=profile or ""))
     if encoder:
-        over = over.over(with_encoder(over.snapshot, _brought(encoder)))
-    sets = selection.measured(data or (files.CASES,), recipe or (), over, seed, _print_line)
+        over = over.over(with_encoder(over.snapshot, sentence_model(encoder)))
+    extras = Extras(
+        has_made=made,
+        has_frontiers=frontier,
+        has_ablation=stages,
+        held_out=tuple(held_out or ()),
+        other=_selector(selector) if selector else None,
+    )
+    names = recipe or (("cortex",) if selector else ())
+    sets = selection.measured(data or (files.CASES,), names, over, seed, _print_line, extras)
     if as_json:
         _say(json.dumps({"sets": sets, **assumed.facts}, ensure_ascii=False, indent=2))
         return
     _say(assumed.sentence)
-    _say(table.selection(sets))
+    _say(table.selection(sets, has_categories=categories))
     _say_all(verdicts.selection(sets))
 
 
@@ -223,7 +254,7 @@ async def _role(name: str) -> Role:
     return await roles.role(SOMEBODY, name)
 
 
-def _brought(folder: Path) -> str:
+def sentence_model(folder: Path) -> str:
     """The key of the sentence model in this folder, which also keeps what it has read; UserError without one."""
     found = scan.load("cortex.integrations.sentences").Sentences(folder, folder, limit_s=None)
     try:
@@ -232,6 +263,17 @@ def _brought(folder: Path) -> str:
         raise UserError(f"{folder} cannot be used: {error.message}.") from error
     key: str = found.key
     return key
+
+
+def _selector(command: str) -> OtherSelector:
+    """The program of this command line; UserError for one that no shell would read."""
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise UserError(f"{command!r} is no command line: {error}.") from error
+    if not words:
+        raise UserError("Say which program chooses the tools.")
+    return OtherSelector(command=words)
 
 
 def _say(line: str) -> None:

@@ -24,7 +24,7 @@ from cortex.base.user import User
 from cortex.bench import month as months
 from cortex.bench import routing
 from cortex.bench.files import RoutingSet
-from cortex.bench.ground import PROFILES, BenchGround, Tell
+from cortex.bench.ground import BenchGround, Tell
 from cortex.bench.month import (
     Forgetting,
     LearnedMonth,
@@ -39,6 +39,7 @@ from cortex.bench.month import (
 from cortex.bench.scores import ScoredRow, met
 from cortex.commands.planned import tools_of
 from cortex.ports.loop import CallEnding, CallRecord
+from cortex.selection.cache_profiles import PROFILES
 from cortex.selection.types import META
 from cortex.services.tools.plans import PlannedRound, PlanRequest
 from cortex.services.tools.tools import ToolsService

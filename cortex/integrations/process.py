@@ -119,20 +119,28 @@ async def run(
 
 @asynccontextmanager
 async def running(
-    argv: Sequence[str], *, cwd: Path, line_bytes: int, umask: int = -1, handles: Sequence[int] = ()
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    line_bytes: int,
+    env: Mapping[str, str] | None = None,
+    umask: int = -1,
+    handles: Sequence[int] = (),
+    is_heard: bool = True,
 ) -> AsyncIterator[Process]:
     """The program, for as long as the block lasts; then its input is closed, and what still runs of it is killed.
 
-    line_bytes: a longer line of its output cannot be read (`ValueError`). ToolFailed when it cannot start.
+    line_bytes: a longer line of its output cannot be read (`ValueError`). is_heard: its stderr is a pipe that the
+    caller reads; else it is ours. ToolFailed when it cannot start.
     """
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
             cwd=cwd,
-            env={},
+            env=dict(env or {}),
             stdin=PIPE,
             stdout=PIPE,
-            stderr=PIPE,
+            stderr=PIPE if is_heard else None,
             limit=line_bytes,
             start_new_session=True,
             umask=umask,

@@ -3,13 +3,14 @@
 The only door to the stages. Same input, same plan, to the byte (`portable.dumps`).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cortex.selection.catalog import CatalogText, catalog
 from cortex.selection.decisions import Decisions
 from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index, index_of
-from cortex.selection.recipes import recipe
+from cortex.selection.recipes import Stage, recipe
 from cortex.selection.rights import rights_of
 from cortex.selection.signatures import signature
 from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolEntry, ToolPlan
@@ -18,11 +19,11 @@ NOTES_HEAD = "Also callable now, through tool_call:"
 HINT_LEAST = 0.05
 
 
-def plan(given: PlanInput) -> ToolPlan:
-    """The plan of one model call; UserError for an unknown recipe."""
+def plan(given: PlanInput, stages: Sequence[Stage] = ()) -> ToolPlan:
+    """The plan of one model call; UserError for an unknown recipe. `stages`: run in place of the recipe's own."""
     index = index_of(given.snapshot)
     draft = PlanDraft()
-    for stage in recipe(given.recipe):
+    for stage in stages or recipe(given.recipe):
         draft = stage(given, index, draft)
     return _written(given, index, draft)
 

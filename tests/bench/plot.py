@@ -13,6 +13,7 @@ STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #24292f }
   .quiet { fill: #57606a; font-size: 12px }
   .tie { stroke: #8c959f; stroke-width: 1; stroke-opacity: .5 }
+  .frontier { fill: none; stroke: #57606a; stroke-width: 1.5 } .sure { stroke: #57606a; stroke-width: 1.5 }
   .line { stroke: #d0d7de; stroke-width: 1 }
   .goal { fill: #0969da; fill-opacity: .10; stroke: #0969da; stroke-dasharray: 4 3 }
   .set { fill: none; stroke: #8c959f; stroke-width: 1 }
@@ -22,19 +23,29 @@ STYLE = """
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 } .quiet { fill: #8d96a0 } .line { stroke: #30363d }
     .goal { fill: #4493f8; stroke: #4493f8 } .set { stroke: #6e7681 }
+    .frontier, .sure { stroke: #8d96a0 }
     .other { fill: #0d1117; stroke: #e6edf3 } .ours { fill: #4493f8; stroke: #4493f8 }
   }
 """
 
 
+Span = tuple[float, float]
+NO_SPAN: Span = (0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A recipe: its mean over the sets, and each set's (tokens share, recall), both from 0 to 1."""
+    """A recipe: its mean over the sets, and each set's (tokens share, recall), both from 0 to 1.
+
+    `span`: the 95 % interval of the recall. `frontier`: the same means at other settings, by share.
+    """
 
     name: str
     share: float
     recall: float
     sets: Sequence[tuple[float, float]] = ()
+    span: Span = NO_SPAN
+    frontier: Sequence[tuple[float, float, Span]] = ()
 
 
 def svg(drawn: Sequence[Mark], caption: str, *, goal_recall: float, goal_share: float) -> str:
@@ -50,6 +61,8 @@ def svg(drawn: Sequence[Mark], caption: str, *, goal_recall: float, goal_share: 
     ]
     for mark in drawn:
         rows += [_set(mark, x, y) for x, y in mark.sets]
+    for mark in drawn:
+        rows += _frontier(mark)
     for mark, (dx, dy, anchor) in zip(drawn, _places(drawn), strict=True):
         x, y = _x(mark.share), _y(mark.recall)
         rows.append(f'<circle class="{"ours" if mark.name == "cortex" else "other"}" cx="{x:.1f}" cy="{y:.1f}" r="6"/>')
@@ -67,11 +80,26 @@ def _set(mark: Mark, share: float, recall: float) -> str:
     return f'{tie}<circle class="set" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
 
 
+def _frontier(mark: Mark) -> list[str]:
+    """The line through the mark's other settings, with an upright bar for each interval."""
+    path = " ".join(f"{_x(share):.1f},{_y(recall):.1f}" for share, recall, _ in mark.frontier)
+    rows = [f'<polyline class="frontier" points="{path}"/>'] if path else []
+    for share, span in ((mark.share, mark.span), *((share, span) for share, _, span in mark.frontier)):
+        if span != NO_SPAN:
+            x, low, high = _x(share), _y(span[0]), _y(span[1])
+            rows.append(f'<line class="sure" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>')
+    return rows
+
+
 def _told(drawn: Sequence[Mark]) -> str:
     """The plot in words, for whoever cannot see it."""
-    return "; ".join(
-        f"{mark.name}: recall {mark.recall:.2f} at {100 * mark.share:.0f} % of the tokens" for mark in drawn
-    )
+    parts: list[str] = []
+    for mark in drawn:
+        parts.append(f"{mark.name}: recall {mark.recall:.2f} at {100 * mark.share:.0f} % of the tokens")
+        if mark.frontier:
+            others = ", ".join(f"{recall:.2f} at {100 * share:.0f} %" for share, recall, _ in mark.frontier)
+            parts.append(f"{mark.name} at other settings: {others}")
+    return "; ".join(parts)
 
 
 def _grid() -> list[str]:

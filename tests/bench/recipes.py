@@ -1,22 +1,31 @@
 """The README's section on choosing tools: every recipe on our own cases and on the folders of `CORTEX_BENCH_DATA`.
 
 Runs what `cortex bench selection` and `cortex bench cost` run, and sets their figures as Markdown and as the one plot.
+`CORTEX_BENCH_HELD_OUT` names the files that nothing was ever chosen by, `name:name`, without their endings;
+`CORTEX_BENCH_ENCODER` a folder with a sentence model, by which what can use one is judged once more.
 """
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from cortex.bench import costs, goals, selection, verdicts
+from cortex.bench import costs, goals, selection, sources, verdicts
 from cortex.bench.files import CASES
+from cortex.bench.frontiers import DRAWN
 from cortex.bench.ground import DEFAULT_PROFILE
-from cortex.commands.bench import ground
-from tests.bench.plot import Mark, svg
+from cortex.bench.selection import Extras
+from cortex.bench.table import between
+from cortex.commands.bench import ground, sentence_model
+from cortex.selection.edits import with_encoder
+from tests.bench.plot import NO_SPAN, Mark, Span, svg
 
-FOLDERS = "CORTEX_BENCH_DATA"
+FOLDERS, HELD_OUT = "CORTEX_BENCH_DATA", "CORTEX_BENCH_HELD_OUT"
+ENCODER = "CORTEX_BENCH_ENCODER"
+BY_MEANING = ("vector", "cortex")
 ORDER = ("all", "inara", "ora", "punch", "repi", "vector", "cortex")
 MEANS = {  # key -> head and digits
     "recall": ("recall", 3),
@@ -31,43 +40,81 @@ MEANS = {  # key -> head and digits
     "p50_ms": ("p50 ms", 2),
     "p99_ms": ("p99 ms", 2),
 }
+SIZES = ("tools_mean", "tokens_mean", "tokens_share")
 FIRST_ONLY = frozenset({"chat_any", "chat_tokens_share", "llm_nonweb"})  # in a conversation the epoch stays
 Sets = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What both commands said."""
+    """What both commands said. `by_meaning`: the sets by a sentence model, of the recipes that can use one."""
 
     sets: Sets
-    costs: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    costs: Mapping[str, Any]
+    by_meaning: Sets = ()
 
 
 def take(seed: int, tell: Callable[[str], None]) -> Taken:
     """Run both commands under every recipe."""
     over = ground("admin", DEFAULT_PROFILE)
-    named = [Path(folder) for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
-    sets = selection.measured((CASES, *named), ORDER, over, seed, tell)
-    return Taken(sets=sets, costs=costs.measured((), ORDER, over, seed, tell))
+    named = [Path(folder) for folder in _named(FOLDERS)]
+    extras = Extras(has_made=True, has_frontiers=True, has_ablation=True, held_out=_named(HELD_OUT))
+    paths = (CASES, *named)
+    sets = selection.measured(paths, ORDER, over, seed, tell, extras)
+    by_meaning: Sets = ()
+    if os.environ.get(ENCODER):
+        meant = over.over(with_encoder(over.snapshot, sentence_model(Path(os.environ[ENCODER]))))
+        by_meaning = selection.measured(paths, BY_MEANING, meant, seed, tell, replace(extras, has_ablation=False))
+    return Taken(sets=sets, costs=costs.measured((), ORDER, over, seed, tell), by_meaning=by_meaning)
+
+
+def _named(variable: str) -> tuple[str, ...]:
+    """What a variable of the environment lists."""
+    return tuple(each for each in os.environ.get(variable, "").split(os.pathsep) if each)
 
 
 def markdown(taken: Taken, head: str) -> str:
-    """The section: means, recall by set, discovery, costs, and what does not hold."""
-    routing = [one for one in taken.sets if one["kind"] in ("routing", "multiturn")]
+    """The section: means, recall by set, what is made, what a stage is worth, discovery, costs, what does not hold."""
+    judged = [one for one in taken.sets if one["kind"] in ("routing", "multiturn")]
+    routing = [one for one in judged if one["source"] not in ("made", "unseen")]
+    made = [one for one in judged if one["source"] in ("made", "unseen")]
+    held_out = [one for one in routing if one["source"] == "held out"]
     parts = [
         head,
         "Means over all sets (recall: the share of messages whose every needed tool was sent with the first request):",
         _means(routing),
-        "Recall at the first request · tools sent, by set:",
-        _by_set(routing),
     ]
+    if held_out:
+        parts += ["Means over what is held out, by which nothing was ever chosen:", _means(held_out)]
+    parts += [
+        "Recall at the first request with its 95 % interval · tools sent, by set:",
+        _by_set(routing),
+        "At other settings, means over the same sets (thresholds multiplied; for `ora` and `punch` the tools that our "
+        "own cases need most as their core, which is the best choice in hindsight):",
+        _settings(routing),
+    ]
+    if made:
+        parts += [
+            "Sets made of our own cases by the seed, and three servers of 30 unknown tools:",
+            _by_set(made),
+        ]
+    meant = [one for one in taken.by_meaning if one["kind"] in ("routing", "multiturn")]
+    if meant:
+        own = [one for one in meant if one["source"] not in ("made", "unseen")]
+        parts += ["The same by a sentence model, for the recipes that can use one:", _by_set(meant, BY_MEANING)]
+        parts += ["`vector` by that model at other settings, means:", _settings(own, ("vector",))]
+    parts += _of_ours(judged)
     ranked = [one for one in taken.sets if one["kind"] == "retrieval"]
     if ranked:
         parts += ["Discovery over other catalogues, recall@10 · nDCG@10:", _retrieval(ranked)]
     timed = [one for one in taken.sets if one["kind"] == "latency"]
     if timed:
         parts += ["Over a catalogue of 10,000 tools, ms at the 99th percentile, plan · discovery:", _latency(timed)]
-    parts += ["Cost of scripted conversations, sending all = 100:", _costs(taken)]
+    parts += [
+        "Cost of scripted conversations, sending all = 100 · of what lies above *no tool*, the same talk with no tool "
+        "declared at all, the percentage that is paid:",
+        _costs(taken),
+    ]
     failing = [
         line for line in (*verdicts.selection(taken.sets), *verdicts.costs(taken.costs)) if line != verdicts.KEPT
     ]
@@ -76,20 +123,101 @@ def markdown(taken: Taken, head: str) -> str:
 
 
 def plot(taken: Taken) -> str:
-    """The one plot: recall against tokens."""
-    points: dict[str, list[tuple[float, float]]] = {name: [] for name in ORDER}
-    for one in taken.sets:
-        for name, found in one["recipes"].items():
-            if one["kind"] in ("routing", "multiturn") and "recall" in found:
-                points[name].append((found["tokens_share"], found["recall"]))
-    drawn = [
-        Mark(name=name, share=mean(x for x, _ in told), recall=mean(y for _, y in told), sets=told)
-        for name, told in points.items()
-        if told
+    """The one plot: recall against tokens, with the frontiers of what holds chances against thresholds."""
+    sets = [
+        one
+        for one in taken.sets
+        if one["kind"] in ("routing", "multiturn") and one["source"] not in ("made", "unseen") and "intervals" in one
     ]
-    count = max(len(mark.sets) for mark in drawn)
-    caption = f"Filled: cortex. Large: mean over {count} sets; small: each set. Shaded: the goal."
+    drawn = []
+    for name in ORDER:
+        told = [(one["recipes"][name]["tokens_share"], one["recipes"][name]["recall"]) for one in sets]
+        if told:
+            spans = [one["intervals"][name]["recall"] for one in sets]
+            share, recall = (mean(values) for values in zip(*told, strict=True))
+            drawn.append(
+                Mark(
+                    name=name,
+                    share=share,
+                    recall=recall,
+                    sets=told,
+                    span=_span(recall, spans),
+                    frontier=_line(sets, name),
+                )
+            )
+    caption = f"Large: mean over {len(sets)} sets, bars 95 %; small: each set; lines: other settings. Shaded: the goal."
     return svg(drawn, caption, goal_recall=0.97, goal_share=0.10)
+
+
+def _span(recall: float, spans: Sequence[Sequence[float]]) -> Span:
+    """The interval of a mean over sets, each of which has its own; the sets are independent of each other."""
+    if not spans:
+        return NO_SPAN
+    half = sqrt(sum(((high - low) / 2) ** 2 for low, high in spans)) / len(spans)
+    return max(0.0, recall - half), min(1.0, recall + half)
+
+
+def _points(sets: Sets, name: str) -> list[tuple[Mapping[str, Any], ...]]:
+    """By setting of the recipe, its point on each set that has one."""
+    return list(zip(*(one["frontiers"][name] for one in sets if one.get("frontiers", {}).get(name)), strict=True))
+
+
+def _line(sets: Sets, name: str) -> list[tuple[float, float, Span]]:
+    """A recipe's frontier as means over the sets, by tokens: share of the tokens, recall, its interval.
+
+    A setting that finds no more than a cheaper one is not on it.
+    """
+    found: list[tuple[float, float, Span]] = []
+    for points in _points(sets, name):
+        recall = mean(point["recall"] for point in points)
+        span = _span(recall, [point["intervals"]["recall"] for point in points])
+        found.append((mean(point["tokens_share"] for point in points), recall, span))
+    best = [point for point in found if all(point[1] > other[1] for other in found if other[0] < point[0])]
+    return sorted(best)
+
+
+def _settings(sets: Sets, names: Sequence[str] = DRAWN) -> str:
+    """Each drawn recipe at each of its settings, as means over the sets."""
+    rows = [["recipe", "setting", "recall", "95 %", "tools", "tokens", "share of all"]]
+    for name in names:
+        for points in _points(sets, name):
+            recall = mean(point["recall"] for point in points)
+            span = _span(recall, [point["intervals"]["recall"] for point in points])
+            tools, tokens, share = (mean(point[key] for point in points) for key in SIZES)
+            cells = [f"{recall:.3f}", between(span, 3), f"{tools:.1f}", f"{tokens:,.0f}", f"{share:.3f}"]
+            rows.append([name, points[0]["setting"], *cells])
+    return table(rows)
+
+
+def _of_ours(sets: Sets) -> list[str]:
+    """What stands for `cortex` alone: each of its stages left out, and each category of our own cases."""
+    parts: list[str] = []
+    cut = [one for one in sets if "ablation" in one]
+    if cut:
+        rows = [["`cortex` without", *(one["name"] for one in cut)]]
+        for points in zip(*(one["ablation"] for one in cut), strict=True):
+            name = points[0]["left_out"] or "*nothing*"
+            rows.append([name, *(f"{point['recall']:.3f} · {point['tools_mean']:.1f}" for point in points)])
+        parts += ["Recall · tools with one stage left out:", table(rows)]
+    homes = [one for one in sets if one["name"] == "house" and "categories" in one]
+    for one in homes:
+        rows = [["category", "messages", "recall", "95 %", "tools", "95 %", "tokens", "95 %"]]
+        for name, found in one["categories"]["cortex"].items():
+            spans = found["intervals"]
+            rows.append(
+                [
+                    name,
+                    f"{found['rows']}",
+                    f"{found['recall']:.3f}",
+                    between(spans["recall"], 3),
+                    f"{found['tools_mean']:.1f}",
+                    between(spans["tools_mean"], 1),
+                    f"{found['tokens_mean']:,.0f}",
+                    between(spans["tokens_mean"], 0),
+                ]
+            )
+        parts += [f"`cortex` by category, set `{one['name']}`:", table(rows)]
+    return parts
 
 
 def _means(sets: Sets) -> str:
@@ -114,13 +242,14 @@ def _mean(sets: Sets, name: str, key: str) -> str:
     return f"{value:,.{MEANS[key][1]}f}"
 
 
-def _by_set(sets: Sets) -> str:
-    rows = [["set", "rows", *ORDER]]
+def _by_set(sets: Sets, names: Sequence[str] = ORDER) -> str:
+    rows = [["set", "source", "rows", *names]]
     for one in sets:
         found = one["recipes"]
-        if any("recall" in found[name] for name in ORDER):
-            cells = [f"{found[name]['recall']:.3f} · {found[name]['tools_mean']:.1f}" for name in ORDER]
-            rows.append([one["name"], f"{one['rows']:,}", *cells])
+        if any("recall" in found[name] for name in names):
+            spans = {name: between(one["intervals"][name]["recall"], 3) for name in names}
+            cells = [f"{found[name]['recall']:.3f} ({spans[name]}) · {found[name]['tools_mean']:.1f}" for name in names]
+            rows.append([one["name"], sources.HEADS[one["source"]], f"{one['rows']:,}", *cells])
     return table(rows)
 
 
@@ -148,9 +277,11 @@ def _latency(sets: Sets) -> str:
 
 
 def _costs(taken: Taken) -> str:
-    rows = [["regime", *ORDER, "goal"]]
+    rows = [["regime", *ORDER, "no tool", "goal"]]
     for regime, shares in taken.costs["regimes"].items():
-        rows.append([regime, *(f"{shares[name]:.0f}" for name in ORDER), goals.COSTS[regime].shown])
+        above = taken.costs["above_floor"][regime]
+        cells = [f"{shares[name]:.0f} · {above[name]:.0f}" for name in ORDER]
+        rows.append([regime, *cells, f"{taken.costs['floors'][regime]:.0f}", goals.COSTS[regime].shown])
     return table(rows)
 
 

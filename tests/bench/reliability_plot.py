@@ -5,9 +5,9 @@ No colour carries a meaning. Made by `train.py`.
 
 from collections.abc import Sequence
 from html import escape
-from math import sqrt
 
-from cortex.bench.reliability import Bin, ReliabilityCurve
+from cortex.bench.intervals import wilson
+from cortex.bench.reliability import ReliabilityCurve
 
 LEAST_CASES = 20
 SIDE, GAP, LEFT, TOP, BOTTOM = 196, 42, 52, 40, 74
@@ -66,16 +66,8 @@ def _panel(drawn: ReliabilityCurve, left: float) -> list[str]:
     for each in drawn.bins:
         if each.cases >= LEAST_CASES:
             x, y = left + each.said * SIDE, TOP + (1 - each.true) * SIDE
-            low, high = (TOP + (1 - edge) * SIDE for edge in interval(each))
+            low, high = (TOP + (1 - edge) * SIDE for edge in wilson(each.true, each.cases))
             parts.append(f'<line class="sure" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>')
             parts.append(f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
     parts.append(f'<text x="{left + SIDE / 2}" y="{TOP + SIDE + 36}" text-anchor="middle">chance that was said</text>')
     return parts
-
-
-def interval(one: Bin) -> tuple[float, float]:
-    """The 95 % interval of the share that came true (Wilson 1927)."""
-    z, n = 1.96, one.cases
-    middle = (one.true + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * sqrt(one.true * (1 - one.true) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)

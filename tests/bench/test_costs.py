@@ -92,6 +92,20 @@ def test_sending_all_costs_what_the_request_weighs(ground: BenchGround) -> None:
     assert tally.cost == tools + system + tokens.count_message(said[0]) + tokens.count("Hi!")
 
 
+def test_the_floor_is_a_talk_whose_calls_need_no_tools(ground: BenchGround) -> None:
+    regime, whole, floor = Regime(profile=Profile()), Tally(), Tally()
+    over = ground.over(ground.snapshot, profile=regime.profile)
+    replay((ON, HELLO), regime, over, "all", whole)
+    replay((ON, HELLO), regime, over, "all", floor, is_bare=True)
+    tools = sum(entry.tokens_full for entry in ground.snapshot.entries if not entry.is_meta)
+    assert (floor.requests, floor.extra) == (whole.requests, 0)
+    assert whole.cost - floor.cost == whole.requests * tools
+
+
+def test_what_lies_above_the_floor_is_a_share_of_what_can_be_chosen() -> None:
+    assert [costs.above_floor(cost, 20) for cost in (20, 60, 100, 180)] == [0.0, 50.0, 100.0, 200.0]
+
+
 def test_a_round_with_a_call_is_a_request_of_its_own(ground: BenchGround) -> None:
     tally = played((ON, HELLO), "all", Regime(profile=CACHED), ground)
     assert (tally.requests, tally.extra, tally.wanted, tally.had, tally.rewrites) == (3, 0, 1, 1, 0)
@@ -184,6 +198,10 @@ def test_shares_are_of_sending_all_and_unknown_tools_are_told() -> None:
         "asked_again",
         "rewrites",
     }
+    floor = found["floors"]["cron"]
+    assert 0 < floor < 100
+    assert found["above_floor"]["cron"]["all"] == 100.0
+    assert found["above_floor"]["cron"]["inara"] == costs.above_floor(found["regimes"]["cron"]["inara"], floor)
     assert "left out" in lines[0]
     with pytest.raises(UserError, match="There is no regime 'hot'"):
         costs.measured(("hot",), (), over_the_house(), 1, lines.append)

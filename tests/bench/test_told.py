@@ -33,17 +33,20 @@ def test_a_figure_that_a_recipe_lacks_is_a_dash() -> None:
     assert "-" in table.selection([one(inara={"recall": 0.3})]).splitlines()[3].split()
 
 
-def costs(cortex: float, other: float, recall: float = 0.9) -> dict[str, dict[str, dict[str, Any]]]:
+def costs(cortex: float, other: float, recall: float = 0.9) -> dict[str, Any]:
     detail = {"recall": recall}
     return {
         "regimes": {"warm10": {"all": 100.0, "cortex": cortex, "ora": other}},
+        "floors": {"warm10": 20.0},
+        "above_floor": {"warm10": {"all": 100.0, "cortex": 51.2, "ora": 75.0}},
         "details": {"warm10": {"all": {"recall": 1.0}, "cortex": {"recall": 0.95}, "ora": detail}},
     }
 
 
 def test_costs_stand_beside_their_goal() -> None:
     told = table.costs(costs(61.0, 80.0))
-    assert "61.0*" in told
+    assert told.splitlines()[1].split() == ["warm10", "100.0", "61.0*", "80.0", "20.0", "≤60"]
+    assert told.splitlines()[4].split() == ["warm10", "100.0", "51.2", "75.0"]
     assert "≤60" in told
 
 
@@ -101,23 +104,69 @@ def taken() -> recipes.Taken:
     found = {name: {**GOOD, "recall_after_discover": 0.99} for name in recipes.ORDER}
     chat = {name: {"chat_any": 0.04, "p50_ms": 0.5, "p99_ms": 3.0} for name in recipes.ORDER}
     ranked = {name: {"r5": 0.7, "r10": 0.8, "ndcg10": 0.6, "p50_ms": 1.0, "p99_ms": 2.0} for name in ("ora", "cortex")}
+    spans = {name: {"recall": (0.9, 0.99), "tools_mean": (4.0, 6.0), "tokens_mean": (400.0, 600.0)} for name in found}
+    point = {**GOOD, "setting": "thresholds x 1", "left_out": "", "intervals": spans["cortex"]}
+    line = [{**point, "setting": "thresholds x 0.5", "recall": 0.99, "tokens_share": 0.12}, point]
+    category = {**GOOD, "rows": 7, "intervals": spans["cortex"]}
+    judged = {
+        "kind": "routing",
+        "rows": 10,
+        "recipes": found,
+        "intervals": spans,
+        "frontiers": {"cortex": line},
+        "ablation": [point, {**point, "left_out": "phrases", "recall": 0.7}],
+        "categories": {"cortex": {"lamps": category}},
+    }
     sets = [
-        {"name": "house", "kind": "routing", "rows": 10, "recipes": found},
-        {"name": "alone", "kind": "routing", "rows": 10, "recipes": chat},
+        {**judged, "name": "house", "source": "ours"},
+        {**judged, "name": "typos1", "source": "made"},
+        {**judged, "name": "beyond", "source": "held out"},
+        {"name": "alone", "kind": "routing", "rows": 10, "recipes": chat, "source": "ours"},
         {"name": "zoo", "kind": "retrieval", "rows": 10, "recipes": ranked},
     ]
     shares = {name: 50.0 for name in recipes.ORDER}
     details = {name: {"recall": 0.9} for name in recipes.ORDER}
-    return recipes.Taken(sets=sets, costs={"regimes": {"cold": shares}, "details": {"cold": details}})
+    above = {name: 40.0 for name in recipes.ORDER}
+    told = {
+        "regimes": {"cold": shares},
+        "floors": {"cold": 17.0},
+        "above_floor": {"cold": above},
+        "details": {"cold": details},
+    }
+    return recipes.Taken(sets=sets, costs=told, by_meaning=sets[:2])
 
 
 def test_the_readme_section_has_means_sets_discovery_and_costs() -> None:
     told = recipes.markdown(taken(), "today")
     assert told.startswith("today\n\n")
     assert "| cortex | 0.980 | - | 0.990 | 5.0 | 500 | 0.090 | 0.040 | - | - | 0.50 | 3.00 |" in told
-    assert f"| house | 10 |{' 0.980 · 5.0 |' * 7}" in told
+    assert f"| house | ours | 10 |{' 0.980 (0.900-0.990) · 5.0 |' * 7}" in told
+    assert "Means over what is held out" in told
+    assert f"| beyond | held out | 10 |{' 0.980 (0.900-0.990) · 5.0 |' * 7}" in told
+    assert f"| typos1 | made of ours | 10 |{' 0.980 (0.900-0.990) · 5.0 |' * 7}" in told
+    assert "| cortex | thresholds x 0.5 | 0.990 | 0.958-1.000 | 5.0 | 500 | 0.120 |" in told
+    assert "| typos1 | made of ours | 10 | 0.980 (0.900-0.990) · 5.0 | 0.980 (0.900-0.990) · 5.0 |\n" in told
+    assert "| phrases | 0.700 · 5.0 | 0.700 · 5.0 | 0.700 · 5.0 |" in told
+    assert "| lamps | 7 | 0.980 | 0.900-0.990 | 5.0 | 4.0-6.0 | 500 | 400-600 |" in told
     assert "| zoo | 10 | 0.800 · 0.600 | 0.800 · 0.600 |" in told
-    assert f"| cold |{' 50 |' * 7} ≤48 |" in told
+    assert f"| cold |{' 50 · 40 |' * 7} 17 | ≤48 |" in told
+
+
+def test_the_plot_shows_frontiers_with_intervals_of_what_is_not_made() -> None:
+    drawn = recipes.plot(taken())
+    assert drawn.count("<polyline") == 1
+    assert drawn.count('class="sure"') == len(recipes.ORDER) + 2
+    assert "mean over 2 sets" in drawn
+    assert "cortex at other settings: 0.98 at 9 %, 0.99 at 12 %" in drawn
+
+
+def test_a_setting_that_finds_no_more_than_a_cheaper_one_is_not_on_the_frontier() -> None:
+    judged = taken()
+    for one in judged.sets[:1]:
+        worse = {**one["frontiers"]["cortex"][0], "recall": 0.97, "tokens_share": 0.2}
+        one["frontiers"]["cortex"].append(worse)
+    assert "0.97 at 20 %" not in recipes.plot(judged)
+    assert "0.98 at 9 %, 0.99 at 12 %" in recipes.plot(judged)
 
 
 def test_the_plot_names_each_recipe_and_tells_itself_in_words() -> None:

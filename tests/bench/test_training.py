@@ -140,16 +140,6 @@ def test_no_case_is_no_error() -> None:
     assert reliability.curve("tool", "a tool is needed", ()).error() == 0.0
 
 
-@pytest.mark.parametrize(
-    ("true", "cases", "low", "high"),
-    [(0.5, 100, 0.4038, 0.5962), (0.0, 20, 0.0, 0.1611), (1.0, 20, 0.8389, 1.0)],
-    ids=["half", "never", "always"],
-)
-def test_the_interval_is_wilsons(true: float, cases: int, low: float, high: float) -> None:
-    made = reliability.Bin(least=0.4, most=0.5, cases=cases, said=0.45, true=true)
-    assert reliability_plot.interval(made) == pytest.approx((low, high), abs=1e-4)
-
-
 def test_a_bin_of_few_cases_is_not_drawn() -> None:
     few, many = ([(0.5, True)] * count for count in (reliability_plot.LEAST_CASES - 1, reliability_plot.LEAST_CASES))
     assert reliability_plot.svg([reliability.curve("a", "b", few)], "").count("<circle") == 0

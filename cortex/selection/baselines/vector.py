@@ -37,19 +37,17 @@ class VectorChoice:
     strategy: Strategy
 
 
-def choose(scores: Mapping[str, float], entries: Sequence[ToolEntry]) -> VectorChoice:
-    """The choice among these tools by their likeness to the message."""
+def choose(scores: Mapping[str, float], entries: Sequence[ToolEntry], strictness: float = 1.0) -> VectorChoice:
+    """The choice among these tools by their likeness to the message; `strictness` multiplies its thresholds."""
     homes = {entry.name: entry.category for entry in entries}
+    bars = {name: strictness * least(home) for name, home in homes.items()}
     passed = sorted(
-        (name for name in homes if scores.get(name, 0.0) >= least(homes[name])),
-        key=lambda name: (-scores[name], name),
+        (name for name in homes if scores.get(name, 0.0) >= bars[name]), key=lambda name: (-scores[name], name)
     )
-    taken = {
-        name: f"like its example queries ({scores[name]:.2f} of {least(homes[name]):.2f})" for name in passed[:MOST]
-    }
+    taken = {name: f"like its example queries ({scores[name]:.2f} of {bars[name]:.2f})" for name in passed[:MOST]}
     leaders: dict[str, str] = {}
     for name in taken:
-        if scores[name] >= BRINGS_GROUP:
+        if scores[name] >= strictness * BRINGS_GROUP:
             leaders.setdefault(_group(name, homes[name]), name)
     for entry in entries:
         group = _group(entry.name, entry.category)
@@ -58,8 +56,8 @@ def choose(scores: Mapping[str, float], entries: Sequence[ToolEntry]) -> VectorC
     out = {
         name: f"{MOST} tools were more alike"
         if name in passed
-        else f"too unlike its example queries ({scores.get(name, 0.0):.2f} of {least(home):.2f})"
-        for name, home in homes.items()
+        else f"too unlike its example queries ({scores.get(name, 0.0):.2f} of {bars[name]:.2f})"
+        for name in homes
         if name not in taken
     }
     return VectorChoice(taken=taken, out=out, strategy=strategy(scores[passed[0]] if passed else 0.0))

@@ -17,13 +17,16 @@ NAMED_P = 0.95
 BLANK = Vote(stage="centroids", p=0.0, why="the message is blank")
 
 
-def centroids(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    """The draft with named tools in order of mention, then by likeness, then what their groups brought."""
+def centroids(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float = 1.0) -> PlanDraft:
+    """The draft with named tools in order of mention, then by likeness, then what their groups brought.
+
+    `strictness` multiplies this way's thresholds.
+    """
     business = [entry for entry in draft.permitted if not entry.is_meta]
     if not given.message.strip():
         return marked(draft, dropped={each.name: BLANK for each in business}, labels={"strategy": "none"})
     scores, failed = _scores(given, given.message, given.embedding)
-    choice = vector.choose(scores, business)
+    choice = vector.choose(scores, business, strictness)
     names = text.named(given.message, frozenset(entry.name for entry in business))
     pins = {name: Vote(stage="pins", p=NAMED_P, why="you named it") for name in names}
     pins |= {name: vote for name, vote in _missing(given, business).items() if name not in choice.taken}
@@ -34,7 +37,7 @@ def centroids(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         chances={name: _vote(scores[name], why) for name, why in choice.taken.items()},
         wanted=wanted,
         dropped={name: _vote(scores[name], why) for name, why in choice.out.items() if name not in wanted},
-        threshold=vector.LEAST,
+        threshold=strictness * vector.LEAST,
         tool_choice="required" if choice.strategy == "force" and given.round == 1 else "auto",
         labels={
             "strategy": choice.strategy,

@@ -14,12 +14,16 @@ DISCOVERY = Vote(stage="deferred", p=0.0, why="the way to the deferred tools")
 DEFERRED = Vote(stage="deferred", p=0.0, why="deferred: a line in the list until tools_discover finds it")
 
 
-def deferred(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    """The draft with discovery, core, wished and found tools in full, in the order in which they came, and the list."""
+def deferred(given: PlanInput, index: Index, draft: PlanDraft, *, core: tuple[str, ...] = ()) -> PlanDraft:
+    """The draft with discovery, core, wished and found tools in full, in the order in which they came, and the list.
+
+    `core`: in place of what the role has as its core.
+    """
     business = [entry for entry in draft.permitted if not entry.is_meta]
     open_to = {entry.name for entry in business}
     discovery = [entry for entry in draft.permitted if entry.name == ora.DISCOVERY]
-    core = ora.core(given.role, business, sum(entry.tokens_full for entry in discovery))
+    own = ora.core(given.role, business, sum(entry.tokens_full for entry in discovery))
+    core = tuple(name for name in core if name in open_to) or own
     known = dict.fromkeys((*given.memory.grown_by(given.recipe), *given.found))
     wished = tuple(name for name in given.always if name in open_to and name not in core)
     found = tuple(name for name in known if name in open_to and name not in core)

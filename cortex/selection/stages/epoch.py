@@ -21,8 +21,11 @@ WAY_BACK = "finds the tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
 
 
-def epoch(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    """The draft with what stays of the epoch, what this round adds, and the boundary if there is one."""
+def epoch(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float = 1.0) -> PlanDraft:
+    """The draft with what stays of the epoch, what this round adds, and the boundary if there is one.
+
+    `strictness` multiplies what a late tool is held against.
+    """
     memory = given.memory
     if draft.is_shut:
         return _shut(memory, draft)
@@ -30,7 +33,7 @@ def epoch(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         draft = marked(draft, wanted=(), pins={}, resting={})
     boundary = boundary_of(given, draft.rights, is_all=draft.is_all)
     if memory.is_open and not boundary:
-        return _grow(given, index, draft)
+        return _grow(given, index, draft, strictness)
     opens, why = _opening(given, draft)
     if not opens:
         is_quiet = boundary in QUIET and not memory.is_open
@@ -120,7 +123,7 @@ def _beside(index: Index, draft: PlanDraft, chosen: Sequence[SentTool]) -> list[
     return [SentTool(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR) for _, entry in near[:room]]
 
 
-def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
+def _grow(given: PlanInput, index: Index, draft: PlanDraft, strictness: float) -> PlanDraft:
     """An open epoch: what was sent stays as it is; what is new goes to the end, or behind the message."""
     memory = given.memory
     known = {item.name for item in memory.sent}
@@ -128,7 +131,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     # All that was sent stays, wanted or not: to leave one out would rewrite the prefix that the provider holds.
     draft = marked(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
     # The last round forbids calls: its tools are there for the prefix alone, and none joins.
-    late = [] if given.is_last or draft.is_all else _late(given, index, draft, known)
+    late = [] if given.is_last or draft.is_all else _late(given, index, draft, known, strictness)
     if not late:
         return draft
     way = late_way(
@@ -147,7 +150,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     return marked(draft, late=way, fresh=fresh)
 
 
-def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str]) -> list[str]:
+def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str], strictness: float) -> list[str]:
     """Wanted tools that were not sent: what was named or found, and what a new message speaks for more than weakly.
 
     What was noted for the bridge, or called through it lately, stands in the history already.
@@ -162,9 +165,8 @@ def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str]) -> 
     if not given.profile.caches:
         return missing
     least = 0.0 if has_bridge(given.profile) or given.profile.late_tools == "native" else REWRITE_LEAST
-    bars = {
-        name: max(least, LATE_FACTOR * threshold(given.profile, index.entries[name].tokens_full)) for name in missing
-    }
+    factor = LATE_FACTOR * strictness
+    bars = {name: max(least, factor * threshold(given.profile, index.entries[name].tokens_full)) for name in missing}
     return [name for name in missing if name in draft.pins or draft.chances[name].p >= bars[name]]
 
 

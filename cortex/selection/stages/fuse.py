@@ -21,8 +21,8 @@ SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message a
 TELLING_P, REASONS_MOST = 0.1, 2
 
 
-def fuse(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    """The draft with one chance a tool, and the wanted tools in registry order."""
+def fuse(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float = 1.0) -> PlanDraft:
+    """The draft with one chance a tool, and the wanted tools in registry order; `strictness` multiplies each p*."""
     names = draft.rights.names
     voted = {name for name in draft.votes if name in names}
     told = {name for name, p in draft.learned.chances.items() if p >= LEAST and name in names}
@@ -36,7 +36,7 @@ def fuse(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         for name in chances
         if name not in draft.pins
         and not index.entries[name].is_shy
-        and chances[name].p >= threshold(given.profile, index.entries[name].tokens_stub)
+        and chances[name].p >= strictness * threshold(given.profile, index.entries[name].tokens_stub)
     ]
     pinned = [name for name in draft.pins if name in names]
     return marked(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))

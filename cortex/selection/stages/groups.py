@@ -14,14 +14,14 @@ EARLIER = "active since earlier in this conversation"
 GRANTED = "granted, and none of its tools is core"
 
 
-def groups(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
+def groups(given: PlanInput, index: Index, draft: PlanDraft, *, core: tuple[str, ...] = punch.CORE) -> PlanDraft:
     """The draft with the core in its order, then each group in the order in which it was activated."""
     business = [entry for entry in draft.permitted if not entry.is_meta]
     if punch.is_fixed(given.role, index.names):
         return _with(given, draft, {entry.name: FIXED for entry in business}, (), business)
     active = _active(given, business)
     open_to = {entry.name for entry in business}
-    pins = {name: CORE for name in punch.CORE if name in open_to}
+    pins = {name: CORE for name in core if name in open_to}
     for group, why in active.items():
         vote = Vote(stage="groups", p=0.0, why=f"group {group}: {why}")
         pins |= {entry.name: vote for entry in business if entry.category == group and entry.name not in pins}
