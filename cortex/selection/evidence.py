@@ -21,7 +21,11 @@ LEAST_WISH = 0.64
 WEB = "web"
 _STEEPNESS, _MIDDLE = 13.0, 0.44
 _LEAST_LIKENESS = _MIDDLE + math.log(LEAST_WORDING / (1 - LEAST_WORDING)) / _STEEPNESS - 1e-3  # a hair less, to round
-_CLAUSE = re.compile(r"[.;!?\n]+|,?\s+(?:and then|and|then|but|also)\s+", re.IGNORECASE)
+_JOINING = (  # the longest first; "e", "y" and "en" bring more second requests than they cut in two
+    "and then|and|then|but|also|und dann|und|dann|aber|außerdem|et puis|et|puis|mais|y luego|y|luego|pero|"
+    "e poi|e|poi|ma|en dan|en|dan|maar|e depois|depois|mas"
+)
+_CLAUSE = re.compile(rf"[.;!?\n]+|,?\s+(?:{_JOINING})\s+", re.IGNORECASE)
 
 
 def phrases(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:

@@ -117,3 +117,19 @@ def test_a_local_model_with_a_small_window_gets_a_tenth_of_it(shipped: Snapshot)
     made = plan(replace(given, profile=LOCAL, window_tokens=4_096))
     assert sum(made.sent_tokens) <= 409
     assert "session_search" in [item.name for item in made.sent]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "setz bitte Hafermilch auf meine Einkaufsliste und erinnere mich morgen um neun daran, die Katze zu füttern",
+        "mets du lait sur ma liste de courses et rappelle-moi demain à neuf heures de nourrir le chat s'il te plaît",
+        "añade leche a la lista de la compra y recuérdame mañana a las nueve que tengo que dar de comer al gato",
+        "aggiungi il latte alla lista della spesa e ricordami domani alle nove di dare da mangiare al gatto, grazie",
+        "zet melk op mijn boodschappenlijst en herinner me er morgen om negen uur aan dat ik de kat moet voeren",
+        "põe leite na minha lista de compras e lembra-me amanhã às nove de dar de comer ao gato, por favor",
+    ],
+    ids=["de", "fr", "es", "it", "nl", "pt"],
+)
+def test_two_requests_in_another_language_find_both_their_tools(shipped: Snapshot, said: str) -> None:
+    assert {"task_create", "reminders_add"} <= set(names(shipped, said))
