@@ -7,6 +7,7 @@ from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.types import PlanInput, SentTool, StageName, ToolDecision, ToolEntry
 
+LATE = "described after the message, called through tool_call"
 NOT_HERE = "you chose “never” for this chat"
 NOT_USED = f"{NOT_HERE}: not called any more, and left out as soon as that costs nothing"
 
@@ -66,7 +67,8 @@ def _decided(
     elif item is not None:
         stage, why = item.stage, item.reason
     elif entry.name in draft.noted:
-        stage, why = "epoch", "came late: its schema stands behind the message, to be called through tool_call"
+        vote = draft.pins.get(entry.name) or chance
+        stage, why = (vote.stage, f"{vote.why}; {LATE}") if vote else ("epoch", LATE)
     else:
         stage, why = _left_out(given, draft, entry, chance, bar)
     is_pinned = entry.name in draft.pins or (item is not None and item.stage in ("pins", "all"))

@@ -6,6 +6,7 @@ import pytest
 
 from cortex.base import portable
 from cortex.base.errors import UserError
+from cortex.selection.decisions import LATE
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, ToolPlan
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked, business
@@ -151,6 +152,10 @@ def test_a_late_tool_travels_behind_the_message_over_the_bridge() -> None:
     assert "task_show" in second.notes
     assert second.late == "bridge"
     assert "task_show" in second.added
+    (told,) = (one for one in second.decisions if one.name == "task_show")
+    assert told.is_in
+    assert told.stage != "epoch", "why it was chosen, not only how it came"
+    assert told.reason.endswith(LATE)
     assert third.notes == ""
 
 

@@ -17,7 +17,7 @@ BRIDGE = "tool_call"
 EARLY_MOST = 12
 LATE_FACTOR, REWRITE_LEAST = 0.75, 0.3
 NEIGHBOUR = "related to these tools: sent in short form"
-WAY_BACK = "finds the tools that were not sent"
+WAY_BACK = "the way to tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
 
 

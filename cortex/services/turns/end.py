@@ -215,9 +215,9 @@ class TurnEnd:
 
 
 def carried(plans: Sequence[PlanRow]) -> set[str]:
-    """Names of the tools that a turn's requests carried; meta tools count as tokens, never as a tool carried."""
-    sent = (tool for plan in plans for tool in plan.receipt.get("sent", ()))
-    return {tool["name"] for tool in sent if tool["category"] != META}
+    """Names of the tools that a turn's requests declared or told of; meta tools count as tokens, never as a tool."""
+    told = (tool for plan in plans for key in ("sent", "noted") for tool in plan.receipt.get(key, ()))
+    return {tool["name"] for tool in told if tool["category"] != META}
 
 
 def _result_of(call: ToolCall, id: str, made: Mapping[str, CallRow]) -> ToolResult:

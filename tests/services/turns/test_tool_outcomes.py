@@ -98,6 +98,14 @@ def test_what_the_message_did_not_bring_in_was_not_sent_for_nothing(first: PlanR
     assert lesson([first], []) is None
 
 
+def test_what_was_told_after_the_message_for_nothing_is_told_too() -> None:
+    first = planned(1, added=("task_create",))
+    first.receipt["noted"] = [{"name": "task_create", "stage": "fuse", "category": "x"}]
+    found = lesson([first], [])
+    assert found is not None
+    assert found.unused == ("task_create",)
+
+
 def test_a_call_that_was_refused_needed_nothing() -> None:
     refused = replace(made("note_list", how="rescued"), state="refused")
     assert lesson([planned(1)], [refused]) is None
