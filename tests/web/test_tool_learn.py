@@ -17,7 +17,7 @@ from tests.web.conftest import Browser
 from tests.web.test_tools import sent
 
 PLACE = "/admin/tools/learn"
-SAID = "frobnicate the zorblax again"
+SAID = "zorblax frobnication please"
 TOOL = "task_create"
 
 
