@@ -10,7 +10,7 @@ from cortex.selection.draft import ModelChances, PlanDraft, Vote
 from cortex.selection.evidence import LEAST_WISH
 from cortex.selection.index import index_of
 from cortex.selection.rights import rights_of
-from cortex.selection.stages.fuse import LEAST_WORK, STRONG, WORK_POWER, fuse
+from cortex.selection.stages.fuse import LEAST_WORK, SHUT, STRONG, WORK_POWER, fuse
 from cortex.selection.types import StageName
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked
@@ -67,6 +67,14 @@ def test_a_tool_is_wanted_from_its_own_threshold_on() -> None:
     bar = threshold(CACHED, entry.tokens_stub)
     assert fused(bar + 0.001).wanted == ("pump_stop",)
     assert fused(bar - 0.001).wanted == ()
+
+
+@pytest.mark.parametrize("gate", ["wish", "work"])
+def test_a_gate_that_is_nearly_sure_sets_aside_what_is_strong_too(gate: str) -> None:
+    assert fused(STRONG, (), {gate: SHUT}).wanted == ("pump_stop",)
+    assert fused(0.99, (), {gate: SHUT - 0.01}).wanted == ()
+    yes = (vote(0.8, "context"),)
+    assert fused(0.99, yes, {gate: SHUT - 0.01}).wanted == ("pump_stop",), "what was said before holds"
 
 
 @pytest.mark.parametrize("gates", [TALK, WORDS, {**TALK, **WORDS}], ids=["talk", "words", "both"])

@@ -1,8 +1,8 @@
 """One probability a tool: the model's chance and the stages' votes, each taken as independent; in from its p*.
 
 The model's gates stand before what it says itself and before shipped phrases: a wish that needs no tool vetoes weak
-scores, never strong ones, nor what the conversation or this server says. Only the votes' figures choose; the reason
-begins with the person's own words.
+scores, strong ones too where that is nearly sure, never what the conversation or this server says. Only the votes'
+figures choose; the reason begins with the person's own words.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from cortex.selection.types import PlanInput, ToolEntry
 
 STRONG = 0.7
 LEAST_WORK = 0.5
+SHUT = 0.05
 WORK_POWER = 0.2
 LEAST, AGREEING = 0.01, 0.04
 SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message again; then the strongest
@@ -50,7 +51,7 @@ def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
         votes = [_weighed(draft, vote) for vote in votes]
     else:
         closed = _closed(draft, entry)
-        if closed and p < STRONG:
+        if closed and (p < STRONG or _is_shut(draft, entry)):
             votes = [vote for vote in votes if vote.is_own or vote.stage == "context" or _agrees(vote, p)]
             votes.append(Vote(stage="learned", p=0.0, why=closed))
         else:
@@ -84,6 +85,12 @@ def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
 def _agrees(vote: Vote, p: float) -> bool:
     """Whether a shipped phrase is strong and the model does not hold against it: both together go past its gates."""
     return vote.stage == "phrases" and vote.p >= STRONG and p >= AGREEING
+
+
+def _is_shut(draft: PlanDraft, entry: ToolEntry) -> bool:
+    """Whether the model is so sure that no tool is wanted that not even a strong chance goes past."""
+    learned = draft.learned
+    return learned.wish < SHUT or (learned.work < SHUT and entry.category != evidence.WEB)
 
 
 def _closed(draft: PlanDraft, entry: ToolEntry) -> str:
