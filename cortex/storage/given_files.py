@@ -84,9 +84,12 @@ class GivenFiles:
 
     def _begin(self, id: str) -> IO[bytes]:
         with self.home.walk((INCOMING,), create=True) as folder:
-            file = os.fdopen(os.open(id, _NEW, 0o600, dir_fd=folder), "wb")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system lets go of it with this process
-        return file
+            while True:
+                file = os.fdopen(os.open(id, _NEW, 0o600, dir_fd=folder), "wb")
+                fcntl.flock(file, fcntl.LOCK_EX)  # the system lets go of it with this process
+                if os.fstat(file.fileno()).st_nlink:
+                    return file
+                file.close()  # swept before it was locked, as if a killed upload had left it
 
     def _end(self, id: str, incoming: IO[bytes], *, is_kept: bool) -> None:
         """Take the first name away, so that no other can be given; and, of what is not kept, the one that was."""
@@ -170,16 +173,18 @@ class GivenFiles:
             return sum(self._cleared(folder, id, is_known=id in known) for id in os.listdir(folder))
 
     def _cleared(self, folder: int, id: str, *, is_known: bool) -> bool:
-        """Clear one, unless it is being received now."""
-        handle = os.open(id, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        """Clear one, unless it is being received now, or was received since it was listed."""
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
+            handle = os.open(id, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not is_known and os.fstat(handle).st_nlink > 1:
                 self._unlink_same(os.fstat(handle))
             os.unlink(id, dir_fd=folder)
+        except (BlockingIOError, FileNotFoundError):
+            return False
         finally:
             os.close(handle)
         return True

@@ -1,6 +1,7 @@
 """Files that people gave, on the disk: whole or not at all, whenever a kill comes; never in place of another."""
 
 import asyncio
+import fcntl
 import io
 import os
 import signal
@@ -9,6 +10,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -122,6 +124,39 @@ async def test_what_is_being_received_is_not_swept(files: GivenFiles) -> None:
     async with files.receive("one", "a.txt", io.BytesIO(b"words")):
         assert await files.sweep(frozenset()) == 0
     assert below(files) == ["files/uploads/a.txt"]
+
+
+async def test_files_that_come_while_sweeps_run_all_arrive(files: GivenFiles) -> None:
+    is_over = threading.Event()
+
+    def sweep_on() -> None:
+        while not is_over.is_set():
+            files._sweep(frozenset())
+
+    sweeping = asyncio.create_task(asyncio.to_thread(sweep_on))
+    try:
+        for number in range(200):
+            await given(files, str(number), f"{number}.txt", b"words")
+    finally:
+        is_over.set()
+        await sweeping
+    assert len(below(files)) == 200
+
+
+async def test_a_file_swept_before_it_was_locked_is_begun_again(
+    files: GivenFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, swept = fcntl.flock, list[int]()
+
+    def swept_first(file: int | IO[bytes], how: int) -> None:
+        if not swept:
+            swept.append(0)
+            swept[0] = files._sweep(frozenset())
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", swept_first)
+    assert await given(files, "one", "a.txt", b"words") == "uploads/a.txt"
+    assert (swept, below(files)) == ([1], ["files/uploads/a.txt"])
 
 
 async def test_a_removed_one_comes_back_beside_what_took_its_name(files: GivenFiles) -> None:
