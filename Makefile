@@ -136,7 +136,7 @@ bench: install-test assets
 meanings: install-test
 	@$(BIN)/python -m tests.bench.meanings
 
-train: install
+train: install-test
 	@$(BIN)/python -m tests.bench.train
 
 lock: install-test

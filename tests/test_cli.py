@@ -18,6 +18,7 @@ from tests.children import environment, run
 from tests.file_server import file_server
 from tests.living_house import living_house
 from tests.patience import PATIENCE_S
+from tests.real_encoder import real_folder
 
 SEARCH_CARD = "/admin/integrations#web_search"
 
@@ -209,6 +210,12 @@ def test_a_sentence_model_that_cannot_be_used_is_told_by_status_explain_and_benc
     bench = cortex(home, "bench", "selection", "--data", str(rows), "--encoder", str(folder))
     assert (bench.returncode, bench.stdout) == (1, "")
     assert bench.stderr.startswith(f"cortex: {folder} cannot be used: ")
+
+
+def test_the_status_says_that_the_model_of_the_fit_chooses_among_all_tools(tmp_path: Path) -> None:
+    folder = real_folder(tmp_path / "real")
+    status = cortex(tmp_path / "home", "encoder", "status", CORTEX_ENCODER_FOLDER=str(folder))
+    assert "\nIt chooses among all tools.\n" in status.stdout
 
 
 def test_bench_says_what_conversations_cost(tmp_path: Path) -> None:

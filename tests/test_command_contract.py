@@ -54,7 +54,7 @@ OPTIONS = {
     "stop-all": "--outward --release --user",
     "tools": "--assume-configured --json --markdown --rank --role",
     "tools install": "name --python",
-    "train": "--check --out",
+    "train": "--check --encoder --out",
     "update": "--back --json --preview --wheel --yes",
     "user add": "name --admin --password-stdin",
     "user list": "--json",
@@ -101,7 +101,7 @@ JSON_KEYS = {
         [].setup: page text
     """,
     "doctor": "[]: mend name state text",
-    "encoder status": ": dimensions failed folder is_there kept key ms",
+    "encoder status": ": dimensions failed folder is_for_all is_there kept key ms",
     "user list": "[]: is_active name rank",
     "jobs list": "[]: expression id is_enabled kind last name next_at time_zone user when",
     "jobs preview 'every day at 7'": "[]:",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 KINDS = ("chat", "llm", "open")
 SEVERAL = "several"
 AHEAD: tuple[Stage, ...] = (gate, mode, pins, phrases)  # the rest speaks for tools that no model knows, and of the past
+NO_FILE = "there is no such file"
 MEND = "run `make train`"
 Rows = Sequence[Sequence[str]]
 
@@ -72,6 +73,8 @@ def judged(ground: BenchGround, fitted: "FittedModel") -> TrainingResult:
 def stale(snapshot: Snapshot, data: bytes) -> str:
     """Why these weights are not those of the snapshot's utterances; "" for weights that are."""
     fit, weights = scan.load("cortex.selection.fit"), scan.load("cortex.selection.weights")
+    if not data:
+        return NO_FILE
     try:
         found = weights.from_bytes(data)
     except ValueError as error:
@@ -81,6 +84,19 @@ def stale(snapshot: Snapshot, data: bytes) -> str:
         return f"they know nothing of {', '.join(sorted(lacking))}"
     if found.examples != fit.examples_hash(fit.told_by(snapshot)):
         return "the utterances are others than those that they were fitted on"
+    return ""
+
+
+def stale_second(first: bytes, second: bytes) -> str:
+    """Why the second model does not belong to the first; "" where it does."""
+    if not second:
+        return NO_FILE
+    try:
+        found = scan.load("cortex.selection.sentence_weights").from_bytes(second)
+    except ValueError as error:
+        return f"they cannot be read ({error})"
+    if found.examples != scan.load("cortex.selection.weights").from_bytes(first).examples:
+        return "they were fitted on other utterances than the weights beside them"
     return ""
 
 
@@ -124,7 +140,7 @@ def _wishes(ground: BenchGround, fitted: "FittedModel", category: Mapping[str, s
     index = index_of(ground.snapshot)
     blank = ground.asked("", "cortex")
     tools = fitted.weights.tools
-    columns = (fitted.chances.tolist(), fitted.wish.tolist(), fitted.work.tolist())
+    columns = (fitted.chances.tools.tolist(), fitted.chances.wish.tolist(), fitted.chances.work.tolist())
     for row, chances, wish, work in zip(fitted.told, *columns, strict=True):
         given, draft = replace(blank, message=row.text), PlanDraft()
         for stage in AHEAD:
@@ -143,15 +159,16 @@ def _wishes(ground: BenchGround, fitted: "FittedModel", category: Mapping[str, s
 def _curves(fitted: "FittedModel", category: Mapping[str, str]) -> Iterator[ReliabilityCurve]:
     """Each chance against what it is a chance of; the web is neither right nor wrong for `open` wishes."""
     is_web = [category[name] == WEB for name in fitted.weights.tools]
-    told = list(zip(fitted.told, fitted.chances.tolist(), fitted.wanted.tolist(), strict=True))
+    judged, wanted = fitted.chances, fitted.labels[:, : len(is_web)]
+    told = list(zip(fitted.told, judged.tools.tolist(), wanted.tolist(), strict=True))
     pairs = (
         (p, needed > 0)
-        for row, chances, wanted in told
-        for p, needed, web in zip(chances, wanted, is_web, strict=True)
+        for row, chances, needs in told
+        for p, needed, web in zip(chances, needs, is_web, strict=True)
         if not (web and row.kind == "open")
     )
     yield curve("tool", "a tool is needed", pairs)
-    gates = list(zip(fitted.told, fitted.wish.tolist(), fitted.work.tolist(), strict=True))
+    gates = list(zip(fitted.told, judged.wish.tolist(), judged.work.tolist(), strict=True))
     wishes = ((wish, not row.kind) for row, wish, _ in gates if row.kind in ("", "chat"))
     yield curve("wish", "anything is wanted", wishes)
     beyond = [any(category[name] != WEB for name in row.tools) for row in fitted.told]

@@ -61,6 +61,10 @@ Check = Annotated[bool, typer.Option("--check", help="Fit nothing: say whether t
 Encoder = Annotated[
     Path | None, typer.Option("--encoder", help="A folder with model.onnx and tokenizer.json: choose by meaning too.")
 ]
+FitEncoder = Annotated[
+    Path | None,
+    typer.Option("--encoder", help="A folder with model.onnx and tokenizer.json: fit the second model too."),
+]
 Selector = Annotated[
     str, typer.Option("--selector", help="A program to judge beside cortex or the named recipes (docs/bench.md).")
 ]
@@ -172,31 +176,60 @@ def bench_month(as_json: Json = False) -> None:
     _say(json.dumps(asdict(found), ensure_ascii=False, indent=2) if as_json else month.told(found))
 
 
-def train(out: Out = None, is_check: Check = False) -> None:
+def train(out: Out = None, is_check: Check = False, encoder: FitEncoder = None) -> None:
     """Fit the model that chooses tools on the utterances that ship; minutes of two cores, over 1 GB of memory.
 
     The same utterances give the same file on the same machine. Every figure is of utterances that were left out.
     """
     path: Path = out or scan.load("cortex.selection.weights").SHIPPED
     if not is_check:
-        fitted(path)
+        fitted(path, encoder)
         return
-    snapshot = ground("admin", DEFAULT_PROFILE).snapshot
-    why = training.stale(snapshot, path.read_bytes()) if path.is_file() else "there is no such file"
+    data, second = _read(path), _second(path)
+    why = training.stale(ground("admin", DEFAULT_PROFILE).snapshot, data)
+    if not why and not (out and not second.is_file()):
+        path, why = second, training.stale_second(data, _read(second))
     if why:
         _print_line(f"{path.name} is old: {why}. {training.MEND}.")
         raise typer.Exit(1)
 
 
-def fitted(path: Path) -> training.TrainingResult:
-    """The model fitted anew and judged; prints the report and writes the weights to this file, as a whole or not."""
+def fitted(path: Path, encoder: Path | None = None) -> tuple[training.TrainingResult, training.TrainingResult | None]:
+    """The model fitted anew and judged, and with the second one: prints the report and writes the weights here.
+
+    The second one is fitted by the sentence model of a folder, and goes beside the first.
+    """
+    key = sentence_model(encoder) if encoder else ""
     _print_line("fitting …")
-    found = training.trained(ground("admin", DEFAULT_PROFILE))
+    over = ground("admin", DEFAULT_PROFILE)
+    found = training.trained(over)
     _say(training.report(found))
+    _write(path, scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
+    if not key:
+        return found, None
+    _print_line("fitting the second by the sentence model …")
+    made, both = scan.load("cortex.selection.sentence_fit").fitted(found.fitted, sentence_models.named(key))
+    _write(_second(path), scan.load("cortex.selection.sentence_weights").to_bytes(made))
+    second = training.judged(over, both)
+    _say(training.report(second))
+    return found, second
+
+
+def _second(path: Path) -> Path:
+    """Where the second model lies beside the first."""
+    return path.with_name(f"sentence_{path.name}")
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of the file; none where there is no such file."""
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _write(path: Path, data: bytes) -> None:
+    """The file as a whole, or as it was."""
     beside = path.with_name(f"{path.name}.new")
-    beside.write_bytes(scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
+    beside.write_bytes(data)
     beside.replace(path)
-    return found
 
 
 def ground(role_name: str, profile: str) -> BenchGround:

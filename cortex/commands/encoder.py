@@ -46,6 +46,11 @@ def status(
     else:
         typer.echo(f"{state.folder}: model {state.key}, {state.dimensions} numbers a text, {state.ms} ms a question.")
         typer.echo(
+            "It chooses among all tools."
+            if state.is_for_all
+            else "It chooses only among tools of connected servers: Cortex was trained with another model."
+        )
+        typer.echo(
             f"{state.kept:,} texts of tools are read. Choosing tools waits briefly for it, and continues without it."
         )
     if state.failed:

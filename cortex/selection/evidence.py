@@ -6,15 +6,21 @@ business.
 
 import math
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from cortex.selection import text
+from cortex.selection import sentence_models, text
 from cortex.selection.draft import NOT_LEARNED, ModelChances, Vote
 from cortex.selection.index import Index, Match
+
+if TYPE_CHECKING:
+    from cortex.selection.calibrations import TextChances
 
 MISS_A_WEIGHT = 0.1
 CATEGORY_SHARE = 0.7
 LONG_REQUEST_WORDS = 12
+TEXT_CHARACTERS, CLAUSES_MOST = 160, 4  # that a sentence model reads
 LEAST_WORDING = 0.18
 TAUGHT_LEAST = 0.5
 LEAST_WISH = 0.64
@@ -75,17 +81,37 @@ def lexical(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
 
 @lru_cache(maxsize=256)
 def learned(index: Index, asked: str) -> ModelChances:
-    """What the model makes of the text; a long request also by clause.
+    """What the model makes of the text; a long request also by clause."""
+    model = index.model
+    if model is None or not text.words(asked):
+        return NOT_LEARNED
+    return _best(index, model.tools, model.judged(model.mended(clauses(asked))))
+
+
+@lru_cache(maxsize=256)
+def learned_twice(index: Index, asked: str) -> ModelChances:
+    """The same by the second model too, over vectors of the sentence model; EncoderFailed without one of them.
+
+    Of a text with many clauses the first ones are read, as far as TEXT_CHARACTERS: time grows with each word.
+    """
+    model, second = index.model, index.second
+    if model is None or second is None or not text.words(asked):
+        return learned(index, asked)
+    texts = model.mended(clauses(asked))
+    read, rest = texts[:CLAUSES_MOST], texts[CLAUSES_MOST:]
+    vectors = sentence_models.named(index.snapshot.encoder).asked([each[:TEXT_CHARACTERS] for each in read])
+    judged = second.judged(model, read, vectors)
+    return _best(index, model.tools, judged.with_more(model.judged(rest)) if rest else judged)
+
+
+def _best(index: Index, tools: Sequence[str], judged: "TextChances") -> ModelChances:
+    """The best chances of any clause, the whole text the first of them.
 
     Its gates are those of the whole; where that reads like talk, of the clause that wishes most: a wish between three
     sentences of small talk is one.
     """
-    model = index.model
-    if model is None or not text.words(asked):
-        return NOT_LEARNED
-    judged = model.judged(clauses(asked))
     best = judged.tools.max(axis=0).tolist()
-    chances = {name: p for name, p in zip(model.tools, best, strict=True) if name in index.learned}
+    chances = {name: p for name, p in zip(tools, best, strict=True) if name in index.learned}
     by = 0 if judged.wish[0] >= LEAST_WISH else int((judged.wish * judged.work).argmax())
     return ModelChances(chances=chances, wish=float(judged.wish[by]), work=float(judged.work[by]))
 

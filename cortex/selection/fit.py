@@ -13,19 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.selection import known_words, meanings, ridge, text
+from cortex.selection.calibrations import (
+    KINDS,
+    Calibration,
+    Calibrations,
+    Floats,
+    TextChances,
+    gates_features,
+    tools_features,
+)
 from cortex.selection.grams import BUCKETS, grams, words
 from cortex.selection.types import META, Example, Snapshot
-from cortex.selection.weights import (
-    GRAM_SHARE,
-    KINDS,
-    NEED,
-    Calibration,
-    Floats,
-    Weights,
-    gate_features,
-    meant,
-    tool_features,
-)
+from cortex.selection.weights import GRAM_SHARE, NEED, Weights, meant
 
 RIDGE = 1.5
 MOST_WORTH = 2.0
@@ -49,16 +48,14 @@ class LabelledUtterance:
 class FittedModel:
     """The model, and what it makes of each utterance when that one is left out.
 
-    `scores` (n, n_columns); `chances` and `wanted` (n, n_tools); `wish` and `work` (n,).
+    `scores` and `labels` (n, n_columns); `chances` of the n utterances.
     """
 
     weights: Weights
     told: tuple[LabelledUtterance, ...]
     scores: Floats
-    chances: Floats
-    wanted: Floats
-    wish: Floats
-    work: Floats
+    labels: Floats
+    chances: TextChances
 
 
 def told_by(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
@@ -91,18 +88,8 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
     labels = _labels(told, tools, categories, home)
     dense, bias, unseen = ridge.fitted(matrix, labels * 2 - 1, RIDGE / _worth(labels[:, len(tools) :]))
     scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9))
-    n_categories = len(categories)
-    features = tool_features(unseen, home, n_categories)
-    wanted = labels[:, : len(tools)]
-    tool = _calibrated(features.reshape(-1, features.shape[-1]), wanted.reshape(-1), _scored(told, entries, WEB))
-    chances = tool.chance(features)
-    gates = gate_features([row.text for row in told], unseen, chances, n_categories)
-    kinds = np.array([row.kind for row in told])
-    need = (kinds == "").astype(np.float32)
-    web = np.array([entry.category == WEB for entry in entries])
-    beyond_web = (wanted[:, ~web].max(axis=1) > 0).astype(np.float32)
-    wish = _calibrated(gates, need, np.isin(kinds, ["", "chat"]))
-    work = _calibrated(gates, beyond_web, (kinds != "chat") & ((kinds != "") | (beyond_web > 0)))
+    is_web = np.array([entry.category == WEB for entry in entries])
+    found = calibrated(told, [unseen], labels, home, is_web)
     weights = Weights(
         tools=tools,
         categories=categories,
@@ -112,22 +99,34 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
         scale=scale.astype(np.float32),
         bias=bias.astype(np.float32),
         home=home,
-        tool=tool,
-        wish=wish,
-        work=work,
+        calibrations=found,
         known=known_words.of_texts([row.text for row in told]),
         examples=examples_hash(told),
         made=made,
     )
-    return FittedModel(
-        weights=weights,
-        told=tuple(told),
-        scores=unseen,
-        chances=chances,
-        wanted=wanted,
-        wish=wish.chance(gates),
-        work=work.chance(gates),
-    )
+    chances = found.judged([row.text for row in told], [unseen], home, len(categories))
+    return FittedModel(weights=weights, told=tuple(told), scores=unseen, labels=labels, chances=chances)
+
+
+def calibrated(
+    told: Sequence[LabelledUtterance],
+    scores: Sequence[Floats],
+    labels: Floats,
+    home: NDArray[np.int32],
+    is_web: NDArray[np.bool_],
+) -> Calibrations:
+    """What these scores of utterances that were left out, (n, n_columns) by each model, are worth."""
+    n_categories, texts = int(home.max()) + 1, [row.text for row in told]
+    wanted = labels[:, : len(home)]
+    features = tools_features(scores, home, n_categories)
+    tool = _calibrated(features.reshape(-1, features.shape[-1]), wanted.reshape(-1), _scored(told, is_web))
+    gates = gates_features(texts, scores, tool.chance(features), n_categories)
+    kinds = np.array([row.kind for row in told])
+    need = (kinds == "").astype(np.float32)
+    beyond_web = (wanted[:, ~is_web].max(axis=1) > 0).astype(np.float32)
+    wish = _calibrated(gates, need, np.isin(kinds, ["", "chat"]))
+    work = _calibrated(gates, beyond_web, (kinds != "chat") & ((kinds != "") | (beyond_web > 0)))
+    return Calibrations(tool=tool, wish=wish, work=work)
 
 
 def _labelled(example: Example, known: set[str]) -> LabelledUtterance:
@@ -180,10 +179,9 @@ def _labels(
     return labels
 
 
-def _scored(told: Sequence[LabelledUtterance], entries: Sequence[object], web: str) -> NDArray[np.bool_]:
+def _scored(told: Sequence[LabelledUtterance], is_web: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which (text, tool) pairs say anything: the web is neither right nor wrong for `open` wishes."""
     is_open = np.array([row.kind == "open" for row in told])
-    is_web = np.array([getattr(entry, "category", "") == web for entry in entries])
     return np.asarray(~(is_open[:, None] & is_web[None, :]).reshape(-1))
 
 

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
-from cortex.selection import text
+from cortex.selection import sentence_models, text
 from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Snapshot, ToolEntry, Trigger
@@ -20,6 +20,7 @@ from cortex.selection.version_cache import NamesKey
 
 if TYPE_CHECKING:
     from cortex.selection.semantic_index import Curves, SemanticIndex
+    from cortex.selection.sentence_weights import SentenceWeights
     from cortex.selection.spelling import Vocabulary
     from cortex.selection.tool_names import ToolNames
     from cortex.selection.weights import Weights
@@ -94,6 +95,16 @@ class Index:
             return None
         model: Weights = scan.load("cortex.selection.weights").in_force(self.snapshot.weights)
         return model if any(name in self.entries for name in model.tools) else None
+
+    @cached_property
+    def second(self) -> "SentenceWeights | None":
+        """The second fitted model, where the sentence model is the one that it was fitted by; EncoderFailed without."""
+        if self.model is None or not self.snapshot.encoder:
+            return None
+        late = scan.load("cortex.selection.sentence_weights")
+        found: SentenceWeights = late.shipped()
+        probes = sentence_models.named(self.snapshot.encoder).kept(late.PROBES)
+        return found if found.fits(self.model, probes) else None
 
     @cached_property
     def learned(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from cortex.base import scan
 from cortex.selection import bags, evidence, text
 from cortex.selection.index import Index
-from cortex.selection.semantic_votes import curves, likeness
+from cortex.selection.semantic_votes import curves, learned, likeness
 from cortex.selection.talk import common_terms
 from cortex.selection.thesaurus import alike
 
@@ -68,7 +68,7 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
     if semantic is not None:
         whole = 0.5 * whole + 0.5 * semantic
     found = {index.tools.keys[slot]: float(whole[slot]) for slot in search.best(whole, CANDIDATES)}
-    chances = evidence.learned(index, query).chances
+    chances = learned(index, query)[0].chances
     likely = {name: p for name, p in chances.items() if p >= LEAST_CHANCE and name in allowed}
     top = max(likely.values(), default=1.0)
     if top < (TELLING_CHANCE if found else TELLING_ALONE):

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection.weights import KINDS, Floats, Weights
+from cortex.selection.calibrations import KINDS, Floats
+from cortex.selection.weights import Weights
 
 RIDGE = 1.5
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed
-from cortex.selection import talk
-from cortex.selection.draft import Vote
+from cortex.selection import evidence, talk
+from cortex.selection.draft import ModelChances, Vote
 from cortex.selection.index import CANDIDATES, Index, index_of
 from cortex.selection.types import PlanInput, Snapshot
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from cortex.selection.semantic_index import Curves
 
 LEAST = 0.05
-TEXT_CHARACTERS = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +42,17 @@ def likeness(index: Index, asked: str, skipped: str = "") -> Likeness:
     return Likeness(row=_by_table(index, asked), failed=failed, is_table=True)
 
 
+def learned(index: Index, asked: str, skipped: str = "") -> tuple[ModelChances, str]:
+    """What the fitted models make of the text, and why the one that reads the sentence model's vectors was left out."""
+    failed = skipped
+    if index.snapshot.encoder and not failed and not talk.is_small_talk(asked):
+        try:
+            return evidence.learned_twice(index, asked), ""
+        except EncoderFailed as error:
+            failed = error.message
+    return evidence.learned(index, asked), failed
+
+
 def curves(index: Index, found: Likeness) -> "Curves | None":
     """What these likenesses are worth; None where that is not known, or not yet."""
     try:
@@ -54,6 +64,7 @@ def curves(index: Index, found: Likeness) -> "Curves | None":
 def prepared(snapshot: Snapshot) -> bool:
     """Have the snapshot's tools read; whether it is known what a likeness is worth. EncoderFailed until they are."""
     index = index_of(snapshot)
+    _ = index.second  # so that no message waits for it
     return bool(index.semantic and index.curves)
 
 
@@ -81,8 +92,10 @@ def in_time(given: PlanInput) -> PlanInput:
         return given
     index = index_of(given.snapshot)
     failed = ""
-    if given.recipe == "cortex" and needs(index, given.message, index.names):
-        failed = likeness(index, given.message).failed
+    if given.recipe == "cortex":
+        failed = learned(index, given.message)[1]
+        if not failed and needs(index, given.message, index.names):
+            failed = likeness(index, given.message).failed
     elif given.recipe == "vector" and given.message.strip():
         failed = scan.load("cortex.selection.baselines.centroid_index").failure(
             given.snapshot, (given.message, given.missing)
@@ -100,7 +113,7 @@ def needs(index: Index, asked: str, names: frozenset[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _by_model(index: Index, asked: str) -> Any:
-    return index.semantic.likeness(asked[:TEXT_CHARACTERS])
+    return index.semantic.likeness(asked[: evidence.TEXT_CHARACTERS])
 
 
 @lru_cache(maxsize=64)

@@ -6,7 +6,6 @@ calibrated by a few logistic regressions. `fit.py` makes it. Loaded late through
 
 import io
 import json
-import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +13,13 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import meanings, text
+from cortex.selection import meanings
+from cortex.selection.calibrations import Calibrations, Floats, TextChances
 from cortex.selection.grams import BUCKETS, WORD_BUCKETS, grams, words
 from cortex.selection.known_words import KnownWords
 
@@ -28,24 +27,8 @@ SHIPPED = Path(__file__).with_name("weights.npz")
 GRAM_SHARE, MEANING_SHARE = 0.8, 1.4
 # What numpy and zipfile make of damaged bytes (6,000 flipped bits, 2026-11-21).
 DAMAGE = (KeyError, TypeError, EOFError, OSError, RuntimeError, BadZipFile, TokenError, zlib.error)
-KINDS = ("chat", "llm", "open")
 NEED = "need"
 AT_ONCE = 64
-SHORT_WORDS, LONG_WORDS = 2, 15
-
-Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """A logistic regression over a few features: `scale` for each, and a bias."""
-
-    scale: Floats
-    bias: float
-
-    def chance(self, features: Floats) -> Floats:
-        """Probabilities of rows (..., n_features)."""
-        return np.asarray(1 / (1 + np.exp(-(features @ self.scale + self.bias))), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +49,7 @@ class Weights:
     scale: Floats
     bias: Floats
     home: NDArray[np.int32]
-    tool: Calibration
-    wish: Calibration
-    work: Calibration
+    calibrations: Calibrations
     known: KnownWords
     examples: str
     made: str
@@ -113,14 +94,13 @@ class Weights:
         values = weight * np.where(are_letters, GRAM_SHARE, 1.0) / np.where(length > 0, length, 1.0)
         return _Bags(texts=at, rows=rows, values=values.astype(np.float32))
 
+    def mended(self, texts: Sequence[str]) -> list[str]:
+        """The texts without the slips of the pen that can be told."""
+        return [self.known.mended(said) for said in texts]
+
     def judged(self, texts: Sequence[str]) -> "TextChances":
-        """The chances of each text's tools and gates, slips of the pen mended."""
-        texts = [self.known.mended(said) for said in texts]
-        scores = self.scores(texts)
-        n_categories = len(self.categories)
-        chances = self.tool.chance(tool_features(scores, self.home, n_categories))
-        gates = gate_features(texts, scores, chances, n_categories)
-        return TextChances(tools=chances, wish=self.wish.chance(gates), work=self.work.chance(gates))
+        """The chances of each text's tools and gates."""
+        return self.calibrations.judged(texts, [self.scores(texts)], self.home, len(self.categories))
 
 
 def meant(texts: Sequence[str]) -> Floats:
@@ -137,60 +117,6 @@ class _Bags:
     values: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextChances:
-    """Chances of texts.
-
-    `tools` (n_texts, n_tools); `wish` that anything is wanted at all, `work` that it is more than words or the web,
-    both (n_texts,).
-    """
-
-    tools: Floats
-    wish: Floats
-    work: Floats
-
-
-def tool_features(scores: Floats, home: NDArray[np.int32], n_categories: int) -> Floats:
-    """(n_texts, n_tools, 8): a tool's own score and its category's, how far both lead, and what speaks for none.
-
-    `home` rises: the tools of a category stand together.
-    """
-    n_tools = len(home)
-    own, categories = scores[:, :n_tools], scores[:, n_tools : n_tools + n_categories]
-    kinds = scores[:, n_tools + n_categories :][:, : len(KINDS)]
-    of_category = categories[:, home]
-    ranked = np.sort(categories, axis=1)
-    rival = np.where(of_category >= ranked[:, -1:], ranked[:, -2:-1], ranked[:, -1:])
-    best = np.maximum.reduceat(own, np.searchsorted(home, np.arange(n_categories)), axis=1)[:, home]
-    none = kinds.max(axis=1, keepdims=True)
-    chat, words = kinds[:, :1], kinds[:, 1:2]
-    parts = (own, of_category, own - best, of_category - rival, none, of_category - none, words, chat)
-    found = np.empty((*own.shape, len(parts)), dtype=np.float32)
-    for at, part in enumerate(parts):
-        found[..., at] = part
-    return found
-
-
-def gate_features(texts: Sequence[str], scores: Floats, chances: Floats, n_categories: int) -> Floats:
-    """(n_texts, 12): the two best categories, the kinds of no tool, the need of any, the best chances, the shape.
-
-    Its shape is how long a text is and whether it asks: small talk is short.
-    """
-    n_tools = chances.shape[1]
-    ranked = np.sort(scores[:, n_tools : n_tools + n_categories], axis=1)
-    kinds = scores[:, n_tools + n_categories :]
-    least = 1e-4
-    best = np.sort(chances, axis=1)
-    tops = [np.log(best[:, -at] + least) for at in (1, 2)]
-    shape = np.array([_shape(said) for said in texts], dtype=np.float32).reshape(-1, 4)
-    return np.concatenate([ranked[:, -1:], ranked[:, -2:-1], kinds, np.stack(tops, axis=1), shape], axis=1)
-
-
-def _shape(said: str) -> tuple[float, ...]:
-    count = len(text.words(said))
-    return math.log1p(count), float(count <= SHORT_WORDS), float(count > LONG_WORDS), float(said.rstrip().endswith("?"))
-
-
 def to_bytes(weights: Weights) -> bytes:
     """The model as a compressed `.npz`, the same bytes for the same model."""
     facts = {
@@ -200,10 +126,6 @@ def to_bytes(weights: Weights) -> bytes:
         "repeated": weights.known.repeated,
         "examples": weights.examples,
         "made": weights.made,
-    }
-    calibrations = [weights.tool, weights.wish, weights.work]
-    gates: dict[str, Any] = {
-        f"gate{at}": np.append(each.scale, np.float32(each.bias)) for at, each in enumerate(calibrations)
     }
     out = io.BytesIO()
     np.savez_compressed(
@@ -215,7 +137,7 @@ def to_bytes(weights: Weights) -> bytes:
         scale=weights.scale,
         bias=weights.bias,
         home=weights.home,
-        **gates,
+        **weights.calibrations.arrays(),
     )
     return out.getvalue()
 
@@ -231,8 +153,6 @@ def from_bytes(data: bytes) -> Weights:
 def _read(data: bytes) -> Weights:
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         facts = json.loads(found["facts"].tobytes().decode())
-        gates = [found[f"gate{at}"].astype(np.float32) for at in range(3)]
-        tool, wish, work = (Calibration(scale=each[:-1], bias=float(each[-1])) for each in gates)
         return Weights(
             tools=tuple(facts["tools"]),
             categories=tuple(facts["categories"]),
@@ -242,9 +162,7 @@ def _read(data: bytes) -> Weights:
             scale=found["scale"],
             bias=found["bias"],
             home=found["home"],
-            tool=tool,
-            wish=wish,
-            work=work,
+            calibrations=Calibrations.of(found),
             known=KnownWords(words=tuple(facts["words"]), repeated=int(facts["repeated"])),
             examples=facts["examples"],
             made=facts["made"],

@@ -9,12 +9,14 @@ from typer.testing import CliRunner
 from cortex.bench import reliability, training
 from cortex.commands.bench import ground
 from cortex.commands.cli import app
-from cortex.selection import fit, weights
+from cortex.selection import fit, sentence_weights, weights
 from cortex.selection.types import Example
 from tests.bench import reliability_plot, train
-from tests.selection.garden import GARDEN, fitted
+from tests.selection.garden import GARDEN, fitted, twice_fitted
 
 BYTES = weights.to_bytes(fitted().weights)
+MADE, _ = twice_fitted()
+SECOND = sentence_weights.to_bytes(MADE)
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +63,16 @@ def test_the_stages_and_thresholds_of_real_messages_judge(found: training.Traini
 def test_every_chance_stands_in_the_table(found: training.TrainingResult) -> None:
     tool, wish, work = found.curves
     n_open = sum(row.kind == "open" for row in fitted().told)
-    assert sum(each.cases for each in tool.bins) == fitted().chances.size - n_open
+    assert sum(each.cases for each in tool.bins) == fitted().chances.tools.size - n_open
     assert sum(each.cases for each in wish.bins) == 68 + 12
     assert sum(each.cases for each in work.bins) == 68 - 12 + 9 + 9
     assert [row[0] for row in reliability.rows(found.curves)[1:3]] == ["0.00 to 0.02", "0.02 to 0.05"]
 
 
 def test_the_page_has_all_tables_and_their_place_once(found: training.TrainingResult) -> None:
-    told = train.markdown(found)
+    told = train.markdown(found, found)
     assert "| several | 2 |" in told
+    assert told.count("with the sentence model") == 4
     assert told.count("|---|--:|") == 3
     page = train.PAGE.read_text(encoding="utf-8")
     assert (page.count(train.BEGIN), page.count(train.END)) == (1, 1)
@@ -101,6 +104,20 @@ def test_weights_that_lack_a_tool_are_old() -> None:
 
 def test_a_damaged_file_is_old() -> None:
     assert "cannot be read" in training.stale(GARDEN, BYTES[:-30])
+
+
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        (SECOND, ""),
+        (sentence_weights.to_bytes(replace(MADE, examples="others")), "fitted on other utterances"),
+        (SECOND[:-30], "cannot be read"),
+        (b"", "no such file"),
+    ],
+    ids=["its own", "of others", "damaged", "lacking"],
+)
+def test_a_second_model_belongs_to_the_first(second: bytes, why: str) -> None:
+    assert (why in training.stale_second(BYTES, second)) if why else training.stale_second(BYTES, second) == ""
 
 
 @pytest.mark.parametrize("data", [BYTES, b"nonsense"], ids=["of a garden", "damaged"])

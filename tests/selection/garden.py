@@ -1,12 +1,18 @@
 """A made-up garden whose tools a model was fitted on: five tools, a hundred utterances, fitted in a blink."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
-from cortex.selection import fit, weights
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.selection import fit, sentence_fit, weights
+from cortex.selection.sentence_weights import SentenceWeights
 from cortex.selection.types import Domain, Example, Snapshot
 from tests.selection.made import entry
+from tests.small_encoder import SmallModel
 
 KEY = "garden"
 
@@ -80,6 +86,23 @@ GARDEN = Snapshot(
 def fitted() -> fit.FittedModel:
     """The garden's model, with what it makes of each utterance when it is left out."""
     return fit.fit(GARDEN, fit.told_by(GARDEN), made="the garden")
+
+
+@lru_cache(maxsize=1)
+def twice_fitted() -> tuple[SentenceWeights, fit.FittedModel]:
+    """The second model by the small sentence model, and what both make of each utterance when it is left out."""
+    return sentence_fit.fitted(fitted(), SmallEncoder())
+
+
+class SmallEncoder:
+    """The small sentence model as selection sees one, without time limit and memory."""
+
+    key = "garden's"
+
+    def kept(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return SmallModel().encode(texts)
+
+    asked = kept
 
 
 def garden(version: str = "garden-fitted", **changes: object) -> Snapshot:

@@ -89,7 +89,10 @@ def test_the_model_has_no_say_over_tools_that_the_fitted_one_knows(
 ) -> None:
     said = "add milk and eggs to my shopping list"
     with brought(tmp_path, model):
-        made = planned(said, with_encoder(shipped, model.key))
+        snapshot = with_encoder(shipped, model.key)
+        assert prepared(snapshot)
+        model.asked.clear()
+        made = planned(said, snapshot)
     assert replace(made, memory=planned(said, shipped).memory) == planned(said, shipped)
     assert model.asked == []
 

@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cortex.bench import files
 from cortex.integrations.sentences import Sentences
 from cortex.selection import sentence_models
 from cortex.selection.discover import rank
 from cortex.selection.edits import with_encoder
 from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
-from cortex.selection.semantic_votes import prepared
+from cortex.selection.semantic_votes import in_time, prepared
 from cortex.selection.types import Domain, PlanInput, RoleView, Snapshot
 from tests.real_encoder import real_folder
 from tests.selection.baseline_house import sent
@@ -91,3 +92,17 @@ def test_what_a_likeness_is_worth_is_plain(snapshot: Snapshot) -> None:
         far, near = curve.chance(np.array([0.1, 0.7], dtype=np.float32))
         assert far < 0.01
         assert near > 0.5
+
+
+def test_the_second_model_that_ships_is_of_this_sentence_model_and_finds_the_tools(
+    shipped: Snapshot, encoder: Sentences
+) -> None:
+    made = with_encoder(shipped, encoder.key)
+    assert prepared(made)
+    assert index_of(made).second is not None
+    cases = files.read(files.CASES / "routing_house.jsonl", print).routing
+    rows = [row for one in cases for row in one.rows if row.kind == "tool"][::5]
+    found = [set(sent(plan(in_time(wanting(row.text, made))))) for row in rows]
+    met = [all(found_by & set(group) for group in row.need_tools) for row, found_by in zip(rows, found, strict=True)]
+    assert sum(met) >= 0.9 * len(rows)
+    assert sum(map(len, found)) <= 6 * len(rows)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortex.selection import text
-from cortex.selection.weights import KINDS
+from cortex.selection.calibrations import KINDS
 from cortex.toolkit.examples import read
 from cortex.tools import UTTERANCES, load
 

@@ -4,7 +4,7 @@ A way of needing no tool can only veto weak scores: a strong one, a phrase that 
 message or a tool that was named goes past it.
 """
 
-from cortex.selection import evidence
+from cortex.selection import evidence, semantic_votes, sentence_models
 from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
@@ -15,4 +15,8 @@ def learned(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     votes = dict(draft.votes)
     for name, vote in evidence.taught(index, given.message, draft.rights.names & index.learned).items():
         votes[name] = (*votes.get(name, ()), vote)
-    return marked(draft, votes=votes, learned=evidence.learned(index, given.message))
+    if given.mode != "auto" or given.recipe != "cortex":  # what it says chooses nothing then
+        return marked(draft, votes=votes, learned=evidence.learned(index, given.message))
+    found, failed = semantic_votes.learned(index, given.message, given.encoder_skipped)
+    labels = {**draft.labels, **sentence_models.skipped(failed)} if failed else draft.labels
+    return marked(draft, votes=votes, learned=found, labels=labels)

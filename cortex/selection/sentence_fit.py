@@ -1,0 +1,52 @@
+"""Fits the second model (`sentence_weights.py`) beside a fitted first one, on the same utterances by their vectors.
+
+Least squares by its normal equations, with every leave-one-out score in closed form; the calibrations read those of
+both models. Only `make train` runs it, where the sentence model of the tests is. Loaded late: numpy is heavy.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.ports.encoder import Encoder
+from cortex.selection import fit, sentence_weights
+from cortex.selection.calibrations import Floats
+from cortex.selection.sentence_weights import PROBES, SentenceWeights
+
+RIDGE = 3.0
+
+
+def fitted(first: fit.FittedModel, encoder: Encoder) -> tuple[SentenceWeights, fit.FittedModel]:
+    """The second model, and what both together make of each utterance when that one is left out.
+
+    Encodes the utterances, a millisecond each.
+    """
+    weights, told = first.weights, first.told
+    matrix, bias, unseen = _least_squares(encoder.kept([row.text for row in told]), first.labels * 2 - 1)
+    scores = (first.scores, unseen)
+    is_web = np.array([weights.categories[at] == fit.WEB for at in weights.home])
+    calibrations = fit.calibrated(told, scores, first.labels, weights.home, is_web)
+    scale = np.maximum(np.abs(matrix).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
+    made = SentenceWeights(
+        matrix=np.rint(matrix / scale).astype(np.int8),
+        scale=scale,
+        bias=bias,
+        calibrations=calibrations,
+        probes=encoder.kept(PROBES),
+        examples=weights.examples,
+    )
+    chances = calibrations.judged([row.text for row in told], scores, weights.home, len(weights.categories))
+    return made, replace(first, chances=chances)
+
+
+def _least_squares(vectors: Floats, targets: Floats) -> tuple[NDArray[np.float64], Floats, Floats]:
+    """Weights (n_features, n_columns), bias (n_columns,), and the score of every row when it is left out."""
+    mean = targets.mean(axis=0, dtype=np.float64)
+    rows = sentence_weights.features(vectors).astype(np.float64)
+    inverse = np.linalg.inv(rows.T @ rows + RIDGE * np.eye(rows.shape[1]))
+    found = inverse @ (rows.T @ (targets - mean))
+    leverage = np.einsum("nf,nf->n", rows @ inverse, rows)[:, None]
+    scores = rows @ found + mean
+    unseen = (scores - leverage * targets) / (1 - leverage)
+    return found, mean.astype(np.float32), unseen.astype(np.float32)
