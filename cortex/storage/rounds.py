@@ -71,7 +71,7 @@ class RoundsRepository(Repository):
             tools_digest=prefix.get("tools", ""),
             system_digest=prefix.get("system", ""),
             history=prefix.get("history", ""),
-            sent={one["name"]: one["tokens"] for one in receipt.get("sent", ())},
+            sent={one["name"]: one["tokens"] for one in (*receipt.get("sent", ()), *receipt.get("noted", ()))},
         )
 
     async def refused(self, turn_id: str, round: int) -> None:
@@ -198,17 +198,17 @@ class RoundsRepository(Repository):
         return await self._all(CacheSample, statement.limit(limit))
 
     @reading
-    async def first_sent(self, role: str, model: str, limit: int) -> Sequence[Mapping[str, int]]:
-        """The tools, with their tokens, that Auto sent first with the latest chat messages, newest first."""
+    async def first_sent(self, role: str, model: str, limit: int) -> Sequence[tuple[Mapping[str, int], int]]:
+        """What Auto sent first with the latest chat messages, newest first: tools with tokens, and all with catalog."""
         statement = (
-            select(RoundTable.sent)
+            select(RoundTable.sent, RoundTable.sent_tokens + RoundTable.extra_tokens)
             .join(TurnTable, TurnTable.id == RoundTable.turn_id)
             .where(RoundTable.owner_id == self.owner_id, RoundTable.round == 1, RoundTable.state == "answered")
             .where(RoundTable.channel == "chat", RoundTable.role == role, RoundTable.model == model)
             .where(TurnTable.mode == "auto")
             .order_by(RoundTable.created_at.desc())
         )
-        return (await self.session.execute(statement.limit(limit))).scalars().all()
+        return [(sent, tokens) for sent, tokens in await self.session.execute(statement.limit(limit))]
 
     async def _put(self, turn_id: str, round: int, **values: Any) -> None:
         """Change the row of a call, or begin it. NotFound for a foreign turn."""

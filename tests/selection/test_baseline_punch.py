@@ -4,7 +4,7 @@ import pytest
 
 from cortex.selection.baselines import punch
 from cortex.selection.pipeline import plan
-from cortex.selection.types import PastTurn, RoleView
+from cortex.selection.types import PastTurn, RoleView, Trigger
 from tests.selection.baseline_house import TOOLS, WORLD, sent, talk, why, wish
 
 CORE = list(punch.CORE)
@@ -55,6 +55,18 @@ def test_phrases_activate_their_group(message: str, group: str) -> None:
     assert made.memory.grown == (group,)
     extra = [each.name for each in WORLD.entries if each.category == group and each.name not in CORE]
     assert sent(made) == CORE + extra
+
+
+def test_a_group_of_the_table_also_goes_by_the_longer_phrases_that_its_category_ships_with() -> None:
+    git = next(each for each in WORLD.domains if each.name == "git")
+    said = (*git.triggers, Trigger(text="ship the branch"), Trigger(text="shipping"))
+    house = replace(
+        WORLD,
+        version="said",
+        domains=tuple(replace(git, triggers=said) if each is git else each for each in WORLD.domains),
+    )
+    made = [plan(wish("punch", message, snapshot=house)) for message in ("git log", "ship the branch", "shipping")]
+    assert [each.memory.grown for each in made] == [("git",), ("git",), ()]
 
 
 def test_a_phrase_is_not_found_inside_words() -> None:

@@ -26,6 +26,7 @@ RECEIPT = {
         {"name": "task_add", "category": "tasks", "tokens": 120},
         {"name": "tools_discover", "category": "meta", "tokens": 60},
     ],
+    "noted": [{"name": "timer_set", "category": "reminders", "tokens": 30}],
     "catalog_tokens": 40,
     "notes_tokens": 30,
     "left_out": {"gate": 200, "fuse": 500, "epoch": 50, "budget": 70, "form": 20, "mode": 10},
@@ -44,7 +45,9 @@ async def test_the_figures_of_a_receipt_stand_in_columns_by_what_removed_them(
     cuts = (row.cut_role, row.cut_choice, row.cut_budget, row.cut_form, row.cut_mode)
     assert cuts == (200, 550, 70, 20, 10)
     assert (row.state, row.role, row.channel, row.conversation_id) == ("planned", "orchestrator", "chat", talk.id)
-    assert (row.sent, row.tools_digest, row.history) == ({"task_add": 120, "tools_discover": 60}, "t", "h")
+    assert row.sent == {"task_add": 120, "tools_discover": 60, "timer_set": 30}
+    assert sum(row.sent.values()) + 40 == row.sent_tokens + row.extra_tokens  # 40: the catalog, which is no tool
+    assert (row.tools_digest, row.history) == ("t", "h")
 
 
 async def test_a_round_that_is_told_twice_is_one_row(db: Database, talk: Any, ann: str) -> None:

@@ -4,6 +4,7 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from statistics import median
 
 import httpx
 import pytest
@@ -11,6 +12,8 @@ from fastapi import FastAPI
 
 from cortex.app import Cortex
 from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnView
+from cortex.storage.plans import PlansRepository
+from cortex.storage.turns import TurnsRepository
 from tests.databases import copy_home, house_settings
 from tests.scripted_server import Fault, Say, Use, rule
 from tests.web import conftest
@@ -18,7 +21,7 @@ from tests.web.conftest import Browser, Seed
 from tests.web.streams import following, streamed
 from tests.web.talks import KITCHEN, Talks
 from web.app import create_app
-from web.words import visible
+from web.words import carried, visible
 
 HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
 pytestmark = pytest.mark.moves_cache_prefix(reason="these tests say something again, differently and in other modes")
@@ -541,3 +544,21 @@ async def test_auto_says_what_is_usual_once_there_are_messages(talks: Talks, pag
     words = told((await page.get(f"/c/{cid}")).text, "auto")
     usual = r"Only the tools this message needs: usually \d+, [\d,]{3,5} tokens, by your last \d+ messages \(or.*\)"
     assert re.fullmatch(usual, words), words
+
+
+async def test_what_is_usual_counts_the_catalog_and_what_came_after_the_message(
+    talks: Talks, page: httpx.AsyncClient
+) -> None:
+    chats = [talks.held.kitchen, *[await talks.living.conversation() for _ in range(2)]]
+    for cid in chats[1:]:
+        for text in ("add milk to my shopping list", "show the latest commits"):
+            await said(talks, page, cid, text, mode="auto")
+    async with talks.living.cortex.runtime.db.read_transaction(talks.living.admin.id) as repository:
+        turns = [turn for cid in chats for turn in await repository(TurnsRepository).list(cid)]
+        plans = [plan for turn in turns for plan in await repository(PlansRepository).of_turn(turn.id)]
+    first = [plan.receipt for plan in plans if plan.round == 1]
+    usual = median(map(carried, first))
+    assert usual > median(carried({**one, "noted": []}) for one in first)
+    tokens = median(one["tokens"] + one["notes_tokens"] for one in first)
+    words = told((await page.get("/c/new")).text, "auto")
+    assert f"usually {round(usual)}, {round(tokens)} tokens, by your last {len(first)} messages" in words

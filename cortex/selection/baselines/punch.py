@@ -1,7 +1,7 @@
 """Core tools and contextual groups: their phrases, what is scanned for them, and the hash that tells a change.
 
 The groups are Cortex's categories. No phrase is one everyday word ("image", "push", "process", "hash" once were).
-A category that is not in the table is a group of its own, by the phrases of two words and more that it ships with.
+Each goes by the table and by the phrases of two words and more that its category ships with.
 """
 
 import json
@@ -79,10 +79,9 @@ def groups_of(snapshot: Snapshot) -> tuple[Group, ...]:
     """The groups of a registry in a fixed order: the table's, then other categories in registry order."""
     found = {name: [text.words(phrase) for phrase in told.split(",")] for name, told in _GROUPS.items()}
     for domain in snapshot.domains:
-        if domain.name not in _GROUPS:
-            said = (text.words(trigger.text) for trigger in domain.triggers)
-            found[domain.name] = [phrase for phrase in said if len(phrase) > 1]
-    return tuple(Group(name=name, phrases=tuple(phrases)) for name, phrases in found.items())
+        said = (text.words(trigger.text) for trigger in domain.triggers)
+        found.setdefault(domain.name, []).extend(phrase for phrase in said if len(phrase) > 1)
+    return tuple(Group(name=name, phrases=tuple(dict.fromkeys(phrases))) for name, phrases in found.items())
 
 
 # --- what is scanned ----------------------------------------------------------------------------------------------

@@ -44,7 +44,8 @@ class ModeFigures:
     """What the tool modes send of tools to this person's model in this role.
 
     `all_tools`, `all_tokens`: in each round of All. `messages`: the latest ones in Auto that `auto_tools` and
-    `auto_tokens` are the median of; too few tell nothing, and there are none then. `takes_tools`: as the model is set.
+    `auto_tokens` are the median of, catalog and what came after the message included; too few tell nothing, and there
+    are none then. `takes_tools`: as the model is set.
     """
 
     role: str
@@ -158,8 +159,8 @@ class ComposerService:
         return replace(
             found,
             messages=len(lately),
-            auto_tools=round(median(len(sent.keys() - metas) for sent in lately)),
-            auto_tokens=round(median(sum(sent.values()) for sent in lately)),
+            auto_tools=round(median(len(sent.keys() - metas) for sent, _ in lately)),
+            auto_tokens=round(median(tokens for _, tokens in lately)),
         )
 
     async def choices(self, registry: ModelRegistry, chosen: str = "") -> tuple[ModelChoice, ...]:

@@ -23,9 +23,11 @@ from cortex.base.turn import Need, RoundPlan
 from cortex.base.user import User
 from cortex.selection import recall
 from cortex.selection.baselines.punch import cut
+from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.semantic_votes import in_time
+from cortex.selection.signatures import signature
 from cortex.selection.skill_search import listing
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
 from cortex.selection.unset import wanted_unset
@@ -125,7 +127,7 @@ def planned(
     tools, late_from = declared(made.schemas), _late_from(asked, made)
     prefix = tools if late_from is None else declared(made.schemas[:late_from])
     told = {
-        **receipt(made),
+        **_receipt(made, snapshot),
         "prefix": {"tools": digest(prefix), "system": digest(system), "history": asked.summary_id},
         "system_tokens": bare_tokens,
         "message_tokens": tokens.count_text_message("user", said) - notes - skills - facts,
@@ -160,6 +162,13 @@ def _round(number: int, made: ToolPlan, system: str, moving: str, late_from: int
         late_from=late_from,
         revealed=made.added if made.late == "native" and late_from is not None else (),
     )
+
+
+def _receipt(made: ToolPlan, snapshot: Snapshot) -> dict[str, Any]:
+    """The plan's receipt, with what the line of each tool after the message takes."""
+    told, entries = receipt(made), index_of(snapshot).entries
+    noted = [{**one, "tokens": tokens.count(signature(entries[one["name"]]))} for one in told["noted"]]
+    return {**told, "noted": noted}
 
 
 def request_tokens(receipt: dict[str, Any]) -> int:
