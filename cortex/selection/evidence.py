@@ -84,8 +84,8 @@ def learned(index: Index, asked: str) -> ModelChances:
     if model is None or not text.words(asked):
         return NOT_LEARNED
     judged = model.judged(clauses(asked))
-    best = judged.tools.max(axis=0).tolist()
-    chances = {name: p for name, p in zip(model.tools, best, strict=True) if name in index.learned}
+    best, known = judged.tools.max(axis=0).tolist(), index.learned
+    chances = {name: p for name, p in zip(model.tools, best, strict=True) if name in known}
     by = 0 if judged.wish[0] >= LEAST_WISH else int((judged.wish * judged.work).argmax())
     return ModelChances(chances=chances, wish=float(judged.wish[by]), work=float(judged.work[by]))
 
