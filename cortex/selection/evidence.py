@@ -110,8 +110,8 @@ def _best(index: Index, tools: Sequence[str], judged: "TextChances") -> ModelCha
     Its gates are those of the whole; where that reads like talk, of the clause that wishes most: a wish between three
     sentences of small talk is one.
     """
-    best = judged.tools.max(axis=0).tolist()
-    chances = {name: p for name, p in zip(tools, best, strict=True) if name in index.learned}
+    best, known = judged.tools.max(axis=0).tolist(), index.learned
+    chances = {name: p for name, p in zip(tools, best, strict=True) if name in known}
     by = 0 if judged.wish[0] >= LEAST_WISH else int((judged.wish * judged.work).argmax())
     return ModelChances(chances=chances, wish=float(judged.wish[by]), work=float(judged.work[by]))
 

@@ -4,7 +4,7 @@ Features are hashed into buckets (Weinberger et al. 2009), words and letters apa
 a misspelt or unseen word still shares most of its letters with a known one.
 """
 
-from collections.abc import Iterator
+from array import array
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -19,27 +19,23 @@ SIZES = (3, 4, 5)
 LONGEST_TERM = 24
 MOST_TERMS = 120
 TERMS_KEPT = 8_192
+BUCKET = "i"  # four bytes each, as numpy's int32
 
 
-def words(said: str) -> list[int]:
+def words(said: str) -> "array[int]":
     """Buckets of the stemmed words, of neighbours, of words one apart, and of how the text begins and ends."""
     terms = _plain(said)
     if not terms:
-        return []
-    parts = [_term(term) for term in terms]
-    found: list[int] = []
-    for at, part in enumerate(parts):
-        found.append(part.alone)
-        if at:
-            found.append(crc32(part.raw, parts[at - 1].then) % WORD_BUCKETS)
-        if at > 1:
-            found.append(crc32(part.raw, parts[at - 2].skip) % WORD_BUCKETS)
-    return [*found, _word(f"a {terms[0]}"), _word(f"z {terms[-1]}"), _word(f"a {' '.join(terms[:2])}")]
+        return array(BUCKET)
+    raws, alone, then, skip = zip(*map(_term, terms), strict=True)
+    pairs = chain(map(crc32, raws[1:], then), map(crc32, raws[2:], skip))
+    ends = (_word(f"a {terms[0]}"), _word(f"z {terms[-1]}"), _word(f"a {' '.join(terms[:2])}"))
+    return array(BUCKET, [*alone, *[each % WORD_BUCKETS for each in pairs], *ends])
 
 
-def grams(said: str) -> Iterator[int]:
+def grams(said: str) -> "array[int]":
     """Buckets of the runs of 3 to 5 letters within each word, its edges marked."""
-    return chain.from_iterable(map(_within, _plain(said)))
+    return array(BUCKET, b"".join(map(_within, _plain(said))))
 
 
 def _plain(said: str) -> tuple[str, ...]:
@@ -65,10 +61,11 @@ def _term(term: str) -> _Term:
 
 
 @lru_cache(maxsize=TERMS_KEPT)
-def _within(term: str) -> tuple[int, ...]:
+def _within(term: str) -> bytes:
+    """The buckets of a term's letters, as an array has them."""
     edged = f"<{term[:LONGEST_TERM]}>"
     runs = (edged[at : at + size] for size in SIZES for at in range(len(edged) - size + 1))
-    return tuple(WORD_BUCKETS + crc32(run.encode()) % GRAM_BUCKETS for run in runs)
+    return array(BUCKET, [WORD_BUCKETS + crc32(run.encode()) % GRAM_BUCKETS for run in runs]).tobytes()
 
 
 def _word(feature: str) -> int:

@@ -32,9 +32,10 @@ class KnownWords:
 
     def mended(self, said: str) -> str:
         """The text with its slips mended; as it is where code, a path or an address stands in it."""
-        if all(len(word) < LEAST_LETTERS for word in self._unknown(said)) or _MARKED.search(said):
+        if all(len(word) < LEAST_LETTERS for word in self._unknown(said)):
             return said
-        return _WORD.sub(lambda met: self._mended(met[0], is_first=not met.start()), said, count=MOST_WORDS)
+        found = _WORD.sub(lambda met: self._mended(met[0], is_first=not met.start()), said, count=MOST_WORDS)
+        return said if found != said and _MARKED.search(said) else found
 
     def with_words(self, texts: Sequence[str]) -> "KnownWords":
         """The same, these texts' words known too."""
@@ -44,7 +45,8 @@ class KnownWords:
 
     def _unknown(self, said: str) -> set[str]:
         """The words that nobody knows, whatever stands before or behind them."""
-        return set(_WORD.findall(text.bare(said.casefold()))) - self._known
+        odd = set(text.words(said)) - self._known  # most texts have none, and their words are at hand
+        return set(_WORD.findall(text.bare(" ".join(odd)))) - self._known if odd else odd
 
     def _mended(self, word: str, *, is_first: bool) -> str:
         if len(word) < LEAST_LETTERS or (word[0].isupper() and not word.isupper() and not is_first):

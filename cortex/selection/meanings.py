@@ -58,11 +58,14 @@ class Meanings:
 
     def vectors(self, texts: Sequence[str]) -> Floats:
         """(n_texts, size), each of length 1; 0 for a text without a known word."""
+        said = [text.words(text.unhumped(each)) for each in texts]
         found = np.zeros((len(texts), self.size), dtype=np.float32)
-        for at, said in enumerate(texts):
-            shares = [self._word(word) for word in text.words(text.spaced(said))]
-            if shares:
-                np.add.reduce(shares, axis=0, out=found[at])
+        shares = [self._word(word) for each in said for word in each]
+        if shares:
+            told, start = np.concatenate(shares).reshape(-1, self.size), 0
+            for at, each in enumerate(said):
+                np.add.reduce(told[start : start + len(each)], axis=0, out=found[at])
+                start += len(each)
         length = np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]
         np.divide(found, length, out=found, where=length > 0)
         return found
@@ -97,9 +100,20 @@ class Meanings:
     @lru_cache(maxsize=4_096)  # noqa: B019  (the shipped table lives as long as its process)
     def _word(self, word: str) -> Floats:
         """A word's share of a text's sum."""
-        rows = self.cut(word)
-        told = self.books[np.arange(len(self.books)), self.codes[rows]]
-        found: Floats = np.einsum("i,ijk->jk", self.weight[rows], told).reshape(-1)
+        found = np.zeros((len(self.books), SUB), dtype=np.float32)
+        for row in self.cut(word):
+            found += self._pages.take(self.codes[row] + self._places, axis=0) * self.weight[row]
+        return found.reshape(-1)
+
+    @cached_property
+    def _pages(self) -> Floats:
+        """The books one behind the other, a row a code."""
+        return self.books.reshape(-1, SUB)
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Where each book begins in them."""
+        found: NDArray[np.intp] = np.arange(len(self.books)) * self.books.shape[1]
         return found
 
 

@@ -94,11 +94,12 @@ def _notes(entries: list[ToolEntry]) -> str:
 
 def _hints(draft: PlanDraft) -> tuple[tuple[str, float], ...]:
     """What the message says about each permitted tool, best first; the offline model reads it in every mode."""
-    found = {name: vote.p for name, vote in draft.chances.items()}
+    found = {name: vote.p for name, vote in draft.chances.items() if vote.p >= HINT_LEAST}
     for name, vote in draft.pins.items():
-        found[name] = max(found.get(name, 0.0), vote.p)
+        if vote.p >= max(found.get(name, 0.0), HINT_LEAST):
+            found[name] = vote.p
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    return tuple((name, round(p, 3)) for name, p in ranked if p >= HINT_LEAST)
+    return tuple((name, round(p, 3)) for name, p in ranked)
 
 
 def _remembered(

@@ -39,9 +39,7 @@ class ToolHit:
 
 def ranked(index: Index, query: str, names: Collection[str], most: int) -> tuple[ToolHit, ...]:
     """Those of the named tools that fit the query, best first, `most` at most; none where nothing fits."""
-    allowed = names if isinstance(names, frozenset) else frozenset(names)
-    if not index.metas.isdisjoint(allowed):
-        allowed -= index.metas
+    allowed = index.business(names)
     hits = {name: ToolHit(name=name, score=score, how="its words") for name, score in _worded(index, query, allowed)}
     for name, vote in evidence.phrases(index, query, allowed).items():
         score = round(BY_WORDING * vote.p, 4) if vote.is_own else 0.0

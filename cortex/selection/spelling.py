@@ -54,19 +54,23 @@ class Shelf:
 
         A slip brings in one letter and takes one away, if any. Nine words in ten need not be compared letter by letter.
         """
-        held = letters([term])[0]
-        close = np.abs(self._sizes - len(term)) <= 1
-        close &= np.bitwise_count(self._held & ~held) <= most
-        close &= np.bitwise_count(~self._held & held) <= most
-        return [self.words[at] for at in np.flatnonzero(close)]
+        start, end = np.searchsorted(self._sizes, [len(term) - 1, len(term) + 2])
+        held, asked = self._held[start:end], bits(term)
+        close = (np.bitwise_count(held & ~asked) <= most) & (np.bitwise_count(~held & asked) <= most)
+        return [self.words[at] for at in np.sort(self._by_size[start:end][close]).tolist()]
+
+    @cached_property
+    def _by_size(self) -> NDArray[np.intp]:
+        """The places of the words, the shortest words first."""
+        return np.argsort([len(word) for word in self.words], kind="stable")
 
     @cached_property
     def _sizes(self) -> NDArray[np.int64]:
-        return np.fromiter(map(len, self.words), dtype=np.int64, count=len(self.words))
+        return np.array([len(word) for word in self.words])[self._by_size]
 
     @cached_property
     def _held(self) -> NDArray[np.uint32]:
-        return letters(self.words)
+        return letters(self.words)[self._by_size]
 
 
 def letters(words: Sequence[str]) -> NDArray[np.uint32]:
@@ -78,6 +82,14 @@ def letters(words: Sequence[str]) -> NDArray[np.uint32]:
     held[ends] = 0
     found: NDArray[np.uint32] = np.bitwise_or.reduceat(held, ends - sizes) if words else held
     return found
+
+
+def bits(word: str) -> np.uint32:
+    """The letters of one word, as `letters` has them of many."""
+    found = 0
+    for letter in word:
+        found |= 1 << (ord(letter) & 31)
+    return np.uint32(found)
 
 
 def likeness(one: str, other: str) -> float:

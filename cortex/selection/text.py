@@ -16,7 +16,8 @@ _NAME = re.compile(r"[A-Za-z0-9_]+")
 _TICKED = re.compile(r"`([^`\n]{1,80})`")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "\u201c": '"', "\u201d": '"'})
 
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMP = re.compile(r"[A-Z](?<=[a-z0-9][A-Z])")
+_SHAPED = re.compile(r"`|://|\.\S")  # all shapes hold one of these, and hardly a text does
 TEXTS_KEPT = 1_024  # a message is cut by several stages, and so is each of its clauses
 URL, FILE, CODE = "\u00a7url", "\u00a7file", "\u00a7code"
 
@@ -45,7 +46,12 @@ def words(text: str) -> tuple[str, ...]:
 
 def spaced(name: str) -> str:
     """A name as words: `task_create`, `taskCreate` and `task.create` as "task create"."""
-    return _HUMP.sub(" ", name).replace("_", " ").replace(".", " ")
+    return unhumped(name).replace("_", " ").replace(".", " ")
+
+
+def unhumped(name: str) -> str:
+    """The same, what stands between words left: enough where `words` cuts it, and the text itself where none has it."""
+    return _HUMP.sub(r" \g<0>", name)
 
 
 def shapes(text: str) -> tuple[str, ...]:
@@ -57,16 +63,11 @@ def shapes(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=TEXTS_KEPT)
 def terms(text: str) -> tuple[str, ...]:
     """Stemmed words plus shape marks; addresses and code spans count by their shape alone."""
-    if not _has_shapes(text):
+    if not _SHAPED.search(text):
         return tuple(map(stem, words(text)))
     bare = _CODE.sub(" ", _URL.sub(" ", text))
     rest = _FILE.sub(" ", bare)
     return (*map(stem, words(rest)), *(shapes(text) if rest != text else ()))
-
-
-def _has_shapes(text: str) -> bool:
-    """Whether it may have any: all of them hold a dot, a tick or a colon with slashes."""
-    return "." in text or "`" in text or "://" in text
 
 
 @lru_cache(maxsize=16_384)

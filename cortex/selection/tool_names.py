@@ -10,7 +10,7 @@ from itertools import accumulate
 import numpy as np
 
 from cortex.selection import text
-from cortex.selection.spelling import letters, likeness
+from cortex.selection.spelling import bits, letters, likeness
 
 END = "\n"
 MOST_COMMON = 0.4  # of the way to 1 is what Jaro-Winkler gives for the longest beginning in common
@@ -62,7 +62,7 @@ class ToolNames:
 
     def _near(self, asked: str, least: float) -> Iterator[str]:
         """The names that enough letters can meet in, going by how many there are and which."""
-        held, size = letters([asked])[0], len(asked)
+        held, size = bits(asked), len(asked)
         met = np.minimum(
             size - np.bitwise_count(held & ~self._held).astype(np.int64),
             self._sizes - np.bitwise_count(self._held & ~held),

@@ -11,7 +11,7 @@ from cortex.selection import evidence
 from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
-from cortex.selection.types import PlanInput, ToolEntry
+from cortex.selection.types import PlanInput
 
 STRONG = 0.7
 LEAST_WORK = 0.5
@@ -24,42 +24,41 @@ TELLING_P, REASONS_MOST = 0.1, 2
 
 def fuse(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float = 1.0) -> PlanDraft:
     """The draft with one chance a tool, and the wanted tools in registry order; `strictness` multiplies each p*."""
-    names = draft.rights.names
-    voted = {name for name in draft.votes if name in names}
-    told = {name for name, p in draft.learned.chances.items() if p >= LEAST and name in names}
+    names, entries = draft.rights.names, index.entries
+    told = [name for name, p in draft.learned.chances.items() if p >= LEAST and name in names]
+    gates = {is_web: _gate(draft, is_web=is_web) for is_web in (False, True)}
     chances: dict[str, Vote] = {}
-    for name in voted | told:
-        chance = _chance(draft, index.entries[name])
-        if chance is not None:
-            chances[name] = chance
+    for name in dict.fromkeys((*draft.votes, *told)):
+        if name in names:
+            chance = _chance(draft, name, gates[entries[name].category == evidence.WEB])
+            if chance is not None:
+                chances[name] = chance
     wanted = [
         name
-        for name in chances
+        for name, chance in chances.items()
         if name not in draft.pins
-        and not index.entries[name].is_shy
-        and chances[name].p >= strictness * threshold(given.profile, index.entries[name].tokens_stub)
+        and not entries[name].is_shy
+        and chance.p >= strictness * threshold(given.profile, entries[name].tokens_stub)
     ]
     pinned = [name for name in draft.pins if name in names]
     return marked(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
 
 
-def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
+def _chance(draft: PlanDraft, name: str, gate: tuple[str, bool]) -> Vote | None:
     """All that speaks for the tool as one vote, with the reason of the strongest; None when nothing is left."""
-    votes = list(draft.votes.get(entry.name, ()))
-    p = draft.learned.chances.get(entry.name)
+    votes = draft.votes.get(name, ())
+    p = draft.learned.chances.get(name)
     if p is None:
-        votes = [_weighed(draft, vote) for vote in votes]
+        votes = tuple(_weighed(draft, vote) for vote in votes)
     else:
-        closed = _closed(draft, entry)
-        if closed and (p < STRONG or _is_shut(draft, entry)):
-            votes = [vote for vote in votes if vote.is_own or vote.stage == "context" or _agrees(vote, p)]
-            votes.append(Vote(stage="learned", p=0.0, why=closed))
+        closed, is_shut = gate
+        if closed and (p < STRONG or is_shut):
+            votes = tuple(vote for vote in votes if vote.is_own or vote.stage == "context" or _agrees(vote, p))
+            votes = (*votes, Vote(stage="learned", p=0.0, why=closed))
         else:
-            votes.append(Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"))
-    if not votes:
-        return None
-    if len(votes) == 1:
-        return votes[0]
+            votes = (*votes, Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"))
+    if len(votes) < 2:
+        return votes[0] if votes else None
     doubt = 1.0
     for vote in votes:
         doubt *= 1 - vote.p
@@ -87,17 +86,15 @@ def _agrees(vote: Vote, p: float) -> bool:
     return vote.stage == "phrases" and vote.p >= STRONG and p >= AGREEING
 
 
-def _is_shut(draft: PlanDraft, entry: ToolEntry) -> bool:
-    """Whether the model is so sure that no tool is wanted that not even a strong chance goes past."""
-    learned = draft.learned
-    return learned.wish < SHUT or (learned.work < SHUT and entry.category != evidence.WEB)
+def _gate(draft: PlanDraft, *, is_web: bool) -> tuple[str, bool]:
+    """Why the model's gates are closed to the web's tools, or to the others, "" when they are open.
 
-
-def _closed(draft: PlanDraft, entry: ToolEntry) -> str:
-    """Why the model's gates are closed to this tool; "" when they are open."""
+    And whether it is so sure that none of them is wanted that not even a strong chance goes past.
+    """
     learned = draft.learned
+    is_shut = learned.wish < SHUT or (learned.work < SHUT and not is_web)
     if learned.wish < evidence.LEAST_WISH:
-        return f"this reads like talk that needs no tool ({learned.wish:.2f} of {evidence.LEAST_WISH:.2f})"
-    if learned.work < LEAST_WORK and entry.category != evidence.WEB:
-        return f"this reads like something to answer in words ({learned.work:.2f} of {LEAST_WORK:.2f})"
-    return ""
+        return f"this reads like talk that needs no tool ({learned.wish:.2f} of {evidence.LEAST_WISH:.2f})", is_shut
+    if learned.work < LEAST_WORK and not is_web:
+        return f"this reads like something to answer in words ({learned.work:.2f} of {LEAST_WORK:.2f})", is_shut
+    return "", is_shut
