@@ -118,7 +118,10 @@ class SemanticIndex:
     ) -> list[tuple[int, float]]:
         """The slots that the mask leaves and that have this chance or more, with it: best first, `most` at most."""
         sums = self._sums(likeness, shares, curves)
-        slots = np.flatnonzero((sums >= math.log(least / (1 - least))) & (mask > 0))
+        slots = np.flatnonzero(sums >= math.log(least / (1 - least)))
+        slots = slots[mask[slots] > 0]
+        if len(slots) > most:  # sorting thousands takes longer than all else here
+            slots = slots[sums[slots] >= np.partition(sums[slots], -most)[-most]]
         best = slots[np.argsort(-sums[slots], kind="stable")[:most]]
         return list(zip(best.tolist(), _chance(sums[best]).tolist(), strict=True))
 
