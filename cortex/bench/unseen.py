@@ -43,10 +43,10 @@ def beside(ground: BenchGround, server: UnseenServer) -> BenchGround:
         for tool in server.tools
     ]
     brought = snapshot_of(Registry((mcp_category(McpServer(name=server.name), tools),)))
-    return ground.over(_joined(ground.snapshot, brought), channel=ground.channel)
+    return ground.over(joined(ground.snapshot, brought), channel=ground.channel)
 
 
-def _joined(own: Snapshot, brought: Snapshot) -> Snapshot:
+def joined(own: Snapshot, brought: Snapshot) -> Snapshot:
     """The snapshot with these tools in front of its meta tools."""
     business = [entry for entry in own.entries if not entry.is_meta]
     metas = [entry for entry in own.entries if entry.is_meta]

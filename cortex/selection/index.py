@@ -170,13 +170,15 @@ class Index:
     @cached_property
     def curves(self) -> "Curves | None":
         """What a likeness is worth under the sentence model, from the tools that the fitted model knows."""
-        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned, self.snapshot.encoder)
+        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(
+            self.snapshot, self.learned, self.snapshot.encoder, self.tools.words
+        )
         return found
 
     @cached_property
     def table_curves(self) -> "Curves | None":
         """The same under the table of meanings."""
-        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned, "")
+        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned, "", self.tools.words)
         return found
 
     # --- names and slips
@@ -211,18 +213,17 @@ class Index:
 
         The rarest-term gate: a tool whose shared words all are common or spread over many categories is left out.
         """
-        said = dict.fromkeys((self.mend(term) for term in text.terms(asked)), 1.0)
+        said = self._terms(asked)
         if not said or not names:
             return {}
-        words, search = self.tools.words, scan.load("cortex.selection.search")
-        weight = words.ceiling(said, UNKNOWN_WORTH)
-        scores = words.scores(said) * self.mask(names)
+        search = scan.load("cortex.selection.search")
+        shares = self.shares(asked) * self.mask(names)
         nearest = self._nearest(said, names, self.utterances)
         telling = {term for term in said if term not in self._common and self._spread(term) <= self._few}
         found = {}
-        for slot in search.best(scores, CANDIDATES):
+        for slot in search.best(shares, CANDIDATES):
             name = self.tools.keys[slot]
-            share, near = float(scores[slot]) / weight, nearest.get(name, 0.0)
+            share, near = float(shares[slot]), nearest.get(name, 0.0)
             if _likeness(share, near) < least:
                 continue
             bag = self.tools.bags[slot][0]
@@ -230,6 +231,16 @@ class Index:
             if not telling.isdisjoint(met):
                 found[name] = Match(share, near, met)
         return found
+
+    @lru_cache(maxsize=64)  # noqa: B019  (as above)
+    def shares(self, asked: str) -> Any:
+        """What the words of each tool cover of the text's weight: (n_slots,) float32, from 0 on."""
+        said, words = self._terms(asked), self.tools.words
+        return words.scores(said) / words.ceiling(said, UNKNOWN_WORTH)
+
+    def _terms(self, asked: str) -> dict[str, float]:
+        """The terms of a text, slips of the pen mended."""
+        return dict.fromkeys((self.mend(term) for term in text.terms(asked)), 1.0)
 
     def nearest_taught(self, asked: str, names: frozenset[str]) -> Mapping[str, float]:
         """The best cosine of the text with an utterance that this server taught, for the named tools that it taught.

@@ -12,7 +12,7 @@ from typing import Any
 from cortex.base import scan
 from cortex.selection import bags, evidence, text
 from cortex.selection.index import Index
-from cortex.selection.semantic_votes import curves, learned, likeness
+from cortex.selection.semantic_votes import curves, learned, likeness, shares
 from cortex.selection.talk import common_terms
 from cortex.selection.thesaurus import alike
 
@@ -92,8 +92,10 @@ def _semantic(index: Index, query: str, allowed: frozenset[str], *, is_worded: b
         is_near = is_worded or float(near.max(initial=0.0)) >= LEAST_ALONE
         return (search.scaled(near) if is_near else None), True
     worth = curves(index, found)
-    if worth is not None and float(index.semantic.chances(near, worth).max(initial=0.0, where=near > 0)) < LEAST_CHANCE:
-        return None, False
+    if worth is not None:
+        chances = index.semantic.chances(found.row, shares(index, query), worth)
+        if float(chances.max(initial=0.0, where=near > 0)) < LEAST_CHANCE:
+            return None, False
     return search.scaled(near), False
 
 

@@ -85,6 +85,20 @@ class Bm25:
         self._add(found, [(term, weight)])
         return found
 
+    def would_score(self, bags: Sequence[Mapping[str, float]], asked: Sequence[Mapping[str, float]]) -> Floats:
+        """(n_asked, n_bags): what each text would score in these documents, did they stand among those that do."""
+        at = {term: number for number, term in enumerate(dict.fromkeys(term for each in asked for term in each))}
+        worth = np.zeros((len(asked), len(at)), dtype=np.float32)
+        for row, each in enumerate(asked):
+            worth[row, [at[term] for term in each]] = [weight * self.idf(term) for term, weight in each.items()]
+        counts = np.zeros((len(bags), len(at)), dtype=np.float32)
+        for row, bag in enumerate(bags):
+            known = [term for term in bag if term in at]
+            counts[row, [at[term] for term in known]] = [bag[term] for term in known]
+        norms = self._norm(np.array([[sum(bag.values())] for bag in bags], dtype=np.float32))
+        found: Floats = worth @ (counts * (self._k1 + 1) / (counts + norms)).T
+        return found
+
     def ceiling(self, asked: Mapping[str, float], unknown_share: float = 0.5) -> float:
         """What a document full of these terms would score; a term that is nowhere counts for a share of a rare one."""
         rare = self._rarity(0) * unknown_share
@@ -128,9 +142,12 @@ class Bm25:
         """Work out what depends on all documents."""
         filled = self._sizes[self._sizes > 0]
         self._count = len(filled)
-        mean = float(filled.mean()) if self._count else 1.0
-        self._norms = (self._k1 * (1 - self._b + self._b * self._sizes / mean)).astype(np.float32)
+        self._mean = float(filled.mean()) if self._count else 1.0
+        self._norms = self._norm(self._sizes)
         self._common = lru_cache(maxsize=COMMON_KEPT)(self._everywhere)  # every other question has the same few words
+
+    def _norm(self, sizes: Floats) -> Floats:
+        return (self._k1 * (1 - self._b + self._b * sizes / self._mean)).astype(np.float32)
 
     def _put(self, term: str, slot: int, count: float) -> None:
         """Set the count of a term in a slot; slots stand in rising order, as a fresh build would have them."""

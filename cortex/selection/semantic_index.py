@@ -1,4 +1,4 @@
-"""Tools by what their words mean: a vector a tool, one for each of its examples, and how much a likeness is worth.
+"""Tools by what their words mean: a vector a tool, one for each of its examples, and how much that is worth.
 
 Vectors come from a sentence model, which keeps them (a changed tool is encoded alone), or from the table that ships. No
 threshold is written down here, for none holds for two models: `fitted` finds this model's own. Loaded late: numpy.
@@ -12,32 +12,40 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import sentence_models, text
+from cortex.selection import bags, sentence_models, text
+from cortex.selection.search import Bm25
 from cortex.selection.types import Snapshot, ToolEntry
 
 BEST = 3
 TOLD, ASKED, TALK = 3, 3, 150
 LEAST_TOOLS = 10
 STEPS, RIDGE = 30, 1e-3
-HAIR = 1e-3
+UNKNOWN_WORTH = 0.5
+OUT_OF_REACH = 4.0  # more than two likenesses can differ by
 
 Floats = NDArray[np.float32]
+Around = tuple[float, float]  # how like the likest tool is, and the mean of all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikenessCurve:
-    """Likeness to chance, fitted for one model: 1 / (1 + exp(-(scale x + bias)))."""
+    """Evidence to chance, fitted for one model: 1 / (1 + exp(-sum)) of what was found, each times its weight.
 
-    scale: float
+    `like`: how like the text the tool is; `words`: what share of the text's weight the tool's words cover; `best`: how
+    like the likest of all tools is; `usual`: the mean of all. A vague text is a little like everything.
+    """
+
+    like: float
+    words: float
+    best: float
+    usual: float
     bias: float
 
-    def chance(self, likeness: Floats) -> Floats:
-        """Probabilities of these likenesses."""
-        return np.asarray(1 / (1 + np.exp(-(likeness * self.scale + self.bias))), dtype=np.float32)
-
-    def reach(self, chance: float) -> float:
-        """From which likeness on there is this chance; from any where more likeness is no better sign."""
-        return (math.log(chance / (1 - chance)) - self.bias) / self.scale if self.scale > 0 else -math.inf
+    def sums(self, likeness: Floats, shares: Floats, around: Around) -> Floats:
+        """The sums, slot by slot."""
+        best, usual = around
+        around_it = self.best * best + self.usual * usual + self.bias
+        return np.asarray(self.like * likeness + self.words * shares + around_it, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +91,10 @@ class SemanticIndex:
         self.said = encoder.kept([each for _, each in pairs])
         self.has_told = np.zeros(len(self.rows), dtype=np.bool_)
         self.has_told[self.homes] = True
+        standing = [slots[name] for name, entry in entries.items() if not entry.is_meta]
+        self._standing = np.zeros(len(self.rows), dtype=np.float32)
+        self._standing[standing] = 1 / max(1, len(standing))
+        self._barred = np.where(self._standing > 0, 0, -OUT_OF_REACH).astype(np.float32)
 
     def has(self, entry: ToolEntry, slot: int) -> bool:
         """Whether this very tool stands in this slot."""
@@ -97,26 +109,38 @@ class SemanticIndex:
             found[self.has_told] = 0.5 * (found + near)[self.has_told]
         return found
 
-    def chances(self, likeness: Floats, curves: Curves) -> Floats:
-        """The probability that a tool is wanted, for each slot."""
-        return np.where(self.has_told, curves.told.chance(likeness), curves.bare.chance(likeness))
+    def chances(self, likeness: Floats, shares: Floats, curves: Curves) -> Floats:
+        """The probability that a tool is wanted, for each slot. `shares`: what its words cover of the text's weight."""
+        return _chance(self._sums(likeness, shares, curves))
 
     def likely(
-        self, likeness: Floats, curves: Curves, mask: Floats, least: float, most: int
+        self, likeness: Floats, shares: Floats, curves: Curves, mask: Floats, least: float, most: int
     ) -> list[tuple[int, float]]:
         """The slots that the mask leaves and that have this chance or more, with it: best first, `most` at most."""
-        bar = min(curves.told.reach(least), curves.bare.reach(least)) - HAIR
-        slots = np.flatnonzero((likeness >= bar) & (mask > 0))
-        near, told = likeness[slots], self.has_told[slots]
-        chances = np.where(told, curves.told.chance(near), curves.bare.chance(near))
-        best = np.argsort(-chances, kind="stable")[:most]
-        found = zip(slots[best].tolist(), chances[best].tolist(), strict=True)
-        return [(slot, chance) for slot, chance in found if chance >= least]
+        sums = self._sums(likeness, shares, curves)
+        slots = np.flatnonzero(sums >= math.log(least / (1 - least)))
+        slots = slots[mask[slots] > 0]
+        if len(slots) > most:  # sorting thousands takes longer than all else here
+            slots = slots[sums[slots] >= np.partition(sums[slots], -most)[-most]]
+        best = slots[np.argsort(-sums[slots], kind="stable")[:most]]
+        return list(zip(best.tolist(), _chance(sums[best]).tolist(), strict=True))
+
+    def _sums(self, likeness: Floats, shares: Floats, curves: Curves) -> Floats:
+        best = float((likeness + self._barred).max(initial=-1.0))
+        around = best, float(np.vecdot(likeness, self._standing))
+        bare = curves.bare.sums(likeness, shares, around)
+        return np.where(self.has_told, curves.told.sums(likeness, shares, around), bare) if len(self.homes) else bare
 
 
 def worded(entry: ToolEntry) -> str:
-    """A tool in the words that stand for it."""
-    return f"{text.spaced(entry.name)}: {entry.summary}"
+    """A tool in the words that stand for it: its name, and each line of its description that says more than the name.
+
+    The first line of what an MCP server brings is its name again.
+    """
+    name = text.spaced(entry.name)
+    known = frozenset(text.words(name))
+    told = (line for line in entry.full.description.splitlines() if not known.issuperset(text.words(line)))
+    return f"{name}: {' '.join(told)}"
 
 
 def documents_of(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> dict[str, list[str]]:
@@ -130,7 +154,7 @@ def documents_of(snapshot: Snapshot, names: frozenset[str], learned: frozenset[s
     return found
 
 
-def fitted(snapshot: Snapshot, learned: frozenset[str], key: str) -> Curves | None:
+def fitted(snapshot: Snapshot, learned: frozenset[str], key: str, words: Bm25) -> Curves | None:
     """What a likeness is worth under the model of this key: fitted on what people say for the tools that Cortex knows.
 
     Each stands in for a tool of somebody else's: known by its words, or by a few of its examples. Messages that need
@@ -147,12 +171,22 @@ def fitted(snapshot: Snapshot, learned: frozenset[str], key: str) -> Curves | No
     encoder = sentence_models.named(key)
     said = encoder.kept([*asked, *talk])
     bare: Floats = said @ encoder.kept([worded(entry) for entry in tools]).T
-    examples = [each for entry in tools for each in samples[entry.name][:TOLD]]
-    near = (said @ encoder.kept(examples).T).reshape(len(said), len(tools), TOLD).mean(axis=2)
+    told = [samples[entry.name][:TOLD] for entry in tools]
+    examples = encoder.kept([each for texts in told for each in texts])
+    near = (said @ examples.T).reshape(len(said), len(tools), TOLD).mean(axis=2)
     wanted = np.zeros(bare.shape, dtype=np.float32)
     for row, each in enumerate(asked):
         wanted[row] = [entry.name in wants[each] for entry in tools]
-    return Curves(bare=_logistic(bare, wanted), told=_logistic(0.5 * (bare + near), wanted))
+    shares = [_shares(tools, texts, [*asked, *talk], words) for texts in ([()] * len(tools), told)]
+    return Curves(bare=_curve(bare, shares[0], wanted), told=_curve(0.5 * (bare + near), shares[1], wanted))
+
+
+def _shares(tools: Sequence[ToolEntry], told: Sequence[Sequence[str]], said: Sequence[str], words: Bm25) -> Floats:
+    """(n_said, n_tools): what the words of each tool would cover of each text's weight, had it these examples alone."""
+    made = [bags.words(entry, texts) for entry, texts in zip(tools, told, strict=True)]
+    asked = [dict.fromkeys(text.terms(each), 1.0) for each in said]
+    ceilings = [[words.ceiling(each, UNKNOWN_WORTH)] for each in asked]
+    return np.asarray(words.would_score(made, asked) / np.array(ceilings), dtype=np.float32)
 
 
 def _sample(snapshot: Snapshot, name: str) -> list[str]:
@@ -186,14 +220,21 @@ def _best(near: Floats, homes: NDArray[np.intp], n_slots: int) -> Floats:
     return (sums / np.maximum(counts, 1)).astype(np.float32)
 
 
-def _logistic(likeness: Floats, wanted: Floats) -> LikenessCurve:
-    """The curve through these, by Newton's steps."""
-    features = np.stack([likeness.ravel(), np.ones(likeness.size)], axis=1).astype(np.float64)
+def _chance(sums: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-sums)), dtype=np.float32)
+
+
+def _curve(likeness: Floats, shares: Floats, wanted: Floats) -> LikenessCurve:
+    """The curve through these, (n_texts, n_tools), by Newton's steps."""
+    best, usual = likeness.max(axis=1, keepdims=True), likeness.mean(axis=1, keepdims=True)
+    parts = np.broadcast_arrays(likeness, shares, best, usual, np.float32(1))
+    features = np.stack([each.ravel() for each in parts], axis=1).astype(np.float64)
     labels = wanted.ravel().astype(np.float64)
-    found = np.zeros(2)
+    found = np.zeros(features.shape[1])
     for _ in range(STEPS):
         p = 1 / (1 + np.exp(-(features @ found)))
         slope = features.T @ (labels - p) - RIDGE * found
-        bend = (features * (p * (1 - p))[:, None]).T @ features + RIDGE * np.eye(2)
+        bend = (features * (p * (1 - p))[:, None]).T @ features + RIDGE * np.eye(len(found))
         found = found + np.linalg.solve(bend, slope)
-    return LikenessCurve(scale=round(float(found[0]), 4), bias=round(float(found[1]), 4))
+    like, words, best_of, mean, bias = np.round(found, 4).tolist()
+    return LikenessCurve(like=like, words=words, best=best_of, usual=mean, bias=bias)

@@ -19,7 +19,7 @@ from cortex.selection.types import PlanInput, Snapshot
 if TYPE_CHECKING:
     from cortex.selection.semantic_index import Curves
 
-LEAST = 0.05
+LEAST = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def votes(index: Index, asked: str, names: frozenset[str], skipped: str = "") ->
     if worth is None:
         return {}, found.failed
     by = index.table if found.is_table else index.semantic
-    best = by.likely(found.row, worth, index.mask(names), LEAST, CANDIDATES)
+    best = by.likely(found.row, shares(index, asked), worth, index.mask(names), LEAST, CANDIDATES)
     why = "close in meaning to what it is for"
     return {index.tools.keys[slot]: Vote(stage="vectors", p=round(p, 4), why=why) for slot, p in best}, found.failed
 
@@ -109,6 +109,16 @@ def needs(index: Index, asked: str, names: frozenset[str]) -> frozenset[str]:
         return frozenset()
     found = index.unlearned(names)
     return found if found.isdisjoint(index.metas) else found - index.metas
+
+
+def shares(index: Index, asked: str) -> Any:
+    """(n_slots,): what each tool's words cover of the text's weight, or of its clause that they cover best."""
+    search = scan.load("cortex.selection.search")
+    whole, *parts = evidence.clauses(asked)
+    found = index.shares(whole)
+    for part in parts:
+        found = search.highest(found, index.shares(part))
+    return found
 
 
 @lru_cache(maxsize=16)

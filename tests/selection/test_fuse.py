@@ -10,7 +10,7 @@ from cortex.selection.draft import ModelChances, PlanDraft, Vote
 from cortex.selection.evidence import LEAST_WISH
 from cortex.selection.index import index_of
 from cortex.selection.rights import rights_of
-from cortex.selection.stages.fuse import LEAST_WORK, SHUT, STRONG, WORK_POWER, fuse
+from cortex.selection.stages.fuse import LEAST_WORK, SHUT, STRONG, WISH_POWER, WORK_POWER, fuse
 from cortex.selection.types import StageName
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked
@@ -113,7 +113,7 @@ def test_a_likeness_in_meaning_counts_for_less_where_words_would_do() -> None:
     likeness = (vote(0.5, "vectors"),)
     assert fused(None, likeness).chances["pump_stop"].p == pytest.approx(0.5)
     assert fused(None, likeness, {"work": 0.1}).chances["pump_stop"].p == pytest.approx(0.5 * 0.1**WORK_POWER, abs=1e-4)
-    talked = 0.5 * TALK["wish"] / LEAST_WISH * TALK.get("work", 1.0) ** WORK_POWER
+    talked = 0.5 * (TALK["wish"] / LEAST_WISH) ** WISH_POWER
     assert fused(None, likeness, TALK).chances["pump_stop"].p == pytest.approx(talked, abs=1e-4)
 
 

@@ -30,6 +30,13 @@ def test_a_term_twice_in_the_question_counts_twice_and_an_unknown_one_not_at_all
     assert found.scores({"ghost": 1.0}).tolist() == [0.0, 0.0, 0.0]
 
 
+def test_a_document_scores_as_if_it_stood_among_the_others() -> None:
+    found = Bm25(BAGS)
+    asked: tuple[dict[str, float], ...] = ({"lamp": 1.0, "add": 1.0}, {"task": 2.0, "ghost": 1.0}, {})
+    assert np.allclose(found.would_score(BAGS, asked), [found.scores(each) for each in asked])
+    assert found.would_score([{"lamp": 1.0}], asked)[0, 0] > found.scores(asked[0])[0]  # a shorter one says it purer
+
+
 def test_it_says_who_holds_what() -> None:
     found = Bm25(BAGS)
     assert list(found.holders("lamp")) == [0, 1]

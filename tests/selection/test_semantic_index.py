@@ -6,13 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cortex.bench.unseen import joined
 from cortex.selection import semantic_index
 from cortex.selection.discover import rank
 from cortex.selection.edits import with_encoder
 from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
+from cortex.selection.semantic_index import LikenessCurve
 from cortex.selection.semantic_votes import in_time, prepared
+from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import Domain, Example, PlanInput, RoleView, Snapshot, ToolEntry, ToolPlan
+from cortex.toolkit.mcp import McpServer, McpTool, mcp_category
+from cortex.toolkit.registry import Registry
 from tests.selection.baseline_house import sent, why
 from tests.selection.made import HOUSE, NOW, asked, entry
 from tests.small_encoder import SmallModel, brought
@@ -167,7 +172,7 @@ def test_a_long_text_is_asked_once_and_cut(snapshot: Snapshot, model: SmallModel
 
 
 def test_a_changed_tool_is_the_only_one_read_again(snapshot: Snapshot, model: SmallModel, tmp_path: Path) -> None:
-    changed = {"parrot_log": replace(NEW[1], summary="Keep the songs of a bird")}
+    changed = {"parrot_log": entry("parrot_log", "birds", "Keep the songs of a bird", ("text",))}
     entries = tuple(changed.get(each.name, each) for each in snapshot.entries)
     fresh = SmallModel(model.key)
     before = index_of(snapshot).semantic
@@ -180,13 +185,45 @@ def test_a_changed_tool_is_the_only_one_read_again(snapshot: Snapshot, model: Sm
     assert (after.rows[slots["parrot_log"]] != before.rows[slots["parrot_log"]]).any()
 
 
-def test_the_worth_of_a_likeness_is_learned_from_the_shipped_utterances(snapshot: Snapshot) -> None:
-    worth = index_of(snapshot).curves
+def test_the_worth_of_a_likeness_is_learned_from_the_shipped_utterances(shipped: Snapshot) -> None:
+    worth = index_of(shipped).table_curves
     assert worth is not None
-    near, far = np.array([0.9], dtype=np.float32), np.array([0.1], dtype=np.float32)
     for curve in (worth.bare, worth.told):
-        assert curve.chance(near)[0] > 5 * curve.chance(far)[0]
-        assert curve.chance(far)[0] < 0.05
+        assert chance(curve, 0.9) > 5 * chance(curve, 0.1)
+        assert chance(curve, 0.1) < 0.02
+        assert chance(curve, 0.5, shared=0.5) > 2 * chance(curve, 0.5)  # wording is weighed beside meaning
+        assert chance(curve, 0.5, best=0.9) < chance(curve, 0.5)  # another tool is liker
+
+
+def chance(curve: LikenessCurve, like: float, shared: float = 0.0, best: float = 0.0) -> float:
+    """Of a tool that is so like the text, where all are a little like it."""
+    row = np.array([like], dtype=np.float32)
+    told = curve.sums(row, np.array([shared], dtype=np.float32), (max(like, best), 0.05))
+    return float(1 / (1 + np.exp(-told[0])))
+
+
+def test_a_servers_tool_is_read_by_its_description_not_by_its_name_twice(shipped: Snapshot) -> None:
+    tools = [
+        McpTool(name="op_17", description="Read the moisture of the greenhouse.", schema={}),
+        McpTool(name="op_18", description="Keep the diary of a bird.", schema={}),
+    ]
+    made = joined(shipped, snapshot_of(Registry((mcp_category(McpServer(name="acme"), tools),))))
+    read = next(each for each in made.entries if each.name == "acme_op_17")
+    assert semantic_index.worded(read) == "acme op 17: Read the moisture of the greenhouse."
+    found = sent(planned(DAMP, made))
+    assert "acme_op_17" in found
+    assert "acme_op_18" not in found
+
+
+def test_a_phrase_that_an_admin_gave_counts_at_once_even_where_it_reads_like_talk(shipped: Snapshot) -> None:
+    said = "how do you say hello in French"
+    mine = entry("tongue", "words", "Another tongue", ("text",))
+    told = Example(text=said, tools=("tongue",), is_own=True)
+    domain = Domain(name="words", summary="words", tokens=4)
+    bare = replace(shipped, version="tongue", entries=(mine, *shipped.entries), domains=(*shipped.domains, domain))
+    taught = replace(bare, version="taught", domains=(*shipped.domains, replace(domain, examples=(told,))))
+    assert "tongue" not in sent(planned(said, bare))
+    assert "tongue" in sent(planned(said, taught))
 
 
 def test_where_nothing_tells_what_a_likeness_is_worth_it_has_no_vote(model: SmallModel, tmp_path: Path) -> None:

@@ -89,9 +89,10 @@ def test_what_a_likeness_is_worth_is_plain(snapshot: Snapshot) -> None:
     worth = index_of(snapshot).curves
     assert worth is not None
     for curve in (worth.bare, worth.told):
-        far, near = curve.chance(np.array([0.1, 0.7], dtype=np.float32))
-        assert far < 0.01
-        assert near > 0.5
+        for likeness, is_wanted in ((0.1, False), (0.7, True)):
+            row = np.array([likeness], dtype=np.float32)
+            told = curve.sums(row, np.zeros(1, dtype=np.float32), (likeness, 0.1))
+            assert told > 0 if is_wanted else told < -4
 
 
 def test_the_second_model_that_ships_is_of_this_sentence_model_and_finds_the_tools(

@@ -16,7 +16,7 @@ from cortex.selection.types import PlanInput
 STRONG = 0.7
 LEAST_WORK = 0.5
 SHUT = 0.05
-WORK_POWER = 0.2
+WISH_POWER, WORK_POWER = 2.0, 0.3
 LEAST, AGREEING = 0.01, 0.04
 SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message again; then the strongest
 TELLING_P, REASONS_MOST = 0.1, 2
@@ -77,7 +77,8 @@ def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
     """The vote; a likeness in meaning counts for less the more a text reads like talk, or like a wish for words."""
     if vote.stage != "vectors":
         return vote
-    p = vote.p * min(1.0, draft.learned.wish / evidence.LEAST_WISH) * draft.learned.work**WORK_POWER
+    wish = min(1.0, draft.learned.wish / evidence.LEAST_WISH)
+    p = vote.p * wish**WISH_POWER * draft.learned.work**WORK_POWER
     return Vote(stage=vote.stage, p=round(p, 4), why=vote.why, is_own=vote.is_own)
 
 

@@ -45,6 +45,22 @@ async def test_a_tool_is_off_until_it_is_allowed_and_usable_without_a_restart(sh
         await shop.call("buy")
 
 
+async def test_a_new_servers_tools_are_found_at_the_first_message_without_a_restart(shop: McpHouse) -> None:
+    house, said = shop.house, "how many brass hinges are left in the warehouse?"
+    before = await house.conversation()
+    await house.say(before, said)
+    await shop.set_up(
+        listed("op_17", "Tells how many pieces of an article, such as hinges, lie in the warehouse.", is_read=True),
+        listed("op_18", "Books a holiday for somebody who works here."),
+    )
+    conversation = await house.conversation()
+    await house.say(conversation, said)
+    (first, *_) = await house.receipts(conversation)
+    assert "shop_op_17" in {item["name"] for item in first["sent"]}
+    assert "shop_op_18" not in {item["name"] for item in first["sent"]}
+    assert not any(item["name"].startswith("shop") for one in await house.receipts(before) for item in one["sent"])
+
+
 async def test_only_admins_allow_and_only_what_they_saw(shop: McpHouse) -> None:
     await shop.set_up(listed("sell"))
     mcp = shop.house.cortex.mcp_tools
