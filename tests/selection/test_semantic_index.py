@@ -210,7 +210,7 @@ def test_a_servers_tool_is_read_by_its_description_not_by_its_name_twice(shipped
     made = joined(shipped, snapshot_of(Registry((mcp_category(McpServer(name="acme"), tools),))))
     read = next(each for each in made.entries if each.name == "acme_op_17")
     assert semantic_index.worded(read) == "acme op 17: Read the moisture of the greenhouse."
-    found = sent(planned(DAMP, made))
+    found = sent(planned("how damp is the greenhouse", made))
     assert "acme_op_17" in found
     assert "acme_op_18" not in found
 

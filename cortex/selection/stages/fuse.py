@@ -14,7 +14,7 @@ from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 STRONG = 0.7
-LEAST_WORK = 0.5
+LEAST_WORK = 0.42
 SHUT = 0.05
 WISH_POWER, WORK_POWER = 2.0, 0.3
 LEAST, AGREEING = 0.01, 0.04
