@@ -91,12 +91,13 @@ def stale_second(first: bytes, second: bytes) -> str:
     """Why the second model does not belong to the first; "" where it does."""
     if not second:
         return NO_FILE
+    late = scan.load("cortex.selection.sentence_weights")
     try:
-        found = scan.load("cortex.selection.sentence_weights").from_bytes(second)
+        found = late.from_bytes(second)
     except ValueError as error:
         return f"they cannot be read ({error})"
-    if found.examples != scan.load("cortex.selection.weights").from_bytes(first).examples:
-        return "they were fitted on other utterances than the weights beside them"
+    if found.first != late.digest(first):
+        return "they were fitted beside other weights than those that are there"
     return ""
 
 

@@ -179,11 +179,15 @@ def bench_month(as_json: Json = False) -> None:
 def train(out: Out = None, is_check: Check = False, encoder: FitEncoder = None) -> None:
     """Fit the model that chooses tools on the utterances that ship; minutes of two cores, over 1 GB of memory.
 
-    The same utterances give the same file on the same machine. Every figure is of utterances that were left out.
+    With a sentence model the second one too, which chooses by that. The same utterances give the same files on the same
+    machine. Every figure is of utterances that were left out.
     """
     path: Path = out or scan.load("cortex.selection.weights").SHIPPED
+    if not is_check and encoder:
+        fitted_twice(path, encoder)
+    elif not is_check:
+        fitted(path)
     if not is_check:
-        fitted(path, encoder)
         return
     data, second = _read(path), _second(path)
     why = training.stale(ground("admin", DEFAULT_PROFILE).snapshot, data)
@@ -194,25 +198,31 @@ def train(out: Out = None, is_check: Check = False, encoder: FitEncoder = None) 
         raise typer.Exit(1)
 
 
-def fitted(path: Path, encoder: Path | None = None) -> tuple[training.TrainingResult, training.TrainingResult | None]:
-    """The model fitted anew and judged, and with the second one: prints the report and writes the weights here.
-
-    The second one is fitted by the sentence model of a folder, and goes beside the first.
-    """
-    key = sentence_model(encoder) if encoder else ""
-    _print_line("fitting …")
-    over = ground("admin", DEFAULT_PROFILE)
-    found = training.trained(over)
-    _say(training.report(found))
+def fitted(path: Path) -> None:
+    """The model fitted anew and judged: prints the report and writes the weights here, as a whole or not."""
+    found = _fitted(ground("admin", DEFAULT_PROFILE))
     _write(path, scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
-    if not key:
-        return found, None
+    _print_line("Without --encoder the second model was not fitted. One that belongs to other weights is not used.")
+
+
+def fitted_twice(path: Path, encoder: Path) -> tuple[training.TrainingResult, training.TrainingResult]:
+    """The same, and the second model, fitted by the sentence model in this folder and written beside the first."""
+    key, over = sentence_model(encoder), ground("admin", DEFAULT_PROFILE)
+    found = _fitted(over)
     _print_line("fitting the second by the sentence model …")
     made, both = scan.load("cortex.selection.sentence_fit").fitted(found.fitted, sentence_models.named(key))
-    _write(_second(path), scan.load("cortex.selection.sentence_weights").to_bytes(made))
     second = training.judged(over, both)
     _say(training.report(second))
+    _write(path, scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
+    _write(_second(path), scan.load("cortex.selection.sentence_weights").to_bytes(made))
     return found, second
+
+
+def _fitted(over: BenchGround) -> training.TrainingResult:
+    _print_line("fitting …")
+    found = training.trained(over)
+    _say(training.report(found))
+    return found
 
 
 def _second(path: Path) -> Path:

@@ -48,7 +48,7 @@ def status(
         typer.echo(
             "It chooses among all tools."
             if state.is_for_all
-            else "It chooses only among tools of connected servers: Cortex was trained with another model."
+            else "It searches, and chooses among tools of connected servers: Cortex was trained with another model."
         )
         typer.echo(
             f"{state.kept:,} texts of tools are read. Choosing tools waits briefly for it, and continues without it."

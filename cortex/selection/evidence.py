@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MISS_A_WEIGHT = 0.1
 CATEGORY_SHARE = 0.7
 LONG_REQUEST_WORDS = 12
-TEXT_CHARACTERS, CLAUSES_MOST = 160, 4  # that a sentence model reads
+TEXT_CHARACTERS, TEXTS_MOST = 160, 4  # what a sentence model reads: the message, then its first clauses
 LEAST_WORDING = 0.18
 TAUGHT_LEAST = 0.5
 LEAST_WISH = 0.64
@@ -98,7 +98,7 @@ def learned_twice(index: Index, asked: str) -> ModelChances:
     if model is None or second is None or not text.words(asked):
         return learned(index, asked)
     texts = model.mended(clauses(asked))
-    read, rest = texts[:CLAUSES_MOST], texts[CLAUSES_MOST:]
+    read, rest = texts[:TEXTS_MOST], texts[TEXTS_MOST:]
     vectors = sentence_models.named(index.snapshot.encoder).asked([each[:TEXT_CHARACTERS] for each in read])
     judged = second.judged(model, read, vectors)
     return _best(index, model.tools, judged.with_more(model.judged(rest)) if rest else judged)

@@ -102,7 +102,7 @@ class Index:
         if self.model is None or not self.snapshot.encoder:
             return None
         late = scan.load("cortex.selection.sentence_weights")
-        found: SentenceWeights = late.shipped()
+        found: SentenceWeights = late.at_hand()
         probes = sentence_models.named(self.snapshot.encoder).kept(late.PROBES)
         return found if found.fits(self.model, probes) else None
 

@@ -32,10 +32,9 @@ class KnownWords:
 
     def mended(self, said: str) -> str:
         """The text with its slips mended; as it is where code, a path or an address stands in it."""
-        if all(len(word) < LEAST_LETTERS for word in self._unknown(said)):
+        if all(len(word) < LEAST_LETTERS for word in self._unknown(said)) or _MARKED.search(said):
             return said
-        found = _WORD.sub(lambda met: self._mended(met[0], is_first=not met.start()), said, count=MOST_WORDS)
-        return said if found != said and _MARKED.search(said) else found
+        return _WORD.sub(lambda met: self._mended(met[0], is_first=not met.start()), said, count=MOST_WORDS)
 
     def with_words(self, texts: Sequence[str]) -> "KnownWords":
         """The same, these texts' words known too."""

@@ -1,8 +1,8 @@
-"""What a text says about tools by its meaning: likenesses, votes, or why there are none.
+"""What a text says about tools by its meaning: the second model's chances, likenesses, votes, or why there are none.
 
 By the snapshot's sentence model, else by the shipped table. A long text is cut for a model, whose time grows with every
-word, and not judged by clause, which brought nothing on public catalogues (docs/decisions.md). What fails here leaves
-the choice to the other evidence.
+word; a likeness is not taken by clause, which brought nothing on public catalogues (docs/decisions.md). What fails
+here leaves the choice to the other evidence.
 """
 
 from dataclasses import dataclass, replace
@@ -44,8 +44,10 @@ def likeness(index: Index, asked: str, skipped: str = "") -> Likeness:
 
 def learned(index: Index, asked: str, skipped: str = "") -> tuple[ModelChances, str]:
     """What the fitted models make of the text, and why the one that reads the sentence model's vectors was left out."""
+    if talk.is_small_talk(asked):
+        return evidence.learned(index, asked), ""
     failed = skipped
-    if index.snapshot.encoder and not failed and not talk.is_small_talk(asked):
+    if index.snapshot.encoder and not failed:
         try:
             return evidence.learned_twice(index, asked), ""
         except EncoderFailed as error:
@@ -64,7 +66,8 @@ def curves(index: Index, found: Likeness) -> "Curves | None":
 def prepared(snapshot: Snapshot) -> bool:
     """Have the snapshot's tools read; whether it is known what a likeness is worth. EncoderFailed until they are."""
     index = index_of(snapshot)
-    _ = index.second  # so that no message waits for it
+    if index.second:
+        index.second.scores(index.second.probes)  # what it makes at its first use
     return bool(index.semantic and index.curves)
 
 
@@ -123,7 +126,8 @@ def shares(index: Index, asked: str) -> Any:
 
 @lru_cache(maxsize=16)
 def _by_model(index: Index, asked: str) -> Any:
-    return index.semantic.likeness(asked[: evidence.TEXT_CHARACTERS])
+    said = index.model.mended([asked])[0] if index.model else asked  # as the second model reads it: encoded once
+    return index.semantic.likeness(said[: evidence.TEXT_CHARACTERS])
 
 
 @lru_cache(maxsize=64)

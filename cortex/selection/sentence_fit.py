@@ -1,7 +1,7 @@
 """Fits the second model (`sentence_weights.py`) beside a fitted first one, on the same utterances by their vectors.
 
 Least squares by its normal equations, with every leave-one-out score in closed form; the calibrations read those of
-both models. Only `make train` runs it, where the sentence model of the tests is. Loaded late: numpy is heavy.
+both models. `cortex train --encoder` runs it, `make train` with the sentence model of the tests. Loaded late: numpy.
 """
 
 from dataclasses import replace
@@ -13,6 +13,7 @@ from cortex.ports.encoder import Encoder
 from cortex.selection import fit, sentence_weights
 from cortex.selection.calibrations import Floats
 from cortex.selection.sentence_weights import PROBES, SentenceWeights
+from cortex.selection.weights import to_bytes
 
 RIDGE = 3.0
 
@@ -35,6 +36,9 @@ def fitted(first: fit.FittedModel, encoder: Encoder) -> tuple[SentenceWeights, f
         calibrations=calibrations,
         probes=encoder.kept(PROBES),
         examples=weights.examples,
+        tools=weights.tools,
+        categories=weights.categories,
+        first=sentence_weights.digest(to_bytes(weights)),
     )
     chances = calibrations.judged([row.text for row in told], scores, weights.home, len(weights.categories))
     return made, replace(first, chances=chances)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cortex.base.errors import EncoderFailed
 from cortex.selection.calibrations import Calibrations, Floats, TextChances
 from cortex.selection.weights import DAMAGE, Weights
 
@@ -32,13 +33,14 @@ PROBES = (
 SAME = 0.97
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SentenceWeights:
     """The model: columns as in `Weights`.
 
     `matrix` (n_features, n_columns) int8 with a `scale` a column: rows of the vector, then of its random features.
-    `calibrations` read both models. `probes` (n_probes, dim): the vectors of PROBES by the sentence model of the fit;
-    `examples`: hash of what the model beside it was fitted on, and this one too.
+    `calibrations` read both models. `probes` (n_probes, dim): the vectors of PROBES by the sentence model of the fit.
+    Of the first model: `examples`, the hash of what both were fitted on; `tools` and `categories`, its columns;
+    `first`, the hash of its file.
     """
 
     matrix: NDArray[np.int8]
@@ -47,14 +49,17 @@ class SentenceWeights:
     calibrations: Calibrations
     probes: Floats
     examples: str
+    tools: tuple[str, ...]
+    categories: tuple[str, ...]
+    first: str
 
     def fits(self, weights: Weights, probes: Floats) -> bool:
-        """Whether it may be used beside these weights, by the sentence model that makes this of PROBES."""
-        return weights.examples == self.examples and self.is_by(probes)
+        """Whether it may be used beside these weights, by the sentence model that makes this of PROBES.
 
-    def is_by(self, probes: Floats) -> bool:
-        """Whether PROBES are read so by the sentence model of the fit, in whatever precision: no other will do."""
-        if probes.shape != self.probes.shape:
+        A server's refit of the first model will do, and the sentence model of the fit in another precision.
+        """
+        theirs = (weights.examples, weights.tools, weights.categories)
+        if theirs != (self.examples, self.tools, self.categories) or probes.shape != self.probes.shape:
             return False
         return bool(np.einsum("nd,nd->n", probes, self.probes).min() >= SAME)
 
@@ -92,7 +97,7 @@ def _signs(dim: int) -> Floats:
 def to_bytes(made: SentenceWeights) -> bytes:
     """The model as a compressed `.npz`, the same bytes for the same model."""
     out = io.BytesIO()
-    facts = {"examples": made.examples, "probes": PROBES}
+    facts = {"examples": made.examples, "tools": made.tools, "categories": made.categories, "first": made.first}
     np.savez_compressed(
         out,
         facts=np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
@@ -109,19 +114,36 @@ def from_bytes(data: bytes) -> SentenceWeights:
     """The model that `to_bytes` wrote; ValueError for anything else."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
+            facts = json.loads(found["facts"].tobytes().decode())
             return SentenceWeights(
                 matrix=found["matrix"],
                 scale=found["scale"],
                 bias=found["bias"],
                 calibrations=Calibrations.of(found),
                 probes=found["probes"].astype(np.float32),
-                examples=json.loads(found["facts"].tobytes().decode())["examples"],
+                examples=facts["examples"],
+                tools=tuple(facts["tools"]),
+                categories=tuple(facts["categories"]),
+                first=facts["first"],
             )
     except DAMAGE as error:
         raise ValueError(f"these bytes are no sentence weights: {error}") from error
+
+
+def digest(first: bytes) -> str:
+    """The hash of the first model's file."""
+    return hashlib.sha256(first).hexdigest()[:16]
 
 
 @lru_cache(maxsize=1)
 def shipped() -> SentenceWeights:
     """The model that came with Cortex, read once."""
     return from_bytes(SHIPPED.read_bytes())
+
+
+def at_hand() -> SentenceWeights:
+    """The same; EncoderFailed where it cannot be read, for the first model does without it."""
+    try:
+        return shipped()
+    except (OSError, ValueError) as error:
+        raise EncoderFailed(f"{SHIPPED.name} cannot be read: {error}") from error

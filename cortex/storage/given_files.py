@@ -180,6 +180,8 @@ class GivenFiles:
             return False
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.fstat(handle).st_nlink:  # another sweep was here, and its id may be received anew by now
+                return False
             if not is_known and os.fstat(handle).st_nlink > 1:
                 self._unlink_same(os.fstat(handle))
             os.unlink(id, dir_fd=folder)
@@ -193,9 +195,10 @@ class GivenFiles:
         """The name that it got before the kill."""
         with self.home.walk((FOLDER, UPLOADS), create=True) as folder:
             for name in os.listdir(folder):
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                if (found.st_dev, found.st_ino) == (about.st_dev, about.st_ino):
-                    os.unlink(name, dir_fd=folder)
+                with suppress(FileNotFoundError):  # a person may have taken it away since
+                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    if (found.st_dev, found.st_ino) == (about.st_dev, about.st_ino):
+                        os.unlink(name, dir_fd=folder)
 
 
 def _is_file(folder: int, name: str) -> bool:

@@ -110,14 +110,15 @@ def test_a_damaged_file_is_old() -> None:
     ("second", "why"),
     [
         (SECOND, ""),
-        (sentence_weights.to_bytes(replace(MADE, examples="others")), "fitted on other utterances"),
+        (sentence_weights.to_bytes(replace(MADE, first="others")), "fitted beside other weights"),
         (SECOND[:-30], "cannot be read"),
         (b"", "no such file"),
     ],
     ids=["its own", "of others", "damaged", "lacking"],
 )
 def test_a_second_model_belongs_to_the_first(second: bytes, why: str) -> None:
-    assert (why in training.stale_second(BYTES, second)) if why else training.stale_second(BYTES, second) == ""
+    found = training.stale_second(BYTES, second)
+    assert (bool(found), why in found) == (bool(why), True)
 
 
 @pytest.mark.parametrize("data", [BYTES, b"nonsense"], ids=["of a garden", "damaged"])
@@ -135,6 +136,17 @@ def test_the_check_of_a_file_that_is_not_there_fails(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["train", "--check", "--out", str(tmp_path / "none.npz")])
     assert done.exit_code == 1
     assert "there is no such file" in done.output
+
+
+def test_the_check_reads_the_second_model_beside_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "weights.npz"
+    path.write_bytes(weights.SHIPPED.read_bytes())
+    check = ["train", "--check", "--out", str(path)]
+    assert CliRunner().invoke(app, check).exit_code == 0
+    (tmp_path / "sentence_weights.npz").write_bytes(SECOND)
+    done = CliRunner().invoke(app, check)
+    assert done.exit_code == 1
+    assert "sentence_weights.npz is old: they were fitted beside other weights" in done.output
 
 
 # --- reliability --------------------------------------------------------------------------------------------------

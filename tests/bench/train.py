@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from cortex.bench import training
 from cortex.bench.reliability import rows
 from cortex.bench.training import TrainingResult
-from cortex.commands.bench import fitted
+from cortex.commands.bench import fitted_twice
 from cortex.selection.weights import SHIPPED
 from tests.bench.__main__ import update
 from tests.bench.recipes import table
@@ -22,15 +22,15 @@ BEGIN, END = "<!-- train:begin -->", "<!-- train:end -->"
 def main() -> None:
     """Fit, print, write the weights, the page's tables and the plot; minutes of two cores."""
     with TemporaryDirectory() as place:
-        found, second = fitted(SHIPPED, real_folder(Path(place) / "model"))
+        found, second = fitted_twice(SHIPPED, real_folder(Path(place) / "model"))
     update(PAGE, markdown(found, second), BEGIN, END)
     PLOT.write_text(plot(found), encoding="utf-8")
 
 
-def markdown(found: TrainingResult, second: TrainingResult | None) -> str:
+def markdown(found: TrainingResult, second: TrainingResult) -> str:
     """The report as Markdown."""
-    needing = (*training.needing(found), *_marked(training.needing(second)[-1:] if second else ()))
-    needless = (*training.needless(found), *_marked(training.needless(second)[1:] if second else ()))
+    needing = (*training.needing(found), *_marked(training.needing(second)[-1:]))
+    needless = (*training.needless(found), *_marked(training.needless(second)[1:]))
     errors = "\n".join(f"- {line}" for line in training.errors(found))
     return "\n\n".join(
         (training.size(found), *(table(each) for each in (needing, needless, rows(found.curves))), errors)

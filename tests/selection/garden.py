@@ -12,7 +12,7 @@ from cortex.selection import fit, sentence_fit, weights
 from cortex.selection.sentence_weights import SentenceWeights
 from cortex.selection.types import Domain, Example, Snapshot
 from tests.selection.made import entry
-from tests.small_encoder import SmallModel
+from tests.small_encoder import DIMENSIONS, SmallModel
 
 KEY = "garden"
 
@@ -100,7 +100,7 @@ class SmallEncoder:
     key = "garden's"
 
     def kept(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return SmallModel().encode(texts)
+        return SmallModel().encode(texts) if texts else np.zeros((0, DIMENSIONS), dtype=np.float32)
 
     asked = kept
 

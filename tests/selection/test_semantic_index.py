@@ -89,7 +89,7 @@ def test_a_tool_is_chosen_by_what_its_examples_mean(snapshot: Snapshot) -> None:
     assert index_of(snapshot).semantic.has_told.sum() == 1
 
 
-def test_the_model_has_no_say_over_tools_that_the_fitted_one_knows(
+def test_another_model_than_that_of_the_fit_has_no_say_over_the_tools_that_ship(
     shipped: Snapshot, model: SmallModel, tmp_path: Path
 ) -> None:
     said = "add milk and eggs to my shopping list"

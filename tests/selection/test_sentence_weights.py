@@ -1,9 +1,12 @@
 """The second fitted model: fitted beside the first, used with that one and by its own sentence model only."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from cortex.selection import evidence, fit, semantic_votes, sentence_fit, sentence_models, sentence_weights
 from cortex.selection.edits import with_encoder
@@ -73,24 +76,42 @@ def test_it_is_used_by_the_sentence_model_of_its_fit_in_any_precision() -> None:
 
 
 @pytest.mark.parametrize("other", [lambda said: said[:, ::-1], lambda said: said[:, :40]], ids=["another", "smaller"])
-def test_another_sentence_model_is_left_to_the_first(other: "object") -> None:
-    assert not MADE.fits(fitted().weights, other(vectors(*PROBES)))  # type: ignore[operator]
+def test_another_sentence_model_is_left_to_the_first(other: Callable[[np.ndarray], np.ndarray]) -> None:
+    assert not MADE.fits(fitted().weights, other(vectors(*PROBES)))
 
 
 def test_weights_of_other_utterances_are_left_alone() -> None:
     assert not MADE.fits(replace(fitted().weights, examples="others"), vectors(*PROBES))
+    assert not MADE.fits(replace(fitted().weights, tools=fitted().weights.tools[::-1]), vectors(*PROBES))
     assert MADE.fits(replace(fitted().weights, made="fitted to a server"), vectors(*PROBES))
 
 
 # --- in a plan ----------------------------------------------------------------------------------------------------
 
 
+class RecordingEncoder(SmallEncoder):
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def asked(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.heard += texts
+        return self.kept(texts)
+
+
 @pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> Index:
+def encoder() -> Iterator[RecordingEncoder]:
+    made = RecordingEncoder()
+    sentence_models.register(made)
+    yield made
+    sentence_models.unregister(made)
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch, encoder: RecordingEncoder) -> Index:
     """The garden with the small sentence model, and the second model as the one that ships."""
     monkeypatch.setattr(sentence_weights, "shipped", lambda: MADE)
-    encoder = SmallEncoder()
-    sentence_models.register(encoder)
     return Index(with_encoder(garden("twice"), encoder.key))
 
 
@@ -103,30 +124,51 @@ def test_a_message_is_judged_by_both(index: Index) -> None:
     assert found != evidence.learned(index, said)
 
 
-def test_of_many_clauses_the_first_are_read_and_no_further_than_needed(index: Index) -> None:
-    asked: list[str] = []
-    encoder = SmallEncoder()
-    encoder.asked = lambda texts: (asked.extend(texts), vectors(*texts))[1]  # type: ignore[method-assign,func-returns-value]
-    sentence_models.register(encoder)
+def test_of_many_clauses_the_first_are_read_and_no_further_than_needed(index: Index, encoder: RecordingEncoder) -> None:
     many = ". ".join(f"hello again for the time number {number}" for number in range(20))
     found, _ = semantic_votes.learned(index, f"{many}. sow the beans in the bed")
-    assert len(asked) == evidence.CLAUSES_MOST
-    assert len(asked[0]) == evidence.TEXT_CHARACTERS
+    assert len(encoder.heard) == evidence.TEXTS_MOST
+    assert len(encoder.heard[0]) == evidence.TEXT_CHARACTERS
     assert found.chances["seed_sow"] >= evidence.learned(index, "sow the beans in the bed").chances["seed_sow"]
 
 
+def test_a_message_is_read_once_for_the_chances_and_for_the_likeness(index: Index, encoder: RecordingEncoder) -> None:
+    said = "stop the pomd pump"
+    semantic_votes.learned(index, said)
+    semantic_votes.likeness(index, said)
+    assert set(encoder.heard) == {"stop the pond pump"}
+
+
+@pytest.mark.parametrize("skipped", ["", "it is being made ready"])
 @pytest.mark.parametrize("said", ["hello", "thanks!", ""])
-def test_small_talk_is_not_read_by_the_sentence_model(index: Index, said: str) -> None:
-    sentence_models.unregister(sentence_models.named(index.snapshot.encoder))
-    assert semantic_votes.learned(index, said) == (evidence.learned(index, said), "")
+def test_small_talk_is_not_read_by_the_sentence_model(
+    index: Index, encoder: RecordingEncoder, said: str, skipped: str
+) -> None:
+    assert semantic_votes.learned(index, said, skipped) == (evidence.learned(index, said), "")
+    assert encoder.heard == []
 
 
-def test_without_its_sentence_model_the_first_model_chooses_and_the_reason_is_told(index: Index) -> None:
-    sentence_models.unregister(sentence_models.named(index.snapshot.encoder))
+def test_without_its_sentence_model_the_first_model_chooses_and_the_reason_is_told(
+    index: Index, encoder: RecordingEncoder
+) -> None:
+    sentence_models.unregister(encoder)
     found, failed = semantic_votes.learned(index, "stop the pond pump")
     assert found == evidence.learned(index, "stop the pond pump")
     assert "is not here" in failed
-    assert semantic_votes.learned(index, "stop it", "it was late") == (
-        evidence.learned(index, "stop it"),
-        "it was late",
-    )
+    late = semantic_votes.learned(index, "stop it", "it was late")
+    assert late == (evidence.learned(index, "stop it"), "it was late")
+
+
+@pytest.mark.parametrize("data", [None, BYTES[:-30]], ids=["lacking", "damaged"])
+def test_a_file_that_cannot_be_read_leaves_the_choice_to_the_first_model(
+    encoder: RecordingEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes | None
+) -> None:
+    path = tmp_path / "sentence_weights.npz"
+    if data is not None:
+        path.write_bytes(data)
+    monkeypatch.setattr(sentence_weights, "SHIPPED", path)
+    sentence_weights.shipped.cache_clear()
+    found, failed = semantic_votes.learned(Index(with_encoder(garden("unread"), encoder.key)), "stop the pond pump")
+    assert "sentence_weights.npz cannot be read" in failed
+    assert found.chances
+    sentence_weights.shipped.cache_clear()

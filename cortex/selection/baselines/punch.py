@@ -1,7 +1,7 @@
 """Core tools and contextual groups: their phrases, what is scanned for them, and the hash that tells a change.
 
 The groups are Cortex's categories. No phrase is one everyday word ("image", "push", "process", "hash" once were).
-Each goes by the table and by the phrases of two words and more that its category ships with.
+Each goes by the table and by the phrases of two words and more that its category has.
 """
 
 import json

@@ -142,7 +142,7 @@ class Encoders:
             key, dimensions = encoder.key, encoder.dimensions
             taken = sorted(_taken_s(encoder, f"{number} {TRIED}") for number in range(TRIES))
             ms = round(1000 * taken[TRIES // 2], 2)
-            second = scan.load("cortex.selection.sentence_weights")
+            second, first = scan.load("cortex.selection.sentence_weights"), scan.load("cortex.selection.weights")
             return State(
                 folder=folder,
                 is_there=True,
@@ -150,7 +150,7 @@ class Encoders:
                 dimensions=dimensions,
                 ms=ms,
                 kept=encoder.n_kept,
-                is_for_all=second.shipped().is_by(encoder.asked(second.PROBES)),
+                is_for_all=second.at_hand().fits(first.shipped(), encoder.asked(second.PROBES)),
             )
         except EncoderFailed as error:
             return State(folder=folder, is_there=True, failed=error.message)

@@ -15,6 +15,7 @@ from cortex.selection import text
 from cortex.selection.discover import MOST, rank
 from cortex.selection.edits import Edits, edited, with_encoder
 from cortex.selection.pipeline import plan
+from cortex.selection.semantic_votes import in_time
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
 from cortex.services.tools.plans import PlanRequest, plan_input
@@ -150,7 +151,7 @@ def _effect(
     """Off the event loop: both plans of every message."""
     after = with_encoder(edited(shipped, edits), before.encoder)
     said = messages(before, after, category, typed)
-    pairs = [(_plan(asked, before, ready, one.text), _plan(asked, after, ready, one.text)) for one in said]
+    pairs = [_pair(asked, before, after, ready, one.text) for one in said]
     found = [
         change for one, (old, new) in zip(said, pairs, strict=True) if (change := _change(one, old, new)) is not None
     ]
@@ -213,8 +214,14 @@ def messages(before: Snapshot, after: Snapshot, category: str, typed: Sequence[s
     return tuple(once.values())
 
 
-def _plan(asked: PlanRequest, snapshot: Snapshot, ready: tuple[str, ...], said: str) -> ToolPlan:
-    return plan(plan_input(replace(asked, message=said), snapshot, ready, FIXED_TOKENS))
+def _pair(
+    asked: PlanRequest, before: Snapshot, after: Snapshot, ready: tuple[str, ...], said: str
+) -> tuple[ToolPlan, ToolPlan]:
+    """Both plans, with the sentence model or both without, so that what it misses is no effect of the words."""
+    asked = replace(asked, message=said)
+    old = in_time(plan_input(asked, before, ready, FIXED_TOKENS))
+    new = plan_input(replace(asked, encoder_skipped=old.encoder_skipped), after, ready, FIXED_TOKENS)
+    return plan(old), plan(new)
 
 
 def _names(made: ToolPlan) -> tuple[str, ...]:
