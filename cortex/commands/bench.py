@@ -183,15 +183,19 @@ def train(out: Out = None, is_check: Check = False, encoder: FitEncoder = None) 
     machine. Every figure is of utterances that were left out.
     """
     path: Path = out or scan.load("cortex.selection.weights").SHIPPED
-    if not is_check and encoder:
+    if is_check:
+        _check(path, is_second_needed=out is None)
+    elif encoder:
         fitted_twice(path, encoder)
-    elif not is_check:
+    else:
         fitted(path)
-    if not is_check:
-        return
+
+
+def _check(path: Path, *, is_second_needed: bool) -> None:
+    """Say which of the files is old and why, and exit with 1; nothing where they are current."""
     data, second = _read(path), _second(path)
     why = training.stale(ground("admin", DEFAULT_PROFILE).snapshot, data)
-    if not why and not (out and not second.is_file()):
+    if not why and (is_second_needed or second.is_file()):
         path, why = second, training.stale_second(data, _read(second))
     if why:
         _print_line(f"{path.name} is old: {why}. {training.MEND}.")

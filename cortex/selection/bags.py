@@ -8,6 +8,7 @@ from cortex.selection.talk import common_terms
 from cortex.selection.types import ToolEntry
 
 NAME_WEIGHT, SUMMARY_WEIGHT, PARAMETER_WEIGHT, EXAMPLE_WEIGHT = 2.0, 1.0, 0.5, 0.5
+UNKNOWN_WORTH = 0.5  # what a term tells that no document holds, beside a rare one
 GRAM = 3
 Bag = Mapping[str, float]
 

@@ -24,7 +24,7 @@ from cortex.selection.calibrations import (
 )
 from cortex.selection.grams import BUCKETS, grams, words
 from cortex.selection.types import META, Example, Snapshot
-from cortex.selection.weights import GRAM_SHARE, NEED, Weights, meant
+from cortex.selection.weights import GRAM_SHARE, NEED, Weights, meant, quantised
 
 RIDGE = 1.5
 MOST_WORTH = 2.0
@@ -87,7 +87,7 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
     rows, idf, matrix = _vectors([row.text for row in told])
     labels = _labels(told, tools, categories, home)
     dense, bias, unseen = ridge.fitted(matrix, labels * 2 - 1, RIDGE / _worth(labels[:, len(tools) :]))
-    scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9))
+    eight_bit, scale = quantised(dense)
     is_web = np.array([entry.category == WEB for entry in entries])
     found = calibrated(told, [unseen], labels, home, is_web)
     weights = Weights(
@@ -95,8 +95,8 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
         categories=categories,
         rows=rows,
         idf=idf,
-        matrix=np.rint(dense / scale).astype(np.int8),
-        scale=scale.astype(np.float32),
+        matrix=eight_bit,
+        scale=scale,
         bias=bias.astype(np.float32),
         home=home,
         calibrations=found,

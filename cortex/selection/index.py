@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
 from cortex.selection import sentence_models, text
+from cortex.selection.bags import UNKNOWN_WORTH
 from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Snapshot, ToolEntry, Trigger
@@ -30,7 +31,6 @@ TYPO_LETTERS = 5
 CANDIDATES = 24
 KEPT = 4
 RARE_SHARE = 0.25
-UNKNOWN_WORTH = 0.5
 
 
 @dataclass(frozen=True, slots=True)

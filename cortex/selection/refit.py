@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.selection.calibrations import KINDS, Floats
-from cortex.selection.weights import Weights
+from cortex.selection.weights import Weights, quantised
 
 RIDGE = 1.5
 
@@ -43,10 +43,10 @@ def refitted(weights: Weights, cases: Sequence[OwnCase], ridge: float = RIDGE, m
     kernel[np.diag_indices_from(kernel)] += ridge
     dense = weights.matrix.astype(np.float32) * weights.scale
     dense[touched] += said.T @ np.linalg.solve(kernel, _targets(weights, rows, scores) - scores)
-    scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
+    matrix, scale = quantised(dense)
     return replace(
         weights,
-        matrix=np.rint(dense / scale).astype(np.int8),
+        matrix=matrix,
         scale=scale,
         known=weights.known.with_words([case.text for case in rows]),
         made=made or weights.made,

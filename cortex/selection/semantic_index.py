@@ -20,7 +20,6 @@ BEST = 3
 TOLD, ASKED, TALK = 3, 3, 150
 LEAST_TOOLS = 10
 STEPS, RIDGE = 30, 1e-3
-UNKNOWN_WORTH = 0.5
 OUT_OF_REACH = 4.0  # more than two likenesses can differ by
 
 Floats = NDArray[np.float32]
@@ -185,7 +184,7 @@ def _shares(tools: Sequence[ToolEntry], told: Sequence[Sequence[str]], said: Seq
     """(n_said, n_tools): what the words of each tool would cover of each text's weight, had it these examples alone."""
     made = [bags.words(entry, texts) for entry, texts in zip(tools, told, strict=True)]
     asked = [dict.fromkeys(text.terms(each), 1.0) for each in said]
-    ceilings = [[words.ceiling(each, UNKNOWN_WORTH)] for each in asked]
+    ceilings = [[words.ceiling(each, bags.UNKNOWN_WORTH)] for each in asked]
     return np.asarray(words.would_score(made, asked) / np.array(ceilings), dtype=np.float32)
 
 

@@ -13,7 +13,7 @@ from cortex.ports.encoder import Encoder
 from cortex.selection import fit, sentence_weights
 from cortex.selection.calibrations import Floats
 from cortex.selection.sentence_weights import PROBES, SentenceWeights
-from cortex.selection.weights import to_bytes
+from cortex.selection.weights import quantised, to_bytes
 
 RIDGE = 3.0
 
@@ -24,13 +24,13 @@ def fitted(first: fit.FittedModel, encoder: Encoder) -> tuple[SentenceWeights, f
     Encodes the utterances, a millisecond each.
     """
     weights, told = first.weights, first.told
-    matrix, bias, unseen = _least_squares(encoder.kept([row.text for row in told]), first.labels * 2 - 1)
+    dense, bias, unseen = _least_squares(encoder.kept([row.text for row in told]), first.labels * 2 - 1)
     scores = (first.scores, unseen)
     is_web = np.array([weights.categories[at] == fit.WEB for at in weights.home])
     calibrations = fit.calibrated(told, scores, first.labels, weights.home, is_web)
-    scale = np.maximum(np.abs(matrix).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
+    matrix, scale = quantised(dense)
     made = SentenceWeights(
-        matrix=np.rint(matrix / scale).astype(np.int8),
+        matrix=matrix,
         scale=scale,
         bias=bias,
         calibrations=calibrations,

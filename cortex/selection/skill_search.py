@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from cortex.base import scan
 from cortex.base.skill import Skill, SkillFit
 from cortex.selection import bags, talk, text
-from cortex.selection.index import TYPO_LETTERS, UNKNOWN_WORTH
+from cortex.selection.bags import UNKNOWN_WORTH
+from cortex.selection.index import TYPO_LETTERS
 from cortex.selection.types import Snapshot
 from cortex.selection.version_cache import SnapshotKey
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from tokenize import TokenError
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -100,6 +101,12 @@ class Weights:
     def judged(self, texts: Sequence[str]) -> "TextChances":
         """The chances of each text's tools and gates."""
         return self.calibrations.judged(texts, [self.scores(texts)], self.home, len(self.categories))
+
+
+def quantised(dense: NDArray[Any]) -> tuple[NDArray[np.int8], Floats]:
+    """Weights (n_rows, n_columns) in eight bits, and the scale of each column."""
+    scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
+    return np.rint(dense / scale).astype(np.int8), scale
 
 
 def meant(texts: Sequence[str]) -> Floats:

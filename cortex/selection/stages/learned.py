@@ -1,7 +1,7 @@
-"""What the fitted model makes of the user's message: a chance a tool, and two gates for wishes that need none.
+"""What the fitted models make of the user's message: a chance a tool, and two gates for wishes that need none.
 
-A way of needing no tool can only veto weak scores: a strong one, a phrase that stands in the
-message or a tool that was named goes past it.
+By the first one alone where no sentence model is at hand for the second; one that failed leaves a label on the plan.
+What the gates stop is `fuse`'s matter.
 """
 
 from cortex.selection import evidence, semantic_votes, sentence_models
