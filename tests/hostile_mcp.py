@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def flood() -> None:
 
 def fork() -> None:
     while True:
-        subprocess.Popen(["/bin/sleep", "600"])
+        with suppress(BlockingIOError):  # it does not give up where the kernel holds it
+            subprocess.Popen(["/bin/sleep", "600"])
 
 
 def hold() -> None:

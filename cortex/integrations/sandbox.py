@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Literal
 
 from cortex.base import private
 from cortex.base.errors import ToolFailed
-from cortex.integrations import landlock, seccomp
+from cortex.integrations import cgroups, landlock, seccomp
 from cortex.integrations.process import ProcessResult, can_count, run, running
 from cortex.integrations.quota import MB, Quota, Quotas
 from cortex.integrations.watches import watch_tree
@@ -212,27 +212,33 @@ class Sandbox:
             writable=tuple(writable),
             has_network=has_network,
         )
-        with _as_file(seccomp.compiled(is_landlock=False)) as handle:
+        async with AsyncExitStack() as around:
             temporary = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-"))
-            is_boxed = level == "bubblewrap"
-            boxed = [self._bwrap, "--seccomp", str(handle), *_bubble(job)]
-            command = boxed if is_boxed else _landlocked(job, temporary)
-            handles = (handle,) if is_boxed else ()
-            try:
-                async with running(
-                    command, cwd=workspace, line_bytes=line_bytes, umask=job.umask, handles=handles
-                ) as process:
-                    yield RunningService(process=process, excess=partial(_service_excess, process.pid, job, temporary))
-            finally:
-                await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+            around.push_async_callback(asyncio.to_thread, shutil.rmtree, temporary, ignore_errors=True)
+            command: list[str] = _landlocked(job, temporary)
+            handles: tuple[int, ...] = ()
+            if level == "bubblewrap":
+                command, handles = await around.enter_async_context(self._boxed(job))
+            process = await around.enter_async_context(
+                running(command, cwd=workspace, line_bytes=line_bytes, umask=job.umask, handles=handles)
+            )
+            yield RunningService(process=process, excess=partial(_service_excess, process.pid, job, temporary))
 
     async def _run(self, level: Level, job: _Job) -> ProcessResult:
         return await (self._in_bubblewrap(job) if level == "bubblewrap" else _in_landlock(job))
 
     async def _in_bubblewrap(self, job: _Job) -> ProcessResult:
         """The limits are laid on inside, by a shell of ours ahead of the command; bubblewrap itself needs none."""
-        with _as_file(seccomp.compiled(is_landlock=False)) as handle:
-            return await _watched([self._bwrap, "--seccomp", str(handle), *_bubble(job)], job, handles=(handle,))
+        async with self._boxed(job) as (command, handles):
+            return await _watched(command, job, handles=handles)
+
+    @asynccontextmanager
+    async def _boxed(self, job: _Job) -> AsyncIterator[tuple[list[str], tuple[int, ...]]]:
+        """The command line of bubblewrap, and the descriptors that it inherits."""
+        most = job.limits.processes * 2  # so that the watch sees them, and says why the run ends
+        with _as_file(seccomp.compiled(is_landlock=False)) as calls:
+            async with cgroups.group_of(most) as joined:
+                yield [*joined, self._bwrap, "--seccomp", str(calls), *_bubble(job)], (calls,)
 
     async def _try_levels(self) -> Probe:
         if lacking := seccomp.lacking():
