@@ -69,3 +69,21 @@ async def test_a_message_is_tried_for_another_person_and_their_model(house: Cort
         refused = await ada.post(PLACE, text=MILK, **{field: value})
         assert refused.status_code == 422
         assert re.search(rf'id="try-{field}-e">There is no .*; there are ', refused.text)
+
+
+async def test_what_is_open_to_some_alone_is_tried_for_these_alone(house: Cortex, ada: Browser, bob: Browser) -> None:
+    card = {"host": "127.0.0.1", "port": "9", "user": "reader", "password": "test-only", "schemas": "shop"}
+    await house.integrations.save(ada.user, "aether_db", "shop", card, is_new=True)
+    form = {"text": "which tables are in the database?", "user": "Bob"}
+    assert "<code>ae_db_" in (await ada.post(PLACE, **form)).text
+    await house.integrations.share(ada.user, "aether_db", "shop", [], [ada.user.id])
+    assert "<code>ae_db_" not in (await ada.post(PLACE, **form)).text
+    assert "<code>ae_db_" in (await ada.post(PLACE, **{**form, "user": "Ada"})).text
+
+
+async def test_a_model_that_takes_no_tools_is_tried_without(house: Cortex, ada: Browser) -> None:
+    form = {"name": "plain", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "tools": False}
+    await house.models.save(ada.user, form)
+    page = (await ada.post(PLACE, text=MILK)).text
+    assert "No tools are sent: this model is set to take none." in page
+    assert "nothing is sent: chat only" in page

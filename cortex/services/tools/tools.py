@@ -112,7 +112,7 @@ class ToolsService:
         """As `permitted`, from what was read already."""
         if mode == "chat":
             return frozenset()
-        ready = self._ready_for(ground, user, role.name)
+        ready = self.ready_for(ground, user, role.name)
         found = self._open_to(user, granted(role, is_admin=user.is_admin), channel, ready)
         metas = frozenset(name for name in ready if self._registry.tools[name].category == META)
         return found | metas if found else frozenset()
@@ -129,7 +129,7 @@ class ToolsService:
 
     async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
         """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
-        ready = self._ready_for(await self.plan_ground(), user)
+        ready = self.ready_for(await self.plan_ground(), user)
         return self._open_to(user, ToolGrant(words=await self._roles.reach(user)), channel, ready)
 
     def _open_to(self, user: User, grant: ToolGrant, channel: Channel, ready: Sequence[str]) -> frozenset[str]:
@@ -148,7 +148,7 @@ class ToolsService:
             )
         )
 
-    def _ready_for(self, ground: PlanGround, user: User, role: str = "") -> tuple[str, ...]:
+    def ready_for(self, ground: PlanGround, user: User, role: str = "") -> tuple[str, ...]:
         """What is ready for this account in this role ("" = in any): an integration may be open to some alone."""
         access = ground.settings.access
         ports = access.ports(user, role)
@@ -169,7 +169,7 @@ class ToolsService:
     async def plan_on(self, ground: PlanGround, asked: PlanRequest, persona: str) -> PlannedRound:
         """As `plan_turn`, from what was read already; `asked` has the skills."""
         asked = replace(asked, encoder_skipped=ground.encoder_skipped)
-        ready = self._ready_for(ground, asked.user, asked.role.name)
+        ready = self.ready_for(ground, asked.user, asked.role.name)
         return await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, ground.unset)
 
     async def discover(
@@ -220,7 +220,21 @@ class ToolsService:
     ) -> dict[str, Any]:
         """The receipt of the message as the first of a new conversation with this model, which is not called."""
         role = await self._roles.role(user, role_name)
-        asked = PlanRequest(
+        asked = self.opening(user, role, message, mode=mode, recipe=recipe, entry=entry)
+        return (await self.plan_turn(asked)).receipt
+
+    def opening(
+        self,
+        user: User,
+        role: Role,
+        message: str,
+        *,
+        mode: ToolMode = "auto",
+        recipe: str = "",
+        entry: ModelEntry = OFFLINE,
+    ) -> PlanRequest:
+        """What is planned for the message as the first of a new conversation with this model; without skills."""
+        return PlanRequest(
             user=user,
             role=role,
             message=message,
@@ -228,10 +242,10 @@ class ToolsService:
             no_tools=no_tools(entry) if mode != "chat" else {},
             profile=entry.profile,
             window_tokens=entry.context_tokens,
+            model=entry.name,
             recipe=recipe,
             now=self._now(),
         )
-        return (await self.plan_turn(asked)).receipt
 
     async def listing(self) -> list[dict[str, Any]]:
         """Every tool of the registry, for `cortex tools` and the Tools page; `setup`: why it is not configured."""

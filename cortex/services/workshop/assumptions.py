@@ -68,9 +68,10 @@ class Assumed:
         facts = self.facts
         who = f"{facts['user']} ({facts['rank']})" if facts["user"] else f"somebody of rank {facts['rank']}"
         model = f"the model {facts['model']}" if facts["model"] else "a model"
+        none = "" if self.entry.tools else " No tools are sent: this model is set to take none."
         return (
             f"Planned for {who} in the role {self.role}, and {model} of profile {facts['profile']} "
-            f"that takes {facts['window_tokens']:,} tokens."
+            f"that takes {facts['window_tokens']:,} tokens.{none}"
         )
 
 

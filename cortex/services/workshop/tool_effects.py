@@ -110,7 +110,7 @@ class ToolEffects:
         self, user: User, category: str, words: Sequence[ToolWordRow], typed: Sequence[str], recipe: str
     ) -> Effect:
         """What these words in place of the category's own ones would change for an admin who may use everything."""
-        ground = await self.trials.ground(is_assumed=False)
+        ground = await self.trials.tools.ground()
         other = {name: each for name, each in ground.settings.edits.words.items() if name != category}
         edits = replace(ground.settings.edits, words={**other, **words_of(words)})
         return await self._of(user, ground, category, edits, typed, recipe)
@@ -120,7 +120,7 @@ class ToolEffects:
     ) -> DescriptionEffect:
         """What this description in place of the tool's present one would cost and change, for the same admin."""
         tool = self.trials.runtime.registry.tools[name]
-        ground = await self.trials.ground(is_assumed=False)
+        ground = await self.trials.tools.ground()
         others = {key: words for key, words in ground.settings.edits.descriptions.items() if key != name}
         edits = replace(ground.settings.edits, descriptions={**others, name: description})
         effect = await self._of(user, ground, tool.category, edits, typed, recipe)

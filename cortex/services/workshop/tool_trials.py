@@ -4,8 +4,9 @@ Asks no model; stores nothing but the cases. The effect of a change of words is 
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from cortex.base.errors import NotAllowed, UserError
@@ -104,10 +105,18 @@ class ToolTrials:
         text = _checked(question)
         assumed = await self._assumed(user, question)
         role = await self.roles.role(assumed.user, assumed.role)
-        asked = self._request(assumed.user, role, text, assumed.entry)
-        ground, persona = await self.ground(is_assumed=question.is_assumed), await self.roles.persona(assumed.user)
+        asked = await self._opening(assumed.user, role, text, assumed.entry)
+        ground = await self.tools.ground()
+        ready = self._ready(ground, asked, is_assumed=question.is_assumed)
+        lay = partial(
+            planned,
+            snapshot=ground.snapshot,
+            ready=ready,
+            persona=await self.roles.persona(assumed.user),
+            unset={} if question.is_assumed else ground.unset,
+        )
         told = f"{assumed.sentence} {in_words(assumed.entry.profile)}"
-        return await asyncio.to_thread(self._trial, asked, ground, persona, question.recipe, told)
+        return await asyncio.to_thread(self._trial, asked, lay, question.recipe, told)
 
     async def cases(self) -> Sequence[ToolCaseRow]:
         """The kept cases, oldest first."""
@@ -139,11 +148,12 @@ class ToolTrials:
         """Every case under this recipe."""
         if recipe not in RECIPES:
             raise UserError(f"There is no recipe {recipe!r}.", field="recipe")
-        ground = await self.ground(is_assumed=is_assumed)
+        ground = await self.tools.ground()
         found = []
         for case in await self.cases():
-            asked = await self.asked(user, case.role, case.rank, case.text)
-            made = await asyncio.to_thread(planned, replace(asked, recipe=recipe), ground.snapshot, ground.ready, "")
+            asked = replace(await self.asked(user, case.role, case.rank, case.text), recipe=recipe)
+            ready = self._ready(ground, asked, is_assumed=is_assumed)
+            made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, "")
             found.append(_verdict(case, made))
         return tuple(found)
 
@@ -153,7 +163,7 @@ class ToolTrials:
         role = await self.roles.role(user, role_name)  # it may be gone by now: then it has no tools
         entry = (await self.assumptions.models.registry(user)).first(role)
         profile = (await self.assumptions.profiles.profile_of(user, entry)).profile
-        return self._request(somebody, role, text, replace(entry, profile=profile))
+        return await self._opening(somebody, role, text, replace(entry, profile=profile))
 
     async def people(self) -> tuple[str, ...]:
         """Whose rights and settings a message can be tried with."""
@@ -178,31 +188,21 @@ class ToolTrials:
             )
         )
 
-    def _request(self, user: User, role: Role, text: str, entry: ModelEntry) -> PlanRequest:
-        return PlanRequest(
-            user=user,
-            role=role,
-            message=text,
-            profile=entry.profile,
-            window_tokens=entry.context_tokens,
-            model=entry.name,
-            now=self.runtime.clock(),
-        )
+    async def _opening(self, user: User, role: Role, text: str, entry: ModelEntry) -> PlanRequest:
+        asked = self.tools.opening(user, role, text, entry=entry)
+        return replace(asked, skills=await self.tools.skills.skills(user))
 
-    async def ground(self, *, is_assumed: bool) -> PlanGround:
-        """What plans stand on here, or would if every tool that is on were set up."""
-        ground = await self.tools.ground()
-        if not is_assumed:
-            return ground
-        return replace(
-            ground, ready=tuple(name for name in self.runtime.registry.tools if name not in ground.settings.off)
-        )
+    def _ready(self, ground: PlanGround, asked: PlanRequest, *, is_assumed: bool) -> tuple[str, ...]:
+        """What is ready for this person in this role, or would be if every tool that is on were set up for them."""
+        if is_assumed:
+            return tuple(name for name in self.runtime.registry.tools if name not in ground.settings.off)
+        return self.tools.ready_for(ground, asked.user, asked.role.name)
 
-    def _trial(self, asked: PlanRequest, ground: PlanGround, persona: str, recipe: str, told: str) -> MessageTrial:
+    def _trial(
+        self, asked: PlanRequest, lay: Callable[[PlanRequest], PlannedRound], recipe: str, told: str
+    ) -> MessageTrial:
         """Off the event loop: plans, counts and times."""
-        made = {
-            name: planned(replace(asked, recipe=name), ground.snapshot, ground.ready, persona) for name in RECIPE_NAMES
-        }
+        made = {name: lay(replace(asked, recipe=name)) for name in RECIPE_NAMES}
         chosen = made[recipe]
         rows = tuple(self._row(name, each) for name, each in made.items())
         return MessageTrial(told=told, rows=rows, steps=steps(chosen.given), receipt=chosen.receipt)
