@@ -11,6 +11,7 @@ from cortex.bench.files import CASES, RoutingSet, read
 from cortex.bench.ground import BenchGround
 from cortex.bench.rows import OfferedTool, Utterance
 from cortex.commands.bench import ground as shipped_ground
+from cortex.selection.baselines import ora
 from cortex.selection.recipes import RECIPES
 from cortex.selection.text import normal
 from cortex.tools import load
@@ -162,6 +163,16 @@ def test_a_larger_core_finds_more_and_the_own_one_is_the_recipe(cases: tuple[Rou
     assert recalls[0] > recalls[-1]
     plain = routing.measured(some, names, over, name, None).scores
     assert found["its own core"]["tokens_mean"] == plain["tokens_mean"]
+
+
+def test_ora_has_a_core_for_each_reading_of_its_share() -> None:
+    tools = {entry.name: entry for entry in shipped_ground("admin", "anthropic").snapshot.entries}
+    business = [entry for entry in tools.values() if not entry.is_meta]
+    way = tools[ora.DISCOVERY].tokens_full
+    room = ora.FIRST_BLOCK_SHARE * sum(entry.tokens_full for entry in business)
+    sizes = [way + sum(tools[name].tokens_full for name in frontiers.most_needed()[:count]) for count in (28, 29)]
+    assert sizes[0] <= room < sizes[1]
+    assert {28, int(ora.FIRST_BLOCK_SHARE * (len(business) + 1)) - 1} <= set(frontiers.CORES["ora"])
 
 
 def test_each_stage_that_can_go_is_left_out_once(ground: BenchGround) -> None:
