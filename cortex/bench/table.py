@@ -30,14 +30,14 @@ WORDS = {"setting": "setting", "left_out": "left out"}
 DIGITS = 3
 
 
-def selection(sets: Sequence[Mapping[str, Any]], *, has_categories: bool = False) -> str:
+def selection(sets: Sequence[Mapping[str, Any]], *, has_categories: bool = False, is_by_meaning: bool = False) -> str:
     """A table for each set; an asterisk stands behind a figure of `cortex` that misses its goal.
 
-    `has_categories`: under it each recipe's figures by category.
+    `has_categories`: under it each recipe's figures by category. `is_by_meaning`: a sentence model was used.
     """
     parts: list[str] = []
     for one in sets:
-        parts.append(_set(one))
+        parts.append(_set(one, goals.of_set(one, is_by_meaning=is_by_meaning)))
         for name, points in one.get("frontiers", {}).items():
             parts.append(f"{one['name']} · {name} at other settings\n{points_of(points, 'setting')}")
         if "ablation" in one:
@@ -114,10 +114,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _set(one: Mapping[str, Any]) -> str:
+def _set(one: Mapping[str, Any], aims: Mapping[str, goals.Goal]) -> str:
     recipes: Mapping[str, Mapping[str, float]] = one["recipes"]
     spans: Mapping[str, Mapping[str, Sequence[float]]] = one.get("intervals", {})
-    aims = goals.of_set(one)
     keys = [key for key in HEADS if any(key in found for found in recipes.values())]
     spanned = [key for key in SPANNED if any(key in each for each in spans.values())]
     rows = [["", *(head for key in keys for head in (HEADS[key], *([SPAN] if key in spanned else [])))]]

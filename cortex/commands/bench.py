@@ -122,7 +122,7 @@ def bench_selection(
         _say(json.dumps({"sets": sets, **assumed.facts}, ensure_ascii=False, indent=2))
         return
     _say(assumed.sentence)
-    _say(table.selection(sets, has_categories=categories))
+    _say(table.selection(sets, has_categories=categories, is_by_meaning=encoder is not None))
     _say_all(verdicts.selection(sets))
 
 
