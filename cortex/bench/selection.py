@@ -35,11 +35,12 @@ ABLATED = "cortex"
 class Extras:
     """What is measured besides. `has_made`: sets made of our cases, and unseen tools. `held_out`: stems of files.
 
-    `other`: a program that is judged beside the recipes. `has_latency`: also over 10,000 tools, where there are any.
+    `drawn`: the recipes that are also judged at other settings. `has_latency`: also over 10,000 tools, where there are
+    any. `other`: a program that is judged beside the recipes.
     """
 
     has_made: bool = False
-    has_frontiers: bool = False
+    drawn: Sequence[str] = ()
     has_ablation: bool = False
     has_latency: bool = True
     held_out: tuple[str, ...] = ()
@@ -116,8 +117,8 @@ def _routing(one: RoutingSet, source: Source, ground: BenchGround, run: _Run) ->
         return told
     told["intervals"] = spans
     told["categories"] = {name: categories.by_category(each.rows, run.seed) for name, each in judged.items()}
-    if run.extras.has_frontiers:
-        drawn = [name for name in frontiers.DRAWN if name in run.recipes]
+    if run.extras.drawn:
+        drawn = [name for name in run.extras.drawn if name in run.recipes]
         run.report(f"{one.name}: other settings of {', '.join(drawn) or 'none'}")
         told["frontiers"] = {name: frontiers.frontier(one, names, ground, name, run.seed) for name in drawn}
     if run.extras.has_ablation and ABLATED in run.recipes and source in ("ours", "made", "unseen"):

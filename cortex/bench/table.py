@@ -94,10 +94,10 @@ def costs(found: Mapping[str, Any]) -> str:
     for regime, details in found["details"].items():
         under.append([regime, *(f"{details[name]['recall']:.3f}" for name in names)])
     anew = [["prefixes rewritten while warm", *names, "goal for cortex"]]
-    for regime, aim in goals.REWRITES.items():
+    for regime, goal in goals.REWRITES.items():
         if regime in found["details"]:
             details = found["details"][regime]
-            anew.append([regime, *(_rewrites(name, details[name]["rewrites"], aim) for name in names), aim.shown])
+            anew.append([regime, *(_rewrites(name, details[name]["rewrites"], goal) for name in names), goal.shown])
     return "\n\n".join(aligned(each) for each in (rows, above, under, anew))
 
 

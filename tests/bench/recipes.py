@@ -64,17 +64,19 @@ def take(seed: int, tell: Callable[[str], None]) -> Taken:
     """Run both commands under every recipe."""
     over = ground("admin", DEFAULT_PROFILE)
     named = [Path(folder) for folder in _named(FOLDERS)]
-    extras = Extras(has_made=True, has_frontiers=True, has_ablation=True, held_out=_named(HELD_OUT))
-    paths = (CASES, *named)
+    extras = Extras(drawn=DRAWN, has_ablation=True, held_out=_named(HELD_OUT))
+    paths, made = (CASES, *named), Extras(has_made=True, has_ablation=True)
     sets = selection.measured(paths, ORDER, over, seed, tell, extras)
+    sets += selection.measured((), ORDER, over, seed, tell, made)
     sets += selection.measured((LANGUAGES,), ORDER, over, seed, tell)
-    by_meaning: Sets = ()
+    by_meaning: list[dict[str, Any]] = []
     with TemporaryDirectory() as place:
         folder = os.environ.get(ENCODER) or installed_folder(Path(place) / "model")
         if folder:
             meant = over.over(with_encoder(over.snapshot, sentence_model(Path(folder))))
-            less = replace(extras, has_ablation=False, has_latency=False)
+            less = replace(extras, drawn=("vector",), has_ablation=False, has_latency=False)
             by_meaning = selection.measured(paths, BY_MEANING, meant, seed, tell, less)
+            by_meaning += selection.measured((), BY_MEANING, meant, seed, tell, replace(made, has_ablation=False))
     return Taken(sets=sets, costs=costs.measured((), ORDER, over, seed, tell), by_meaning=by_meaning)
 
 
@@ -117,7 +119,7 @@ def markdown(taken: Taken, head: str) -> str:
     if meant:
         own = [one for one in meant if one["source"] not in MADE]
         parts += ["By a sentence model, the recipes that can use one:", _by_set(meant, BY_MEANING, is_by_meaning=True)]
-        parts += ["By that model at other settings, means without what is made:", _settings(own, BY_MEANING)]
+        parts += ["`vector` by that model at other settings, means without what is made:", _settings(own, ("vector",))]
     parts += _of_ours(judged)
     ranked = [one for one in taken.sets if one["kind"] == "retrieval"]
     if ranked:
