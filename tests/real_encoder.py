@@ -16,17 +16,26 @@ WANTED = "needs the extra `semantic` and the model of requirements/encoder.txt (
 
 def real_folder(folder: Path) -> Path:
     """The folder with both files in it; skips, and says why, where they are not installed."""
-    if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
+    found = installed_folder(folder)
+    if found is None:
         pytest.skip(WANTED)
+    return found
+
+
+def installed_folder(folder: Path) -> Path | None:
+    """The folder with both files in it; None where they are not installed."""
+    try:
+        places = {name: _place(package, path) for name, (package, path) in PARTS.items()}
+    except PackageNotFoundError:
+        return None
+    if find_spec("onnxruntime") is None or find_spec("tokenizers") is None:
+        return None
     folder.mkdir()
-    for name, (package, path) in PARTS.items():
-        os.symlink(_place(package, path), folder / name)
+    for name, place in places.items():
+        os.symlink(place, folder / name)
     return folder
 
 
 def _place(package: str, path: str) -> Path:
-    try:
-        listed = [each for each in files(package) or () if str(each) == path]
-    except PackageNotFoundError:
-        pytest.skip(WANTED)
+    listed = [each for each in files(package) or () if str(each) == path]
     return Path(str(listed[0].locate()))

@@ -18,7 +18,7 @@ from cortex.base.form_words import what_is_wrong
 from cortex.bench.ground import Tell
 from cortex.bench.rows import OfferedTool, Query, Utterance, _Row
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).resolve().parent / "cases"
 LANGUAGES = CASES / "languages"
 R = TypeVar("R", bound=_Row)
 Examples = Mapping[str, tuple[str, ...]]
@@ -85,7 +85,7 @@ def read(path: Path, report: Tell) -> Data:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    inside = path.glob("*") if path == CASES else path.rglob("*")  # LANGUAGES is judged where it is named
+    inside = path.glob("*") if path.resolve() == CASES else path.rglob("*")  # LANGUAGES is judged where it is named
     return sorted(one for one in inside if one.suffix in (".jsonl", ".json") and one.is_file())
 
 

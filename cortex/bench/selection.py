@@ -1,6 +1,6 @@
 """`cortex bench selection`: every set of a folder under every recipe. Hands back what the JSON says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from cortex.bench import (
     variations,
 )
 from cortex.bench.external import OtherSelector
-from cortex.bench.files import CASES, Data, RetrievalSet, RoutingSet
+from cortex.bench.files import CASES, LANGUAGES, Data, RetrievalSet, RoutingSet
 from cortex.bench.ground import BenchGround, Tell
 from cortex.bench.sources import Source
 from cortex.selection.discover import RANKINGS
@@ -35,12 +35,14 @@ ABLATED = "cortex"
 class Extras:
     """What is measured besides. `has_made`: sets made of our cases, and unseen tools. `held_out`: stems of files.
 
-    `other`: a program that is judged beside the recipes.
+    `drawn`: the recipes that are also judged at other settings. `has_latency`: also over 10,000 tools, where there are
+    any. `other`: a program that is judged beside the recipes.
     """
 
     has_made: bool = False
-    has_frontiers: bool = False
+    drawn: Sequence[str] = ()
     has_ablation: bool = False
+    has_latency: bool = True
     held_out: tuple[str, ...] = ()
     other: OtherSelector | None = None
 
@@ -73,15 +75,20 @@ def measured(
     found: Sets = []
     for path, data in zip(paths, read, strict=True):
         for one in data.routing:
-            source = "ours" if path == CASES else sources.source_of(one.name, held_out)
-            found.append(_routing(one, source, ground, run))
+            found.append(_routing(one, _source(path.resolve(), one.name, held_out), ground, run))
         for each in data.retrieval:
             found += _retrievals(each, ground, run)
     if run.extras.has_made:
         found += _made(ground, run)
     if not found:
         raise UserError("There is nothing to judge: a catalogue needs queries, or messages beside it.")
-    return [*found, *_latency(read, ground, run)]
+    return [*found, *(_latency(read, ground, run) if run.extras.has_latency else ())]
+
+
+def _source(path: Path, name: str, held_out: Collection[str]) -> Source:
+    if path.is_relative_to(LANGUAGES):
+        return "languages"
+    return "ours" if path.is_relative_to(CASES) else sources.source_of(name, held_out)
 
 
 def _made(ground: BenchGround, run: _Run) -> Sets:
@@ -110,8 +117,8 @@ def _routing(one: RoutingSet, source: Source, ground: BenchGround, run: _Run) ->
         return told
     told["intervals"] = spans
     told["categories"] = {name: categories.by_category(each.rows, run.seed) for name, each in judged.items()}
-    if run.extras.has_frontiers:
-        drawn = [name for name in frontiers.DRAWN if name in run.recipes]
+    if run.extras.drawn:
+        drawn = [name for name in run.extras.drawn if name in run.recipes]
         run.report(f"{one.name}: other settings of {', '.join(drawn) or 'none'}")
         told["frontiers"] = {name: frontiers.frontier(one, names, ground, name, run.seed) for name in drawn}
     if run.extras.has_ablation and ABLATED in run.recipes and source in ("ours", "made", "unseen"):

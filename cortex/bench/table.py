@@ -30,14 +30,14 @@ WORDS = {"setting": "setting", "left_out": "left out"}
 DIGITS = 3
 
 
-def selection(sets: Sequence[Mapping[str, Any]], *, has_categories: bool = False) -> str:
+def selection(sets: Sequence[Mapping[str, Any]], *, has_categories: bool = False, is_by_meaning: bool = False) -> str:
     """A table for each set; an asterisk stands behind a figure of `cortex` that misses its goal.
 
-    `has_categories`: under it each recipe's figures by category.
+    `has_categories`: under it each recipe's figures by category. `is_by_meaning`: a sentence model was used.
     """
     parts: list[str] = []
     for one in sets:
-        parts.append(_set(one))
+        parts.append(_set(one, goals.of_set(one, is_by_meaning=is_by_meaning)))
         for name, points in one.get("frontiers", {}).items():
             parts.append(f"{one['name']} · {name} at other settings\n{points_of(points, 'setting')}")
         if "ablation" in one:
@@ -81,7 +81,7 @@ def _spanned(found: Mapping[str, Any], spans: Mapping[str, Sequence[float]]) -> 
 
 
 def costs(found: Mapping[str, Any]) -> str:
-    """Regimes down, recipes across, then floor and goal; under it what lies above the floor, and the recall behind."""
+    """Regimes down, recipes across, then floor and goal; under it what is above the floor, the recall, the rewrites."""
     names = list(next(iter(found["regimes"].values())))
     rows = [["all = 100", *names, "no tool at all", "goal for cortex"]]
     for regime, shares in found["regimes"].items():
@@ -93,7 +93,12 @@ def costs(found: Mapping[str, Any]) -> str:
     under = [["tools there at once", *names]]
     for regime, details in found["details"].items():
         under.append([regime, *(f"{details[name]['recall']:.3f}" for name in names)])
-    return f"{aligned(rows)}\n\n{aligned(above)}\n\n{aligned(under)}"
+    anew = [["prefixes rewritten while warm", *names, "goal for cortex"]]
+    for regime, goal in goals.REWRITES.items():
+        if regime in found["details"]:
+            details = found["details"][regime]
+            anew.append([regime, *(_rewrites(name, details[name]["rewrites"], goal) for name in names), goal.shown])
+    return "\n\n".join(aligned(each) for each in (rows, above, under, anew))
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -109,10 +114,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _set(one: Mapping[str, Any]) -> str:
+def _set(one: Mapping[str, Any], aims: Mapping[str, goals.Goal]) -> str:
     recipes: Mapping[str, Mapping[str, float]] = one["recipes"]
     spans: Mapping[str, Mapping[str, Sequence[float]]] = one.get("intervals", {})
-    aims = goals.SELECTION[one["kind"]]
     keys = [key for key in HEADS if any(key in found for found in recipes.values())]
     spanned = [key for key in SPANNED if any(key in each for each in spans.values())]
     rows = [["", *(head for key in keys for head in (HEADS[key], *([SPAN] if key in spanned else [])))]]
@@ -142,3 +146,7 @@ def _figure(name: str, key: str, found: Mapping[str, float], aims: Mapping[str, 
 def _cost(regime: str, name: str, share: float) -> str:
     missed = name == "cortex" and not goals.COSTS[regime].is_met(share)
     return f"{share:.1f}{'*' if missed else ''}"
+
+
+def _rewrites(name: str, count: float, aim: goals.Goal) -> str:
+    return f"{count:g}{'*' if name == 'cortex' and not aim.is_met(count) else ''}"

@@ -22,6 +22,7 @@ from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.role import Role
 from cortex.bench import costs, files, month, recall, selection, table, training, verdicts
 from cortex.bench.external import OtherSelector
+from cortex.bench.frontiers import DRAWN
 from cortex.bench.ground import DEFAULT_PROFILE, BenchGround, BenchWords
 from cortex.bench.regimes import REGIMES
 from cortex.bench.selection import Extras
@@ -111,7 +112,7 @@ def bench_selection(
         over = over.over(with_encoder(over.snapshot, sentence_model(encoder)))
     extras = Extras(
         has_made=made,
-        has_frontiers=frontier,
+        drawn=DRAWN if frontier else (),
         has_ablation=stages,
         held_out=tuple(held_out or ()),
         other=_selector(selector) if selector else None,
@@ -122,7 +123,7 @@ def bench_selection(
         _say(json.dumps({"sets": sets, **assumed.facts}, ensure_ascii=False, indent=2))
         return
     _say(assumed.sentence)
-    _say(table.selection(sets, has_categories=categories))
+    _say(table.selection(sets, has_categories=categories, is_by_meaning=encoder is not None))
     _say_all(verdicts.selection(sets))
 
 

@@ -52,7 +52,7 @@ def main() -> int:
     sizes = _sizes(f"{head['date']}, o200k tokens") if PROMPTS in wanted else ""
     taken = recipes.take(given.seed, _tell) if RECIPES in wanted else None
     if given.json:
-        judged = {"sets": taken.sets, **taken.costs} if taken else {}
+        judged = {"sets": taken.sets, "by_meaning": taken.by_meaning, **taken.costs} if taken else {}
         parts = {"figures": [asdict(one) for one in figures], "missed": missed, **keyed(figures), **judged}
         _say(json.dumps({**head, **parts}, indent=2))
     if not given.json and timed:
@@ -61,6 +61,8 @@ def main() -> int:
         _say(sizes)
     if not given.json and taken:
         _say(f"\n{tables.selection(taken.sets)}\n\n{tables.costs(taken.costs)}")
+        if taken.by_meaning:
+            _say(f"\nBy a sentence model:\n\n{tables.selection(taken.by_meaning, is_by_meaning=True)}")
     if given.update_readme and timed:
         update(README, table(head, figures, missed))
     if given.update_readme and sizes:

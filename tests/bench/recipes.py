@@ -1,8 +1,8 @@
 """The README's section on choosing tools: every recipe on our own cases and on the folders of `CORTEX_BENCH_DATA`.
 
-Runs what `cortex bench selection` and `cortex bench cost` run, and sets their figures as Markdown and as the one plot.
-`CORTEX_BENCH_HELD_OUT` names the files that nothing was ever chosen by, `name:name`, without their endings;
-`CORTEX_BENCH_ENCODER` a folder with a sentence model, by which what can use one is judged once more.
+Sets the figures of `cortex bench selection` and `cost` as Markdown and as the one plot. `CORTEX_BENCH_HELD_OUT` names
+files that nothing was ever chosen by, `name:name`, without their endings; `CORTEX_BENCH_ENCODER` a folder with a
+sentence model, by which what can use one is judged once more: without it that of the tests, where it is installed.
 """
 
 import os
@@ -11,21 +11,27 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from cortex.bench import costs, goals, selection, sources, verdicts
-from cortex.bench.files import CASES
+from cortex.bench.files import CASES, LANGUAGES
 from cortex.bench.frontiers import DRAWN
+from cortex.bench.goals import Goal
 from cortex.bench.ground import DEFAULT_PROFILE
+from cortex.bench.scores import LEAST_ROWS
 from cortex.bench.selection import Extras
 from cortex.bench.table import between
 from cortex.commands.bench import ground, sentence_model
 from cortex.selection.edits import with_encoder
 from tests.bench.plot import NO_SPAN, Mark, Span, svg
+from tests.real_encoder import installed_folder
 
 FOLDERS, HELD_OUT = "CORTEX_BENCH_DATA", "CORTEX_BENCH_HELD_OUT"
 ENCODER = "CORTEX_BENCH_ENCODER"
 BY_MEANING = ("vector", "cortex")
+MADE = ("made", "unseen")
+APART = (*MADE, "languages")  # in tables of their own, and in no mean
 ORDER = ("all", "inara", "ora", "punch", "repi", "vector", "cortex")
 MEANS = {  # key -> head and digits
     "recall": ("recall", 3),
@@ -36,7 +42,7 @@ MEANS = {  # key -> head and digits
     "tokens_share": ("share of all", 3),
     "chat_any": ("small talk with a tool", 3),
     "chat_tokens_share": ("its share of all", 3),
-    "llm_nonweb": ("writing, advice with one", 3),
+    "llm_nonweb": ("writing, advice beyond the web", 3),
     "p50_ms": ("p50 ms", 2),
     "p99_ms": ("p99 ms", 2),
 }
@@ -58,13 +64,19 @@ def take(seed: int, tell: Callable[[str], None]) -> Taken:
     """Run both commands under every recipe."""
     over = ground("admin", DEFAULT_PROFILE)
     named = [Path(folder) for folder in _named(FOLDERS)]
-    extras = Extras(has_made=True, has_frontiers=True, has_ablation=True, held_out=_named(HELD_OUT))
-    paths = (CASES, *named)
+    extras = Extras(drawn=DRAWN, has_ablation=True, held_out=_named(HELD_OUT))
+    paths, made = (CASES, *named), Extras(has_made=True, has_ablation=True)
     sets = selection.measured(paths, ORDER, over, seed, tell, extras)
-    by_meaning: Sets = ()
-    if os.environ.get(ENCODER):
-        meant = over.over(with_encoder(over.snapshot, sentence_model(Path(os.environ[ENCODER]))))
-        by_meaning = selection.measured(paths, BY_MEANING, meant, seed, tell, replace(extras, has_ablation=False))
+    sets += selection.measured((), ORDER, over, seed, tell, made)
+    sets += selection.measured((LANGUAGES,), ORDER, over, seed, tell)
+    by_meaning: list[dict[str, Any]] = []
+    with TemporaryDirectory() as place:
+        folder = os.environ.get(ENCODER) or installed_folder(Path(place) / "model")
+        if folder:
+            meant = over.over(with_encoder(over.snapshot, sentence_model(Path(folder))))
+            less = replace(extras, drawn=("vector",), has_ablation=False, has_latency=False)
+            by_meaning = selection.measured(paths, BY_MEANING, meant, seed, tell, less)
+            by_meaning += selection.measured((), BY_MEANING, meant, seed, tell, replace(made, has_ablation=False))
     return Taken(sets=sets, costs=costs.measured((), ORDER, over, seed, tell), by_meaning=by_meaning)
 
 
@@ -76,12 +88,15 @@ def _named(variable: str) -> tuple[str, ...]:
 def markdown(taken: Taken, head: str) -> str:
     """The section: means, recall by set, what is made, what a stage is worth, discovery, costs, what does not hold."""
     judged = [one for one in taken.sets if one["kind"] in ("routing", "multiturn")]
-    routing = [one for one in judged if one["source"] not in ("made", "unseen")]
-    made = [one for one in judged if one["source"] in ("made", "unseen")]
+    made = [one for one in judged if one["source"] in MADE]
+    spoken = [one for one in judged if one["source"] == "languages"]
+    routing = [one for one in judged if one["source"] not in APART]
     held_out = [one for one in routing if one["source"] == "held out"]
     parts = [
         head,
-        "Means over all sets (recall: the share of messages whose every needed tool was sent with the first request):",
+        "A figure of `cortex` with an asterisk misses its goal.",
+        "Means over all sets; worst category and p99: the worst of any set (recall: the share of messages whose every "
+        "needed tool was sent with the first request):",
         _means(routing),
     ]
     if held_out:
@@ -98,27 +113,31 @@ def markdown(taken: Taken, head: str) -> str:
             "Sets made of our own cases by the seed, and three servers of 30 unknown tools:",
             _by_set(made),
         ]
+    if spoken:
+        parts += ["The same requests row by row in seven languages:", _by_set(spoken), _of_english(spoken)]
     meant = [one for one in taken.by_meaning if one["kind"] in ("routing", "multiturn")]
     if meant:
-        own = [one for one in meant if one["source"] not in ("made", "unseen")]
-        parts += ["The same by a sentence model, for the recipes that can use one:", _by_set(meant, BY_MEANING)]
-        parts += ["`vector` by that model at other settings, means:", _settings(own, ("vector",))]
+        own = [one for one in meant if one["source"] not in MADE]
+        parts += ["By a sentence model, the recipes that can use one:", _by_set(meant, BY_MEANING, is_by_meaning=True)]
+        parts += ["`vector` by that model at other settings, means without what is made:", _settings(own, ("vector",))]
     parts += _of_ours(judged)
     ranked = [one for one in taken.sets if one["kind"] == "retrieval"]
     if ranked:
-        parts += ["Discovery over other catalogues, recall@10 · nDCG@10:", _retrieval(ranked)]
+        parts += ["Discovery over other catalogues, recall@10 · nDCG@10 · median ms:", _retrieval(ranked)]
+    meant = [one for one in taken.by_meaning if one["kind"] == "retrieval"]
+    if meant:
+        parts += ["The same by the sentence model:", _retrieval(meant)]
     timed = [one for one in taken.sets if one["kind"] == "latency"]
     if timed:
         parts += ["Over a catalogue of 10,000 tools, ms at the 99th percentile, plan · discovery:", _latency(timed)]
     parts += [
         "Cost of scripted conversations, sending all = 100 · of what lies above *no tool*, the same talk with no tool "
-        "declared at all, the percentage that is paid:",
+        "declared at all, the percentage that is paid; at the end how often a conversation `cortex` rewrites a prefix "
+        "while it is warm:",
         _costs(taken),
+        "Against the other recipes:",
+        "\n".join(f"- {line}" for line in (*verdicts.selection(taken.sets), *verdicts.costs(taken.costs))),
     ]
-    failing = [
-        line for line in (*verdicts.selection(taken.sets), *verdicts.costs(taken.costs)) if line != verdicts.KEPT
-    ]
-    parts.append("\n".join(f"- {line}" for line in failing) if failing else verdicts.KEPT)
     return "\n\n".join(parts)
 
 
@@ -127,7 +146,7 @@ def plot(taken: Taken) -> str:
     sets = [
         one
         for one in taken.sets
-        if one["kind"] in ("routing", "multiturn") and one["source"] not in ("made", "unseen") and "intervals" in one
+        if one["kind"] in ("routing", "multiturn") and one["source"] not in APART and "intervals" in one
     ]
     drawn = []
     for name in ORDER:
@@ -199,6 +218,7 @@ def _of_ours(sets: Sets) -> list[str]:
             name = points[0]["left_out"] or "*nothing*"
             rows.append([name, *(f"{point['recall']:.3f} · {point['tools_mean']:.1f}" for point in points)])
         parts += ["Recall · tools with one stage left out:", table(rows)]
+    worst = goals.SELECTION["routing"]["worst_category_recall"]
     homes = [one for one in sets if one["name"] == "house" and "categories" in one]
     for one in homes:
         rows = [["category", "messages", "recall", "95 %", "tools", "95 %", "tokens", "95 %"]]
@@ -208,7 +228,7 @@ def _of_ours(sets: Sets) -> list[str]:
                 [
                     name,
                     f"{found['rows']}",
-                    f"{found['recall']:.3f}",
+                    _marked("cortex", found["recall"], 3, worst if found["rows"] >= LEAST_ROWS else None),
                     between(spans["recall"], 3),
                     f"{found['tools_mean']:.1f}",
                     between(spans["tools_mean"], 1),
@@ -239,49 +259,75 @@ def _mean(sets: Sets, name: str, key: str) -> str:
     if not values:
         return "-"
     value = min(values) if key == "worst_category_recall" else max(values) if key == "p99_ms" else mean(values)
-    return f"{value:,.{MEANS[key][1]}f}"
+    return _marked(name, value, MEANS[key][1], goals.SELECTION["routing"].get(key))
 
 
-def _by_set(sets: Sets, names: Sequence[str] = ORDER) -> str:
+def _marked(name: str, value: float, digits: int, aim: Goal | None) -> str:
+    """A figure as a table has it, with an asterisk where ours misses its goal."""
+    return f"{value:,.{digits}f}{'*' if name == 'cortex' and aim and not aim.is_met(value) else ''}"
+
+
+def _by_set(sets: Sets, names: Sequence[str] = ORDER, *, is_by_meaning: bool = False) -> str:
     rows = [["set", "source", "rows", *names]]
     for one in sets:
         found = one["recipes"]
         if any("recall" in found[name] for name in names):
-            spans = {name: between(one["intervals"][name]["recall"], 3) for name in names}
-            cells = [f"{found[name]['recall']:.3f} ({spans[name]}) · {found[name]['tools_mean']:.1f}" for name in names]
+            aims = goals.of_set(one, is_by_meaning=is_by_meaning)
+            cells = [
+                f"{_marked(name, found[name]['recall'], 3, aims.get('recall'))} "
+                f"({between(one['intervals'][name]['recall'], 3)}) · "
+                f"{_marked(name, found[name]['tools_mean'], 1, aims.get('tools_mean'))}"
+                for name in names
+            ]
             rows.append([one["name"], sources.HEADS[one["source"]], f"{one['rows']:,}", *cells])
     return table(rows)
+
+
+def _of_english(sets: Sets) -> str:
+    """What `cortex` finds in each language, of what it finds in English."""
+    found = {one["name"]: one["recipes"]["cortex"]["recall"] for one in sets}
+    shares = {name: recall / found["en"] for name, recall in found.items() if name != "en"}
+    told = ", ".join(
+        f"{name} {_marked('cortex', each, 3, goals.OF_ENGLISH.get(name))}" for name, each in shares.items()
+    )
+    aims = ", ".join(f"{name} {aim.shown}" for name, aim in goals.OF_ENGLISH.items())
+    return f"Recall of `cortex` as a share of that on the English rows: {told}; goal: {aims}."
 
 
 def _retrieval(sets: Sets) -> str:
     names = [name for name in ORDER if any(name in one["recipes"] for one in sets)]
     rows = [["catalogue", "queries", *names]]
     for one in sets:
-        cells = [f"{one['recipes'][name]['r10']:.3f} · {one['recipes'][name]['ndcg10']:.3f}" for name in names]
+        cells = [
+            f"{found['r10']:.3f} · {found['ndcg10']:.3f} · {found['p50_ms']:.1f}"
+            for found in (one["recipes"][name] for name in names)
+        ]
         rows.append([one["name"], f"{one['rows']:,}", *cells])
     return table(rows)
 
 
 def _latency(sets: Sets) -> str:
-    rows = [["", *ORDER]]
+    aims = goals.SELECTION["latency"]
+    rows = [["", *ORDER, "goal"]]
     for one in sets:
         found = one["recipes"]
         cells = [
-            f"{found[name]['p99_ms']:,.1f} · {found[name]['rank_p99_ms']:,.1f}"
-            if "rank_p99_ms" in found[name]
-            else f"{found[name]['p99_ms']:,.1f}"
+            " · ".join(_marked(name, found[name][key], 1, aim) for key, aim in aims.items() if key in found[name])
             for name in ORDER
         ]
-        rows.append([one["name"], *cells])
+        rows.append([one["name"], *cells, " · ".join(aim.shown for aim in aims.values())])
     return table(rows)
 
 
 def _costs(taken: Taken) -> str:
-    rows = [["regime", *ORDER, "no tool", "goal"]]
+    rows = [["regime", *ORDER, "no tool", "goal", "rewritten", "goal"]]
     for regime, shares in taken.costs["regimes"].items():
         above = taken.costs["above_floor"][regime]
-        cells = [f"{shares[name]:.0f} · {above[name]:.0f}" for name in ORDER]
-        rows.append([regime, *cells, f"{taken.costs['floors'][regime]:.0f}", goals.COSTS[regime].shown])
+        aim, anew = goals.COSTS[regime], goals.REWRITES.get(regime)
+        cells = [f"{_marked(name, shares[name], 0, aim)} · {above[name]:.0f}" for name in ORDER]
+        rewrites = _marked("cortex", taken.costs["details"][regime]["cortex"]["rewrites"], 1, anew)
+        floor = f"{taken.costs['floors'][regime]:.0f}"
+        rows.append([regime, *cells, floor, aim.shown, rewrites, anew.shown if anew else ""])
     return table(rows)
 
 

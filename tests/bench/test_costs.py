@@ -8,13 +8,14 @@ from cortex.base import tokens
 from cortex.base.errors import UserError
 from cortex.base.messages import user
 from cortex.base.model import Profile
-from cortex.bench import costs, talks
+from cortex.bench import costs, goals, talks
 from cortex.bench.cache import Cache, Piece
 from cortex.bench.ground import CACHED, BenchGround
 from cortex.bench.made import grown
 from cortex.bench.regimes import REGIMES, Regime, long_talks
 from cortex.bench.replay import Tally, replay
 from cortex.bench.talks import Call, TalkTurn
+from cortex.commands.bench import ground as shipped_ground
 from tests.bench.conftest import over_the_house
 
 TINY = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=100, life_s=300)
@@ -183,6 +184,12 @@ def test_every_regime_of_the_design_is_there() -> None:
         "local_cold",
         "warm_120_tools",
     ]
+
+
+def test_a_local_prefix_is_never_rewritten_while_it_is_warm() -> None:
+    found = costs.measured(("local_slot",), ("cortex",), shipped_ground("admin", "anthropic"), 1, lambda line: None)
+    assert goals.REWRITES["local_slot"].is_met(found["details"]["local_slot"]["cortex"]["rewrites"])
+    assert goals.COSTS["local_slot"].is_met(found["regimes"]["local_slot"]["cortex"])
 
 
 def test_shares_are_of_sending_all_and_unknown_tools_are_told() -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
@@ -67,8 +68,12 @@ def test_the_rows_are_sentences_in_words(data: Data) -> None:
     assert odd == []
 
 
-def test_the_default_cases_leave_them_out(data: Data, others: Data) -> None:
+def test_the_default_cases_leave_them_out_by_any_path(
+    data: Data, others: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert {one.name for one in others.routing}.isdisjoint(one.name for one in data.routing)
+    monkeypatch.chdir(CASES.parent)
+    assert read(Path(CASES.name), lambda line: None) == others
 
 
 def test_no_row_stands_twice_and_none_was_learned(data: Data, others: Data) -> None:

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,13 @@ from cortex.bench.files import CASES, RoutingSet, read
 from cortex.bench.ground import BenchGround
 from cortex.bench.rows import OfferedTool, Utterance
 from cortex.commands.bench import ground as shipped_ground
+from cortex.integrations.sentences import ASKED_MAX
+from cortex.selection.baselines import ora
+from cortex.selection.edits import with_encoder
 from cortex.selection.recipes import RECIPES
 from cortex.selection.text import normal
 from cortex.tools import load
+from tests.small_encoder import SmallModel, brought
 
 SEED = 20261121
 
@@ -162,6 +167,28 @@ def test_a_larger_core_finds_more_and_the_own_one_is_the_recipe(cases: tuple[Rou
     assert recalls[0] > recalls[-1]
     plain = routing.measured(some, names, over, name, None).scores
     assert found["its own core"]["tokens_mean"] == plain["tokens_mean"]
+
+
+def test_a_sentence_model_reads_a_text_once_for_all_settings(tmp_path: Path, ground: BenchGround) -> None:
+    said = [f"turn off lamp {number}" for number in range(ASKED_MAX + 1)]
+    rows = tuple(Utterance(text=text, kind="tool", need_tools=(("lamp_set",),)) for text in said)
+    model = SmallModel("drawn")
+    with brought(tmp_path / "kept", model):
+        meant = ground.over(with_encoder(ground.snapshot, model.key))
+        some = RoutingSet(name="some", rows=rows)
+        found = frontiers.frontier(some, routing.known(rows, meant), meant, "vector", 1)
+    assert len(found) == len(frontiers.STRICTNESS)
+    assert {Counter(model.asked)[text] for text in said} == {1}
+
+
+def test_ora_has_a_core_for_each_reading_of_its_share() -> None:
+    tools = {entry.name: entry for entry in shipped_ground("admin", "anthropic").snapshot.entries}
+    business = [entry for entry in tools.values() if not entry.is_meta]
+    way = tools[ora.DISCOVERY].tokens_full
+    room = ora.FIRST_BLOCK_SHARE * sum(entry.tokens_full for entry in business)
+    sizes = [way + sum(tools[name].tokens_full for name in frontiers.most_needed()[:count]) for count in (28, 29)]
+    assert sizes[0] <= room < sizes[1]
+    assert {28, int(ora.FIRST_BLOCK_SHARE * (len(business) + 1)) - 1} <= set(frontiers.CORES["ora"])
 
 
 def test_each_stage_that_can_go_is_left_out_once(ground: BenchGround) -> None:

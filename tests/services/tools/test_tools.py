@@ -8,12 +8,15 @@ from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
 from cortex.base.model import Profile
 from cortex.base.turn import Need
 from cortex.base.user import User
+from cortex.selection.cache_profiles import PROFILES
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import PlanRequest, past_turns
 from cortex.services.tools.tools import ToolsService, request_tokens
+from cortex.services.workshop.assumptions import unnamed
 from cortex.storage.home import Homes
 from cortex.toolkit.registry import Registry
 from cortex.tools import load
+from tests.bench.prompts import MESSAGES
 
 ANA = User(id="ana", name="ana", rank="member")
 ROOT = User(id="root", name="root", rank="admin")
@@ -49,15 +52,23 @@ async def test_hello_costs_at_most_350_tokens(tools: ToolsService) -> None:
     assert size["model_calls"] == 1
 
 
-@pytest.mark.parametrize(
-    "message",
-    ["add milk and eggs to my shopping list", "what's on my list", "show file notes.md", "run `df -h` in the shell"],
-)
+@pytest.mark.parametrize("message", [message for message in MESSAGES if message != "hello"])
 async def test_a_tool_turn_costs_at_most_900_tokens(tools: ToolsService, message: str) -> None:
     size = request_tokens(await tools.explain(ROOT, "orchestrator", message))
     assert size["tools"] > 0
     assert size["total"] <= 900
     assert size["total"] == sum(size[key] for key in ("system", "tools", "catalog", "notes", "message"))
+
+
+@pytest.mark.parametrize(
+    ("message", "most"),
+    [("add milk to my shopping list", 900), *((message, goals["local"]) for message, goals in MESSAGES.items())],
+)
+async def test_a_local_model_gets_short_first_requests_too(tools: ToolsService, message: str, most: int) -> None:
+    local = unnamed(PROFILES["local"])
+    size = request_tokens(await tools.explain(ROOT, "orchestrator", message, entry=local))
+    assert size["tools"] > 0
+    assert size["total"] <= most
 
 
 async def test_the_price_is_that_of_the_request_that_goes_out(tools: ToolsService) -> None:
