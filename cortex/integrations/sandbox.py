@@ -10,7 +10,6 @@ import os
 import resource
 import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from cortex.integrations import cgroups, landlock, seccomp
 from cortex.integrations.ladder import Level, Probe, climb
 from cortex.integrations.process import ProcessResult, run, running
 from cortex.integrations.quota import MB, Quota, Quotas
+from cortex.integrations.scratch import scratch_folder
 from cortex.integrations.watches import watch_tree
 
 LEVELS: Sequence[Level] = ("bubblewrap", "landlock")  # best first
@@ -205,8 +205,7 @@ class Sandbox:
             has_network=has_network,
         )
         async with AsyncExitStack() as around:
-            temporary = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-"))
-            around.push_async_callback(asyncio.to_thread, shutil.rmtree, temporary, ignore_errors=True)
+            temporary = await around.enter_async_context(scratch_folder())
             command: list[str] = _landlocked(job, temporary)
             handles: tuple[int, ...] = ()
             if level == "bubblewrap":
@@ -275,11 +274,8 @@ def _ulimits(limits: Limits) -> str:
 
 async def _in_landlock(job: _Job) -> ProcessResult:
     """The launcher lays limits and walls on itself; we give it a temporary folder and count its tree."""
-    temporary = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-"))
-    try:
+    async with scratch_folder() as temporary:
         return await _watched(_landlocked(job, temporary), job, temporary=temporary)
-    finally:
-        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
 
 
 def _landlocked(job: _Job, temporary: Path) -> list[str]:
