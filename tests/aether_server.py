@@ -17,6 +17,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from tests.patience import PATIENCE_S
+from tests.ports import port_for
 
 TOKEN = "aether-token-1"
 PAGE_BYTES = 4_000_000
@@ -69,7 +70,6 @@ class AetherDouble:
     raw: str = ""
     lost: int = 0
     rows_most: int = 100
-    port: int = 0
     now: Any = lambda: datetime.now(UTC)
     _ticks: Any = field(default_factory=count)
     _lock: Any = field(default_factory=threading.Lock)
@@ -78,6 +78,9 @@ class AetherDouble:
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def __post_init__(self) -> None:
+        self.port = port_for(self)
 
     def __enter__(self) -> Self:
         self.start()
@@ -90,7 +93,6 @@ class AetherDouble:
 
     def start(self) -> None:
         self._server = _Server(("127.0.0.1", self.port), _handler(self))
-        self.port = self._server.server_port
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
         self._thread.start()
 

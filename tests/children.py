@@ -6,15 +6,18 @@ its own environment, folder, files and signals. The benchmarks, `test_main_job.p
 start the program from nothing.
 """
 
+import atexit
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from tests import knife, watchdog
@@ -22,10 +25,17 @@ from tests.databases import database_of
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
-HELD = Path(tempfile.gettempdir()) / f"cortex-held-{os.getpid()}"  # where children tell what held their event loop
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["tests.loaded"])
+
+
+@cache
+def held() -> Path:
+    """The folder in which this process's children tell what held their event loop."""
+    folder = Path(tempfile.mkdtemp(prefix="cortex-held-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -43,7 +53,7 @@ class Child:
     ) -> None:
         files = (os.devnull, str(output), str(output))
         self._process = _forks.Process(
-            target=_program, args=(words, dict(env), str(cwd), umask, files, str(HELD), limit), daemon=True
+            target=_program, args=(words, dict(env), str(cwd), umask, files, str(held()), limit), daemon=True
         )
         self._process.start()
 
@@ -110,7 +120,7 @@ def run(
         files = tuple(str(Path(folder) / name) for name in ("given", "stdout", "stderr"))
         Path(files[0]).write_text(given, encoding="utf-8")
         process = _forks.Process(
-            target=_program, args=(words, dict(env), str(cwd), umask, files, str(HELD)), daemon=True
+            target=_program, args=(words, dict(env), str(cwd), umask, files, str(held())), daemon=True
         )
         process.start()
         process.join(PATIENCE_S)

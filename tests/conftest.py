@@ -119,7 +119,7 @@ def _room_again(request: pytest.FixtureRequest) -> Iterator[None]:
 def _no_held_loop() -> Iterator[None]:
     """A daemon that ran meanwhile, and held its event loop in one callback, fails the test."""
     yield
-    held = watchdog.reports(children.HELD)
+    held = watchdog.reports(children.held())
     assert not held, "the event loop was held:\n" + "\n\n".join(held)
 
 

@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from tests.patience import PATIENCE_S
+from tests.ports import port_for
 
 TOKEN = "a-token-of-the-double"
 FIELDS = {
@@ -51,11 +52,13 @@ class HomeDouble:
     calls: list[dict[str, Any]] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     logins: int = 0
-    port: int = 0
     tls: ssl.SSLContext | None = None
     at: float = 1_763_668_800.0
     open_now: list["_Session"] = field(default_factory=list)
     _server: Server | None = None
+
+    def __post_init__(self) -> None:
+        self.port = port_for(self)
 
     def put(self, id: str, name: str, state: str, area: str = "", **attributes: Any) -> None:
         """An entity that is in the registry too."""
@@ -80,7 +83,6 @@ class HomeDouble:
             max_queue=4,
             ssl=self.tls,
         )
-        self.port = next(iter(self._server.sockets)).getsockname()[1]
 
     async def stop(self) -> None:
         if self._server is not None:

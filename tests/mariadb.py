@@ -16,6 +16,7 @@ import pymysql
 import pytest
 
 from tests.patience import PATIENCE_S
+from tests.ports import port_for
 
 UNPACKED = Path(__file__).resolve().parents[1] / ".venv" / "debian"
 READER = ("reader", "only-reading-here")
@@ -35,7 +36,7 @@ class MariaServer:
 
     def __init__(self, folder: Path, program: Path, extra: tuple[str, ...] = ()) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = port_for(self)
         self.socket = str(folder / "s.sock")
         self._program, self._extra = program, extra
         self._running: subprocess.Popen[bytes] | None = None
@@ -148,9 +149,3 @@ def private_mariadb(*extra: str) -> Iterator[MariaServer]:
         if server is not None:
             server.stop()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

@@ -12,6 +12,7 @@ from tests import hostile_mcp
 from tests.living_house import LivingHouse
 
 READS = {"readOnlyHint": True, "openWorldHint": False}
+LONGEST_S = "140"  # that the form takes
 ANYTHING = {"type": "object", "properties": {"do": {"type": "string"}, "say": {"type": "string"}}}
 
 
@@ -36,15 +37,17 @@ class McpHouse:
 
     async def set_up(self, *tools: dict[str, Any], **form: Any) -> None:
         """Set the server up with these tools, and allow them all."""
-        program = self.folder / "server.py"
-        self.install(program)
+        self.install(self.folder / "server.py")
         self.lists(*tools)
-        command = shlex.join(["/usr/bin/python3", str(program), str(self.folder / "listing.json")])
-        given = {"command": command, "readable": str(self.folder), "timeout_s": "20", **form}
-        cortex = self.house.cortex
-        await cortex.integrations.save(self.house.admin, "mcp", "shop", given, is_new=True)
-        await cortex.mcp_tools.look(self.house.admin, "shop")
+        await self.save(is_new=True, **form)
+        await self.house.cortex.mcp_tools.look(self.house.admin, "shop")
         await self.allow()
+
+    async def save(self, *, is_new: bool = False, **form: Any) -> None:
+        """Keep its form, with the longest limit unless another is given."""
+        command = shlex.join(["/usr/bin/python3", str(self.folder / "server.py"), str(self.folder / "listing.json")])
+        given = {"command": command, "readable": str(self.folder), "timeout_s": LONGEST_S, **form}
+        await self.house.cortex.integrations.save(self.house.admin, "mcp", "shop", given, is_new=is_new)
 
     async def allow(self, *, words: str = "") -> int:
         """Allow all that was seen."""

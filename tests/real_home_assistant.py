@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from tests.patience import PATIENCE_S
+from tests.ports import port_for
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cortex"
 VERSIONS = {"2024.3.3": "homeassistant", "2025.1.4": "homeassistant-2025"}  # the second needs Python 3.12
@@ -40,17 +40,12 @@ def _python(version: str) -> Path:
     return CACHE / VERSIONS[version] / "bin" / "python"
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
-
-
 class RealHome:
     """A folder with its configuration, and a Home Assistant that can be started and stopped on it."""
 
     def __init__(self, folder: Path, version: str) -> None:
         self.folder = folder
-        self.port = free_port()
+        self.port = port_for(self)
         self.url = f"http://127.0.0.1:{self.port}"
         self.token = ""
         self.version = version

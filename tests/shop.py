@@ -1,12 +1,16 @@
 """A small shop on a private MariaDB: what the tests of databases read, and the cards by which they read it."""
 
+import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from cortex.base.errors import ToolFailed
+from cortex.integrations.aether_db.database import ReadOnlyDatabase
 from cortex.integrations.aether_db.open_names import Access, OpenNames, StatementLimits
 from tests.mariadb import MariaServer, private_mariadb
+from tests.patience import PATIENCE_S
 
 DATA = Path(__file__).parent / "integrations" / "aether_db"
 NAMES = OpenNames(default_schema="shop", schemas=("shop", "club"), tables=(("old", "kept"),))
@@ -30,6 +34,14 @@ def access_to(server: MariaServer, **limits: float) -> Access:
         names=NAMES,
         limits=replace(StatementLimits(), **limits),  # type: ignore[arg-type]  # the rows are whole numbers
     )
+
+
+async def answered(database: ReadOnlyDatabase, sql: str) -> tuple[tuple[str, ...], ...]:
+    """The rows, also by a card whose limit is shorter than what a busy machine may need: asked until they come."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            with suppress(ToolFailed):
+                return tuple((await database.query(sql, 5)).rows)
 
 
 def statements(file: str) -> list[tuple[str, str]]:

@@ -295,6 +295,7 @@ def _loaded(home: Path) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+HTTPX_CALLS = [f"httpx.{name}" for name in ("AsyncClient", "Client", "get", "post", "put", "delete", "stream")]
 BETS = re.compile(
     r"""asyncio\.timeout\([\d.]+\)|asyncio\.wait_for\(.*,\s[\d.]+\)|\btimeout=[\d._]+|\.(?:wait|join)\([\d.]+\)
     |\bdeadline=(?!None)|set_default_timeout\(\d|monotonic\(\)\s-\s\w+\s<\s\d""",
@@ -311,6 +312,19 @@ def test_no_test_bets_on_time() -> None:
         for found in BETS.finditer(path.read_text(encoding="utf-8"))
     ]
     assert bets == []
+
+
+def test_no_test_takes_the_five_seconds_that_httpx_waits_by_itself() -> None:
+    """A client or call over a real line says how long it waits; a transport of its own leaves the machine out."""
+    silent = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if "bench" not in path.parts and "node_modules" not in path.parts
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in HTTPX_CALLS
+        if not {"timeout", "transport"} & {word.arg for word in node.keywords}
+    ]
+    assert silent == []
 
 
 NAMED = re.compile(r"`((?:[a-z_.]+/)*[a-z_]+\.(?:py|html))(?:: (\w+))?`")

@@ -18,6 +18,11 @@ def ticks_s() -> float:
     return time.monotonic()  # noqa: TID251 - this is the place
 
 
+def worked_s() -> float:
+    """The processor time in seconds that this thread has had: what it waited for, a core too, is not in it."""
+    return time.thread_time()
+
+
 def boot_s() -> float:
     """Seconds since the machine started, sleep included: goes on evenly, and means the same in every process."""
     return time.clock_gettime(time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC)

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 NICENESS = 10
+SLACK = 256  # the kernel counts what the user starts elsewhere meanwhile; the watch holds the command itself
 NEEDED_ABI = 6  # the first that keeps signals and abstract sockets inside
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 ALL_FILE_RIGHTS = (1 << 16) - 1  # ABI 5: up to IOCTL_DEV
@@ -146,7 +147,7 @@ def _run_shut_in(order: Order, door: socket.socket) -> None:
     for number, value in order.limits.items():
         resource.setrlimit(int(number), (value, value))
     os.nice(NICENESS)
-    most = _own_threads() + order.processes
+    most = _own_threads() + order.processes + SLACK
     resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
     os.chdir(order.folder)
     _restrict_files(order)

@@ -21,9 +21,9 @@ from cortex.base.errors import ToolFailed
 CHUNK_BYTES = 65_536
 FLOOD_FACTOR = 64
 GRACE_S = 2.0
-KILL_ROUNDS = 20
+KILL_S = 10.0  # a busy machine takes its time to end what was killed
 KILL_AT_ONCE = 1_000
-REAP_S = 0.01
+ROUND_S = 0.01
 
 Watch = Callable[[int], Awaitable[str]]
 
@@ -232,17 +232,27 @@ def tree_of(root: int, most: int) -> list[int]:
 def kill_below(root: int) -> None:
     """Kill what stands below `root` until nothing does; a group kill misses children that left the group.
 
-    Its own children go first, before anything is counted: one of them is the init of a PID namespace, and the kernel
-    ends all of that at once, however fast it multiplies (pid_namespaces(7)).
+    `root` is stopped, so that it starts nothing meanwhile; killing it is the caller's. Its own children go first,
+    before anything is counted: one of them is the init of a PID namespace, and the kernel ends all of that at once,
+    however fast it multiplies (pid_namespaces(7)).
     """
+    _send([root], signal.SIGSTOP)
     _send(children_of(root), signal.SIGKILL)
-    for _ in range(KILL_ROUNDS):
-        below = tree_of(root, KILL_AT_ONCE)[1:]
+    until_s = ticks_s() + KILL_S
+    while ticks_s() < until_s:
+        below = [pid for pid in tree_of(root, KILL_AT_ONCE)[1:] if _lives(pid)]
         if not below:
             return
         _send(below, signal.SIGSTOP)
         _send(below, signal.SIGKILL)
-        time.sleep(REAP_S)  # for whoever has to reap them
+        time.sleep(ROUND_S)
+
+
+def _lives(pid: int) -> bool:
+    """Whether it has not ended; one that only waits to be reaped has."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
 
 
 def _send(pids: Sequence[int], sign: signal.Signals) -> None:

@@ -7,13 +7,13 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from cortex.base.clock import ticks_s
+from cortex.base.clock import worked_s
 from cortex.integrations.disk_usage import DiskUsage, nameless_bytes, usage_of
 from cortex.integrations.process import tree_of
 
 MB = 1_000_000
 LOOK_S = 0.2
-IDLE_SHARE = 8  # a look that took a second is followed by eight of rest
+IDLE_SHARE, REST_MOST_S = 8, 2.0  # a look that cost a tenth of a second is followed by eight of rest
 SLACK = DiskUsage(used_bytes=MB, files=50)  # so that in a full workspace a command can still run that clears it
 COUNT_MOST = 10_000_000
 
@@ -64,10 +64,15 @@ class Quotas:
     async def watch(self, pid: int, most_processes: int, *, every_s: float = LOOK_S) -> str:
         """Why the tree below `pid` must end, once there is a reason."""
         while True:
-            began_s = ticks_s()
-            if reason := await asyncio.to_thread(self._excess, pid, most_processes):
+            reason, cost_s = await asyncio.to_thread(self._look, pid, most_processes)
+            if reason:
                 return f"{reason} (what it made is still there)"
-            await asyncio.sleep(max(every_s, IDLE_SHARE * (ticks_s() - began_s)))
+            await asyncio.sleep(max(every_s, min(REST_MOST_S, IDLE_SHARE * cost_s)))
+
+    def _look(self, pid: int, most_processes: int) -> tuple[str, float]:
+        """What `_excess` says, and the processor time it took: a look that waits for a core is not put off for it."""
+        began_s = worked_s()
+        return self._excess(pid, most_processes), worked_s() - began_s
 
     def _excess(self, pid: int, most_processes: int) -> str:
         for one in self._watched:

@@ -10,23 +10,22 @@ import os
 import resource
 import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from cortex.base import private
 from cortex.base.errors import ToolFailed
 from cortex.integrations import cgroups, landlock, seccomp
-from cortex.integrations.process import ProcessResult, can_count, run, running
+from cortex.integrations.ladder import Level, Probe, climb
+from cortex.integrations.process import ProcessResult, run, running
 from cortex.integrations.quota import MB, Quota, Quotas
+from cortex.integrations.scratch import scratch_folder
 from cortex.integrations.watches import watch_tree
 
-Level = Literal["bubblewrap", "landlock", "none"]
-
+LEVELS: Sequence[Level] = ("bubblewrap", "landlock")  # best first
 WORK = "/cortex-files"  # a name that no readable folder stands below
 NICENESS = 10
 OPEN_FILES = 256
@@ -71,14 +70,6 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """What this machine can do, and in words why not more."""
-
-    level: Level
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
     """One run, all of it."""
 
@@ -107,7 +98,7 @@ class RunningService:
 PROBE_JOB = _Job(
     argv=("/bin/sh", "-c", "echo ready"),
     workspace=Path("/usr"),
-    limits=Limits(timeout_s=5.0),
+    limits=Limits(),
     env=ENVIRONMENT,
     is_writable=False,
 )
@@ -135,9 +126,10 @@ class Sandbox:
         self._bwrap = (shutil.which("bwrap") or "") if bubblewrap is None else bubblewrap
 
     async def probe(self) -> Probe:
-        """The best level that works here, tried once by really running something."""
-        if self._probe is None:
-            self._probe = await self._try_levels()
+        """The best level that works here, tried once; and again where the machine was only too busy to tell."""
+        if self._probe is None or not self._probe.is_final:
+            levels = [level for level in LEVELS if self._forced in (None, level)]
+            self._probe = await climb(levels, self._bwrap, partial(self._run, job=PROBE_JOB))
         return self._probe
 
     async def run(
@@ -213,8 +205,7 @@ class Sandbox:
             has_network=has_network,
         )
         async with AsyncExitStack() as around:
-            temporary = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-"))
-            around.push_async_callback(asyncio.to_thread, shutil.rmtree, temporary, ignore_errors=True)
+            temporary = await around.enter_async_context(scratch_folder())
             command: list[str] = _landlocked(job, temporary)
             handles: tuple[int, ...] = ()
             if level == "bubblewrap":
@@ -235,39 +226,13 @@ class Sandbox:
     @asynccontextmanager
     async def _boxed(self, job: _Job) -> AsyncIterator[tuple[list[str], tuple[int, ...]]]:
         """The command line of bubblewrap, and the descriptors that it inherits."""
-        most = job.limits.processes * 2  # so that the watch sees them, and says why the run ends
+        most, memory_bytes = (
+            job.limits.processes * 2,
+            job.limits.memory_bytes * 2,
+        )  # the watch comes first, and says why
         with _as_file(seccomp.compiled(is_landlock=False)) as calls:
-            async with cgroups.group_of(most) as joined:
+            async with cgroups.group_of(most, memory_bytes) as joined:
                 yield [*joined, self._bwrap, "--seccomp", str(calls), *_bubble(job)], (calls,)
-
-    async def _try_levels(self) -> Probe:
-        if lacking := seccomp.lacking():
-            return Probe(level="none", reason=lacking)
-        if not can_count():
-            return Probe(level="none", reason="This kernel does not tell a process's children (CONFIG_PROC_CHILDREN).")
-        reasons: list[str] = []
-        for level in ("bubblewrap", "landlock"):
-            if self._forced not in (None, level):
-                continue
-            reason = await self._try(level)
-            if not reason:
-                return Probe(level=level, reason=" ".join(reasons))
-            reasons.append(reason)
-        return Probe(level="none", reason=" ".join(reasons) or "Switched off.")
-
-    async def _try(self, level: Literal["bubblewrap", "landlock"]) -> str:
-        """Why `level` does not work here; an empty text when it does."""
-        if level == "bubblewrap" and not self._bwrap:
-            return "bubblewrap is not installed (package `bubblewrap`)."
-        if level == "landlock" and (lacking := landlock.lacking()):
-            return lacking
-        try:
-            ended = await self._run(level, PROBE_JOB)
-        except ToolFailed as error:
-            return error.message
-        if ended.code == 0 and ended.out == "ready\n":
-            return ""
-        return f"{level} does not work here: {(ended.err or ended.killed).strip()[:200] or f'exit code {ended.code}'}."
 
 
 def _bubble(job: _Job) -> list[str]:
@@ -309,11 +274,8 @@ def _ulimits(limits: Limits) -> str:
 
 async def _in_landlock(job: _Job) -> ProcessResult:
     """The launcher lays limits and walls on itself; we give it a temporary folder and count its tree."""
-    temporary = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-"))
-    try:
+    async with scratch_folder() as temporary:
         return await _watched(_landlocked(job, temporary), job, temporary=temporary)
-    finally:
-        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
 
 
 def _landlocked(job: _Job, temporary: Path) -> list[str]:

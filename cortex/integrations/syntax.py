@@ -16,7 +16,7 @@ from cortex.integrations.sandbox import Limits, Sandbox
 
 TEXT_CHARACTERS = 500_000
 SYSTEM = Path("/usr")
-LIMITS = Limits(timeout_s=10.0, cpu_s=5, address_bytes=16_000 * MB, processes=32, output_bytes=4_000)
+LIMITS = Limits(cpu_s=5, address_bytes=16_000 * MB, processes=32, output_bytes=4_000)
 KINDS = {
     ".py": "python",
     ".json": "json",

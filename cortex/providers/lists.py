@@ -35,14 +35,13 @@ _TAILS = ("/chat/completions", "/completions", "/responses", "/messages", "/mode
 
 async def ask(server: ModelServer) -> ModelList:
     """Its models. ProviderError says what went wrong and what to do; no key is in it."""
-    deadline_s = ticks_s() + server.limit_s
     headers = {"Accept": "application/json"}
     if server.provider == "anthropic":
         headers |= {"anthropic-version": "2023-06-01"} | ({"x-api-key": server.key} if server.key else {})
     elif server.key:
         headers["Authorization"] = f"Bearer {server.key}"
     async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False) as client:
-        asking = _Asking(client=client, server=server, headers=headers, deadline_s=deadline_s)
+        asking = _Asking(client=client, server=server, headers=headers)
         found = await (asking.anthropic() if server.provider == "anthropic" else asking.openai())
     if not found.models:
         raise ProviderError(_nothing(found), kind="empty")
@@ -52,10 +51,10 @@ async def ask(server: ModelServer) -> ModelList:
 class _Asking:
     """The requests of one list."""
 
-    def __init__(
-        self, *, client: httpx.AsyncClient, server: ModelServer, headers: Mapping[str, str], deadline_s: float
-    ) -> None:
-        self._client, self._server, self._headers, self._deadline_s = client, server, headers, deadline_s
+    def __init__(self, *, client: httpx.AsyncClient, server: ModelServer, headers: Mapping[str, str]) -> None:
+        """The limit counts from here: what opening the client took is not the server's."""
+        self._client, self._server, self._headers = client, server, headers
+        self._deadline_s = ticks_s() + server.limit_s
 
     async def openai(self) -> ModelList:
         """OpenAI's list, at the address or, where it has no path, at /v1 there."""

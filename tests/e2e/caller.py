@@ -100,7 +100,7 @@ class Caller:
         ids: list[int] = []
         try:
             with self._http.stream(
-                "GET", f"/c/{conversation}/events?after={seen}", timeout=httpx.Timeout(10, read=patience_s)
+                "GET", f"/c/{conversation}/events?after={seen}", timeout=httpx.Timeout(PATIENCE_S, read=patience_s)
             ) as stream:
                 for line in stream.iter_lines():
                     ids += map(int, re.findall(r"^id: (\d+)", line))

@@ -3,13 +3,13 @@
 import os
 import re
 import signal
-import socket
 import time
 from pathlib import Path
 
 from tests.children import ROOT, Child, Program
 from tests.databases import database_of
 from tests.patience import PATIENCE_S
+from tests.ports import port_for
 
 START_S = PATIENCE_S
 END_S = PATIENCE_S
@@ -24,7 +24,7 @@ class Daemon:
         self.home = home
         self.umask = umask
         self.limit = limit
-        self.port = free_port()
+        self.port = port_for(self)
         self.output = home.parent / "daemon.log"
         self.settings = {
             "OFFLINE_DELAY_MS": delay_ms,
@@ -115,9 +115,3 @@ class Daemon:
             "CORTEX_PORT": str(self.port),
             **own,
         }
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

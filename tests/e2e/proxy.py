@@ -7,6 +7,7 @@ from typing import Self
 
 from tests import loops
 from tests.patience import PATIENCE_S
+from tests.ports import port_for
 
 ROUNDS = 10  # of the loop: what it accepted just now is a line that can be cut after three or four
 
@@ -22,7 +23,7 @@ class Proxy:
         self._workers: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
-        self.port = 0
+        self.port = port_for(self)
 
     @property
     def origin(self) -> str:
@@ -53,7 +54,6 @@ class Proxy:
 
     async def _mend(self) -> None:
         self._server = await asyncio.start_server(self._join, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def _cut(self) -> None:
         if self._server is not None:

@@ -121,8 +121,9 @@ def test_another_program_begins_a_job_by_its_web_address(house: Daemon, ada: Cal
     headers = {"Authorization": f"Bearer {secret}"}
     taken = httpx.post(url, json=sent, headers=headers, trust_env=False, timeout=PATIENCE_S)
     assert (taken.status_code, list(taken.json())) == (202, ["run"])
-    assert httpx.post(url, content=b"x" * 300_000, headers=headers, trust_env=False).status_code == 413
-    assert httpx.get(url, trust_env=False).status_code == 404
+    much = httpx.post(url, content=b"x" * 300_000, headers=headers, trust_env=False, timeout=PATIENCE_S)
+    assert much.status_code == 413
+    assert httpx.get(url, trust_env=False, timeout=PATIENCE_S).status_code == 404
     page.goto(page.url)
     expect(page.locator("code.link-out")).to_have_count(1)  # the secret is not shown again
     expect(page.locator("#main")).to_contain_text("1 request, ")

@@ -18,6 +18,7 @@ from tests.e2e.caller import Caller
 from tests.e2e.crew import until
 from tests.e2e.daemon import Daemon
 from tests.homes.left_2026_11_21 import CUT_OFF, CUT_OFF_ONCE, DUE, ENDED, LINE, QUEUED, RULES, WAITING
+from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer
 
 PACKED = ROOT / "tests" / "homes" / "2026-11-21.tar.xz"
@@ -49,7 +50,7 @@ def left(tmp_path: Path, model: ScriptedServer) -> Iterator[Daemon]:
 
 def move_to_now(home: Path) -> None:
     """Let the kill be an hour or two ago, by whole hours: the hourly job has become due, the approval still waits."""
-    with closing(sqlite3.connect(home / "cortex.db")) as rows, rows:
+    with closing(sqlite3.connect(home / "cortex.db", timeout=PATIENCE_S)) as rows, rows:
         (due_s,) = rows.execute("SELECT strftime('%s', next_at) FROM jobs").fetchone()
         later_s = (int(time.time()) - int(due_s)) // HOUR_S * HOUR_S
         columns = """SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c
@@ -57,14 +58,17 @@ def move_to_now(home: Path) -> None:
         for table, column in rows.execute(columns).fetchall():
             to_the_hour = f"strftime('%Y-%m-%d %H', {column}, '{later_s} seconds')"
             rows.execute(f"UPDATE {table} SET {column} = {to_the_hour} || substr({column}, 14)")  # noqa: S608 - its own names
-    with closing(sqlite3.connect(home / "engine.db")) as rows, rows:  # until when the engine waits for the answer
+    with (
+        closing(sqlite3.connect(home / "engine.db", timeout=PATIENCE_S)) as rows,
+        rows,
+    ):  # until when the engine waits for the answer
         wait_ends = "UPDATE operation_outputs SET output = output + ? WHERE function_name = 'DBOS.sleep'"
         assert rows.execute(wait_ends, (later_s,)).rowcount == 1
 
 
 def found(daemon: Daemon, question: str, *values: object) -> list[tuple[Any, ...]]:
     """The rows that answer it."""
-    with closing(sqlite3.connect(daemon.home / "cortex.db")) as rows:
+    with closing(sqlite3.connect(daemon.home / "cortex.db", timeout=PATIENCE_S)) as rows:
         return rows.execute(question, values).fetchall()
 
 

@@ -130,7 +130,7 @@ def test_an_update_that_is_killed_leaves_the_old_or_the_new_one_whole(
         assert (chosen is not None) == (line == LINES[-1])
         daemon.start()
         assert bool(daemon.version) == (chosen is not None)
-        with closing(sqlite3.connect(daemon.home / "cortex.db")) as opened:
+        with closing(sqlite3.connect(daemon.home / "cortex.db", timeout=PATIENCE_S)) as opened:
             (revision,) = opened.execute("SELECT version_num FROM alembic_version").fetchone()
         assert (revision > revisions.newest()) == (chosen is not None)
         found = rows(daemon.home)
@@ -279,7 +279,7 @@ def killed_after(line: str, daemon: InstalledDaemon, installation: Installation)
 
 def fill(home: Path) -> None:
     """A row in every table that has none: whatever fits its columns, joined to rows that are there."""
-    with closing(sqlite3.connect(home / "cortex.db")) as opened, opened:
+    with closing(sqlite3.connect(home / "cortex.db", timeout=PATIENCE_S)) as opened, opened:
         opened.execute("PRAGMA foreign_keys = OFF")
         for name in (table.name for table in Table.metadata.sorted_tables):
             if opened.execute(f"SELECT 1 FROM {name}").fetchone() is None:  # noqa: S608 - our own names
@@ -307,7 +307,7 @@ def value(opened: sqlite3.Connection, column: tuple[Any, ...], goals: dict[str, 
 
 def rows(home: Path) -> dict[str, list[Any]]:
     """All rows of all tables, but for those that a start writes to."""
-    with closing(sqlite3.connect(home / "cortex.db")) as opened:
+    with closing(sqlite3.connect(home / "cortex.db", timeout=PATIENCE_S)) as opened:
         found = {}
         for name in names(opened):
             found[name] = sorted(opened.execute(f"SELECT * FROM {name}"), key=repr)  # noqa: S608 - our own names
@@ -329,7 +329,7 @@ def told(home: Path) -> str:
     found: list[str] = []
 
     def is_told() -> bool:
-        with closing(sqlite3.connect(home / "cortex.db")) as opened:
+        with closing(sqlite3.connect(home / "cortex.db", timeout=PATIENCE_S)) as opened:
             found[:] = [text for (text,) in opened.execute("SELECT text FROM notices WHERE title = 'Update of Cortex'")]
         chosen = versions.read(home)
         return chosen is not None and chosen.is_told

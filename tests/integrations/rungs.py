@@ -13,9 +13,10 @@ from typing import Any
 
 import cortex
 from cortex.integrations import landlock
+from cortex.integrations.ladder import Level
 from cortex.integrations.process import ProcessResult, run
 from cortex.integrations.quota import Quota
-from cortex.integrations.sandbox import Level, Limits, Sandbox
+from cortex.integrations.sandbox import Limits, Sandbox
 from tests.patience import PATIENCE_S
 
 NOBODY = 65_534

@@ -380,10 +380,11 @@ async def test_a_person_may_be_given_less_than_all_the_others(double: HomeDouble
 
 
 async def test_an_address_without_a_server_is_said() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    with pytest.raises(UserError, match=f"Nothing answers at 127.0.0.1:{port}"):
-        await tried(filled(address=f"127.0.0.1:{port}"))
+        with pytest.raises(UserError, match=f"Nothing answers at 127.0.0.1:{port}"):
+            await tried(filled(address=f"127.0.0.1:{port}"))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from cortex.base.errors import UserError
+from cortex.integrations.ladder import Probe
 from cortex.integrations.pictures import AT_ONCE, TOO_MUCH, PictureMaker
 from cortex.integrations.process import ProcessResult
-from cortex.integrations.sandbox import Probe, Sandbox
+from cortex.integrations.sandbox import Sandbox
 from cortex.ports.documents import ReadyPicture
 from tests.made_pictures import HEIC, MAKER, NO_SUCH_PLACE, READ, REFUSED, turned
 

@@ -26,12 +26,41 @@ async def test_a_program_that_is_not_there_fails_in_words(tmp_path: Path) -> Non
         await run(["/no/such/program"], cwd=tmp_path, timeout_s=PATIENCE_S)
 
 
-async def test_the_time_limit_ends_children_too(tmp_path: Path) -> None:
-    script = "sleep 300 & echo $! > child; setsid sleep 300 & echo $! > far; wait"
-    ended = await run(["/bin/sh", "-c", script], cwd=tmp_path, timeout_s=3, env={"PATH": "/usr/bin:/bin"})
-    assert ended.killed == "it ran longer than 3 s"
+async def test_the_time_limit_ends_it(tmp_path: Path) -> None:
+    ended = await run(["/bin/sleep", "300"], cwd=tmp_path, timeout_s=0.2)
+    assert ended.killed == "it ran longer than 0.2 s"
+
+
+async def test_children_end_too_wherever_they_went(tmp_path: Path) -> None:
+    async def started(pid: int) -> str:
+        while not (tmp_path / "ready").exists():  # noqa: ASYNC110 - of a process that is no child
+            await asyncio.sleep(0.01)
+        return "they are ready"
+
+    far = "setsid sh -c 'echo $$ > far; : > ready; exec sleep 300' &"
+    ended = await run(
+        ["/bin/sh", "-c", f"sleep 300 & echo $! > child; {far} wait"],
+        cwd=tmp_path,
+        timeout_s=PATIENCE_S,
+        env={"PATH": "/usr/bin:/bin"},
+        watches=(started,),
+    )
+    assert ended.killed == "they are ready"
     for name in ("child", "far"):
         assert not _lives(int((tmp_path / name).read_text()))
+
+
+async def test_who_starts_another_for_each_that_is_killed_is_ended(tmp_path: Path) -> None:
+    async def started(pid: int) -> str:
+        while not (tmp_path / "pids").exists():  # noqa: ASYNC110 - of a process that is no child
+            await asyncio.sleep(0.01)
+        return "it is ready"
+
+    again = "while :; do setsid sh -c 'echo $$ >> pids; exec sleep 300' & wait; done"
+    await run(
+        ["/bin/sh", "-c", again], cwd=tmp_path, timeout_s=PATIENCE_S, env={"PATH": "/usr/bin:/bin"}, watches=(started,)
+    )
+    assert not any(_lives(int(pid)) for pid in (tmp_path / "pids").read_text().split())
 
 
 async def test_a_cancelled_run_leaves_nothing(tmp_path: Path) -> None:

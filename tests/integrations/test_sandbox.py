@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import ToolFailed
+from cortex.integrations.ladder import Level
 from cortex.integrations.quota import MB
-from cortex.integrations.sandbox import Level, Limits, Sandbox
+from cortex.integrations.sandbox import Limits, Sandbox
 from tests.patience import PATIENCE_S
 
 SMALL = Limits(
@@ -155,7 +156,10 @@ async def test_there_are_no_capabilities_and_no_new_namespace(sandbox: Sandbox, 
 
 
 async def test_a_fork_bomb_is_ended(sandbox: Sandbox, house: Path) -> None:
-    _, killed = await _bash(sandbox, house, ":(){ :|:& };:; sleep 20")
+    bomb = (
+        "f() { [ $1 = 0 ] || { f $(($1 - 1)) & f $(($1 - 1)) & }; exec sleep 300; }; f 7"  # 255: no more than it needs
+    )
+    _, killed = await _bash(sandbox, house, bomb)
     assert killed == f"it started more than {SMALL.processes} processes"
     left = [name for name in os.listdir("/proc") if name.isdigit() and _works_in(name, house / "files")]
     assert left == []
@@ -206,6 +210,23 @@ async def test_a_bubblewrap_that_does_not_work_is_told(tmp_path: Path) -> None:
     probe = await Sandbox(forced="bubblewrap", bubblewrap=str(broken)).probe()
     assert probe.level == "none"
     assert "no permissions" in probe.reason
+
+
+@pytest.mark.parametrize(
+    ("refusal", "later"),
+    [("Resource temporarily unavailable", "bubblewrap"), ("Operation not permitted", "none")],
+    ids=["busy", "refused"],
+)
+async def test_a_refusal_is_kept_unless_the_machine_was_only_busy(tmp_path: Path, refusal: str, later: Level) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text(
+        f"#!/bin/sh\n[ -e {tmp_path}/asked ] && exec echo ready\n: > {tmp_path}/asked\necho {refusal} >&2; exit 1"
+    )
+    program.chmod(0o755)
+    sandbox = Sandbox(forced="bubblewrap", bubblewrap=str(program))
+    first, second = await sandbox.probe(), await sandbox.probe()
+    assert refusal in first.reason
+    assert (first.level, second.level) == ("none", later)
 
 
 async def test_without_a_sandbox_nothing_runs_and_it_says_why(house: Path) -> None:

@@ -7,7 +7,6 @@ everything that reaches out or runs what a repository names (aider 0.86.2, seen 
 import asyncio
 import json
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from cortex.integrations.aider.clones import TREE, Changes, Clones
 from cortex.integrations.aider.door import Completion, open_door
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import WORK, Limits, RunningService
+from cortex.integrations.scratch import scratch_folder
 
 MODEL = "openai/cortex"
 LINE_BYTES = 1_000_000
@@ -80,8 +80,8 @@ async def run_aider(
 ) -> AiderEnd:
     """Have aider do the task in `folder`/tree, which began at `base`; when cancelled, nothing of it goes on."""
     said: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="cortex-") as place:
-        settings, doorway = Path(place) / "settings", Path(place) / "door"
+    async with scratch_folder() as place:
+        settings, doorway = place / "settings", place / "door"
         await asyncio.to_thread(_write_settings, settings)
         doorway.mkdir(mode=0o700)
         async with open_door(doorway / "model", complete) as door:

@@ -165,7 +165,7 @@ async def test_only_a_known_token_is_let_in_and_no_other_site(served: Served) ->
     house, origin = served
     token = await house.cortex.api_tokens.make(house.admin, {"name": "p", "role": "orchestrator"})
     bearer = {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=origin) as http:
+    async with httpx.AsyncClient(base_url=origin, timeout=PATIENCE_S) as http:
         assert (await http.post("/mcp", json={})).status_code == 401
         assert (await http.post("/mcp", json={}, headers={"Authorization": "Bearer cx-no"})).status_code == 401
         foreign = {**bearer, "Origin": "https://evil.example"}

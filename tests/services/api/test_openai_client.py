@@ -272,7 +272,7 @@ async def test_a_token_that_is_not_known_expired_or_revoked_lets_nobody_in(door:
     with pytest.raises(openai.AuthenticationError) as refused:
         await client.models.list()
     assert refused.value.code == "invalid_api_key"
-    async with httpx.AsyncClient(base_url=door.origin) as http:
+    async with httpx.AsyncClient(base_url=door.origin, timeout=PATIENCE_S) as http:
         assert (await http.get("/v1/models")).json()["error"]["type"] == "authentication_error"
         assert (await http.get("/v1/nothing")).json()["error"]["message"]
 
@@ -322,7 +322,8 @@ async def test_what_cannot_be_read_is_said_and_no_model_asked(
 
 async def test_a_body_that_is_no_json_is_a_bad_request(door: Door) -> None:
     token = await door.token()
-    async with httpx.AsyncClient(base_url=door.origin, headers={"Authorization": f"Bearer {token}"}) as http:
+    bearer = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=door.origin, headers=bearer, timeout=PATIENCE_S) as http:
         for body in (b"", b"{", b"\xff\xfe", b"[1]", b'"x"', b"{" * 100_000):
             answer = await http.post("/v1/chat/completions", content=body)
             assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")

@@ -26,6 +26,7 @@ from cortex.services.backup.s3 import EMPTY, S3, Bucket
 from tests.databases import house_settings
 from tests.living_house import living_house
 from tests.patience import PATIENCE_S
+from tests.ports import port_for
 
 KEY_ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 PAGE = 2
@@ -142,10 +143,10 @@ async def test_what_arrives_cut_is_noticed(double: StoreDouble, tmp_path: Path) 
 
 
 async def test_a_store_that_is_away_is_told(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    with pytest.raises(UserError, match="does not answer"):
-        await S3(_bucket(endpoint=f"http://127.0.0.1:{port}")).objects("")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        with pytest.raises(UserError, match="does not answer"):
+            await S3(_bucket(endpoint=f"http://127.0.0.1:{closed.getsockname()[1]}")).objects("")
 
 
 def test_a_store_needs_its_settings(tmp_path: Path) -> None:
@@ -166,8 +167,7 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, s
     install = [str(python), "-m", "pip", "install", "-q", "moto[s3,iam,server]"]
     if any(subprocess.run(one, check=False).returncode for one in (venv, install)):
         pytest.skip("needs the package moto, and an index that has it")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = port_for(tmp_path_factory)
     counted = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(len(SETUP) + 1)}
     server = subprocess.Popen(
         [python.with_name("moto_server"), "-p", str(port)], env=counted, stderr=subprocess.DEVNULL
@@ -192,10 +192,11 @@ def _set_up(address: str) -> tuple[str, str]:
     signed, text = "AWS4-HMAC-SHA256 Credential=x/20130524/us-east-1/%s/aws4_request", ""
     for action in SETUP:
         form = {"Action": action, "UserName": "cortex", "PolicyName": "all", "PolicyDocument": ALLOW_ALL}
-        headers = {"Authorization": signed % "iam"}
-        text = httpx.post(address, data={**form, "Version": "2010-05-08"}, headers=headers).raise_for_status().text
+        form |= {"Version": "2010-05-08"}
+        answer = httpx.post(address, data=form, headers={"Authorization": signed % "iam"}, timeout=PATIENCE_S)
+        text = answer.raise_for_status().text
     headers = {"Authorization": signed % "s3"}
-    httpx.put(f"{address}/house", headers=headers).raise_for_status()
+    httpx.put(f"{address}/house", headers=headers, timeout=PATIENCE_S).raise_for_status()
     found = [re.search(f"<{name}>(.*?)</{name}>", text) for name in ("AccessKeyId", "SecretAccessKey")]
     assert all(found)
     return found[0][1], found[1][1]  # type: ignore[index]

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +15,9 @@ from cortex.ports.mcp import McpServers
 from cortex.services.integrations.mcp import Choice
 from tests.far_mcp import FarServer, far_server
 from tests.living_house import LivingHouse, living_house
+from tests.mcp_house import LONGEST_S
 from tests.patience import PATIENCE_S
+from tests.ports import port_for
 
 
 @pytest.fixture
@@ -26,9 +27,8 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 
 
 @pytest.fixture
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
+def port(request: pytest.FixtureRequest) -> int:
+    return port_for(request.node)
 
 
 async def allow_all(house: LivingHouse, server: str) -> None:
@@ -43,13 +43,13 @@ async def call(house: LivingHouse, tool: str, **arguments: str) -> str:
 
 async def set_up(house: LivingHouse, far: FarServer, **form: str) -> None:
     await house.cortex.integrations.save(
-        house.admin, "mcp", "far", {"address": far.address, "timeout_s": "20", **form}, is_new=True
+        house.admin, "mcp", "far", {"address": far.address, "timeout_s": LONGEST_S, **form}, is_new=True
     )
 
 
 async def back_from(address: str) -> dict[str, str]:
     """What the browser brings back from the login server, which decides at once."""
-    async with httpx.AsyncClient() as browser:
+    async with httpx.AsyncClient(timeout=PATIENCE_S) as browser:
         answer = await browser.get(address)
     assert answer.status_code == 302, answer.text
     return {key: values[0] for key, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
@@ -117,6 +117,7 @@ async def test_a_login_is_begun_finished_kept_and_renewed(house: LivingHouse, po
         await cortex.tools.permitted(ada, "orchestrator")
         while time.time() < max(one.expires_at or 0 for one in far.login.tokens.values()) + 1:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
+        far.login.lasts_s = 3_600
         assert await call(house, "weather", town="Ghent") == "Rain in Ghent."
         row = await cortex.mcp_tools.server("far")
         assert not {*far.login.tokens, *far.login.refresh} & set(json.dumps(row.settings).split('"'))

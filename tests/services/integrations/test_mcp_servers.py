@@ -111,7 +111,6 @@ async def test_nothing_of_a_server_takes_the_name_of_another_tool(shop: McpHouse
 
 FAULTS = [
     ("die", "it ended"),
-    ("hang", "did not answer within 2 seconds"),
     ("flood", "more than 2,000 messages"),
     ("long line", "a line of more than 4 MB"),
     ("fork", "more than 128 processes"),
@@ -125,12 +124,21 @@ FAULTS = [
 async def test_each_fault_of_a_server_is_a_sentence_and_the_next_call_works(
     shop: McpHouse, what: str, said: str
 ) -> None:
-    seconds = "2" if what == "hang" else "60"
-    await shop.set_up(listed("sell", is_read=True), timeout_s=seconds)
+    await shop.set_up(listed("sell", is_read=True))
     with pytest.raises(ToolFailed, match=said):
         await shop.call("sell", do=what)
     assert await shop.call("sell", say="again") == "again"
     assert len(await _programs_of(shop)) == 1  # the one that misbehaved is gone
+
+
+async def test_a_server_that_hangs_is_given_up_and_started_anew(shop: McpHouse) -> None:
+    await shop.set_up(listed("sell", is_read=True))
+    await shop.save(timeout_s="2")
+    with pytest.raises(ToolFailed, match="did not answer within 2 seconds"):
+        await shop.call("sell", do="hang")
+    await shop.save()
+    assert await shop.call("sell", say="again") == "again"
+    assert len(await _programs_of(shop)) == 1
 
 
 async def _programs_of(shop: McpHouse) -> set[int]:
@@ -155,7 +163,7 @@ def _runs(process: Path, program: str) -> bool:
 
 
 async def test_a_server_that_hangs_holds_up_nobody_else(shop: McpHouse) -> None:
-    await shop.set_up(listed("sell", is_read=True), timeout_s="20")
+    await shop.set_up(listed("sell", is_read=True))
     async with asyncio.TaskGroup() as group:
         hanging = group.create_task(shop.call("sell", do="hang"))
         conversation = await shop.house.conversation()

@@ -1,0 +1,52 @@
+"""Temporary folders for programs in the sandbox, which go with them, also where Cortex was killed meanwhile.
+
+Whoever uses one holds a lock on it, which ends with the process; what nobody holds, the next to need a folder removes.
+"""
+
+import asyncio
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+PREFIX = "cortex-box-"
+
+
+@asynccontextmanager
+async def scratch_folder(place: Path | None = None) -> AsyncIterator[Path]:
+    """A fresh folder of ours alone, while the block lasts; `place`: where, in place of the machine's own."""
+    folder, handle = await asyncio.to_thread(_made, place or Path(tempfile.gettempdir()))
+    try:
+        yield folder
+    finally:
+        try:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        finally:
+            os.close(handle)
+
+
+def _made(place: Path) -> tuple[Path, int]:
+    """The folder, and the descriptor that holds its lock."""
+    _sweep(place)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        if folder.exists():  # nobody swept it away before it was locked
+            return folder, handle
+        os.close(handle)
+
+
+def _sweep(place: Path) -> None:
+    for left in place.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # gone meanwhile, somebody else's, or in use
+            handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(handle).st_uid == os.geteuid():
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(handle)

@@ -1,0 +1,46 @@
+"""A temporary folder goes with its run, also when the process that made it was killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from cortex.integrations.scratch import scratch_folder
+from tests.children import ROOT
+
+HOLDS = """
+import asyncio, sys
+from pathlib import Path
+from cortex.integrations.scratch import scratch_folder
+
+async def hold() -> None:
+    async with scratch_folder(Path(sys.argv[1])) as folder:
+        (folder / "file").write_text("x")
+        print(folder, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(hold())
+"""
+
+
+async def test_a_folder_is_there_for_its_block_alone(tmp_path: Path) -> None:
+    async with scratch_folder(tmp_path) as folder:
+        (folder / "file").write_text("x")
+        async with scratch_folder(tmp_path) as other:
+            assert folder != other
+        assert os.listdir(tmp_path) == [folder.name]  # what is in use is not cleared away
+    assert os.listdir(tmp_path) == []
+
+
+async def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLDS, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
+        assert process.stdout is not None
+        held = Path(process.stdout.readline().strip())
+        async with scratch_folder(tmp_path):
+            assert os.listdir(held) == ["file"]
+        process.send_signal(signal.SIGKILL)
+    assert held.name in os.listdir(tmp_path)
+    async with scratch_folder(tmp_path):
+        assert held.name not in os.listdir(tmp_path)
