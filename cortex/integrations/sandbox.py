@@ -226,12 +226,10 @@ class Sandbox:
     @asynccontextmanager
     async def _boxed(self, job: _Job) -> AsyncIterator[tuple[list[str], tuple[int, ...]]]:
         """The command line of bubblewrap, and the descriptors that it inherits."""
-        most, memory_bytes = (
-            job.limits.processes * 2,
-            job.limits.memory_bytes * 2,
-        )  # the watch comes first, and says why
+        processes, memory_bytes = job.limits.processes, job.limits.memory_bytes
         with _as_file(seccomp.compiled(is_landlock=False)) as calls:
-            async with cgroups.group_of(most, memory_bytes) as joined:
+            # Twice as much, so that the watch comes first and says why.
+            async with cgroups.group_of(2 * processes, 2 * memory_bytes) as joined:
                 yield [*joined, self._bwrap, "--seccomp", str(calls), *_bubble(job)], (calls,)
 
 
