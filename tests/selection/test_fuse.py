@@ -10,7 +10,7 @@ from cortex.selection.draft import ModelChances, PlanDraft, Vote
 from cortex.selection.evidence import LEAST_WISH
 from cortex.selection.index import index_of
 from cortex.selection.rights import rights_of
-from cortex.selection.stages.fuse import LEAST_WORK, SHUT, STRONG, WISH_POWER, WORK_POWER, fuse
+from cortex.selection.stages.fuse import AGREEING, LEAST_WORK, SHUT, STRONG, WISH_POWER, WORK_POWER, fuse
 from cortex.selection.types import StageName
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked
@@ -98,6 +98,27 @@ def test_a_closed_gate_sets_aside_what_is_weak(gates: dict[str, float]) -> None:
 )
 def test_a_closed_gate_does_not_stop(chance: float, votes: tuple[Vote, ...]) -> None:
     assert fused(chance, votes, {**TALK, **WORDS}).wanted == ("pump_stop",)
+
+
+def test_a_shipped_phrase_counts_only_where_the_model_holds_nothing_against_it() -> None:
+    against = AGREEING - 0.02
+    assert fused(against, (vote(0.9),)).chances["pump_stop"].p == pytest.approx(against)
+    assert fused(AGREEING, (vote(0.9),)).chances["pump_stop"].p == pytest.approx(1 - 0.1 * (1 - AGREEING))
+
+
+@pytest.mark.parametrize("chance", [None, 0.0, AGREEING - 0.02], ids=["unknown", "none", "little"])
+def test_a_phrase_of_this_server_counts_whatever_the_model_makes_of_its_tool(chance: float | None) -> None:
+    assert fused(chance, (vote(0.9, is_own=True),)).chances["pump_stop"].p >= 0.9
+
+
+def test_a_phrase_for_a_tool_that_the_model_does_not_know_counts() -> None:
+    assert fused(None, (vote(0.9),)).chances["pump_stop"].p == pytest.approx(0.9)
+
+
+def test_a_strong_phrase_goes_past_a_closed_gate_together_with_the_model() -> None:
+    assert fused(AGREEING, (vote(STRONG),), TALK).wanted == ("pump_stop",)
+    assert fused(AGREEING - 0.02, (vote(STRONG),), TALK).wanted == ()
+    assert fused(AGREEING, (vote(STRONG - 0.1),), TALK).wanted == ()
 
 
 def test_the_web_may_be_asked_where_words_would_do() -> None:

@@ -1,8 +1,8 @@
 """One probability a tool: the model's chance and the stages' votes, each taken as independent; in from its p*.
 
-The model's gates stand before what it says itself and before shipped phrases: a wish that needs no tool vetoes weak
-scores, strong ones too where that is nearly sure, never what the conversation or this server says. Only the votes'
-figures choose; the reason begins with the person's own words.
+The model's gates stand before what it says itself and before shipped phrases, which count only where the model holds
+nothing against them: a wish that needs no tool vetoes weak scores, strong ones too where that is nearly sure, never
+what the conversation or this server says. The votes' figures choose; a reason begins with the person's own words.
 """
 
 from collections.abc import Sequence
@@ -52,8 +52,9 @@ def _chance(draft: PlanDraft, name: str, gate: tuple[str, bool]) -> Vote | None:
         votes = tuple(_weighed(draft, vote) for vote in votes)
     else:
         closed, is_shut = gate
+        votes = tuple(vote for vote in votes if p >= AGREEING or vote.is_own or vote.stage != "phrases")
         if closed and (p < STRONG or is_shut):
-            votes = tuple(vote for vote in votes if vote.is_own or vote.stage == "context" or _agrees(vote, p))
+            votes = tuple(vote for vote in votes if vote.is_own or vote.stage == "context" or _is_strong(vote))
             votes = (*votes, Vote(stage="learned", p=0.0, why=closed))
         else:
             votes = (*votes, Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"))
@@ -82,9 +83,9 @@ def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
     return Vote(stage=vote.stage, p=round(p, 4), why=vote.why, is_own=vote.is_own)
 
 
-def _agrees(vote: Vote, p: float) -> bool:
-    """Whether a shipped phrase is strong and the model does not hold against it: both together go past its gates."""
-    return vote.stage == "phrases" and vote.p >= STRONG and p >= AGREEING
+def _is_strong(vote: Vote) -> bool:
+    """Whether it is a shipped phrase that goes past the gates together with the model, which lets it count at all."""
+    return vote.stage == "phrases" and vote.p >= STRONG
 
 
 def _gate(draft: PlanDraft, *, is_web: bool) -> tuple[str, bool]:
