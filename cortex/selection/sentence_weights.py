@@ -8,7 +8,7 @@ it. Loaded late: numpy.
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -40,7 +40,7 @@ class SentenceWeights:
     `matrix` (n_features, n_columns) int8 with a `scale` a column: rows of the vector, then of its random features.
     `calibrations` read both models. `probes` (n_probes, dim): the vectors of PROBES by the sentence model of the fit.
     Of the first model: `examples`, the hash of what both were fitted on; `tools` and `categories`, its columns;
-    `first`, the hash of its file.
+    `first`, the hash of its file. `model`: name, version and licence of the sentence model.
     """
 
     matrix: NDArray[np.int8]
@@ -52,6 +52,7 @@ class SentenceWeights:
     tools: tuple[str, ...]
     categories: tuple[str, ...]
     first: str
+    model: Mapping[str, str]
 
     def fits(self, weights: Weights, probes: Floats) -> bool:
         """Whether it may be used beside these weights, by the sentence model that makes this of PROBES.
@@ -97,7 +98,13 @@ def _signs(dim: int) -> Floats:
 def to_bytes(made: SentenceWeights) -> bytes:
     """The model as a compressed `.npz`, the same bytes for the same model."""
     out = io.BytesIO()
-    facts = {"examples": made.examples, "tools": made.tools, "categories": made.categories, "first": made.first}
+    facts = {
+        "examples": made.examples,
+        "tools": made.tools,
+        "categories": made.categories,
+        "first": made.first,
+        "model": dict(made.model),
+    }
     np.savez_compressed(
         out,
         facts=np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
@@ -125,6 +132,7 @@ def from_bytes(data: bytes) -> SentenceWeights:
                 tools=tuple(facts["tools"]),
                 categories=tuple(facts["categories"]),
                 first=facts["first"],
+                model=facts["model"],
             )
     except DAMAGE as error:
         raise ValueError(f"these bytes are no sentence weights: {error}") from error

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from cortex.base import tokens
+from cortex.selection.signatures import signature
 from cortex.selection.types import META, Domain, Example, Snapshot, ToolEntry, Trigger
 from cortex.toolkit.registry import Registry, ToolSet
 from cortex.toolkit.spec import Category, Tool
@@ -34,7 +35,7 @@ def described(entry: ToolEntry, description: str) -> ToolEntry:
     summary = description.partition("\n")[0]
     line = f"{entry.name}: {summary.rstrip('.')}"
     full, stub = replace(entry.full, description=description), replace(entry.stub, description=summary)
-    return replace(
+    made = replace(
         entry,
         summary=summary,
         line=line,
@@ -44,10 +45,11 @@ def described(entry: ToolEntry, description: str) -> ToolEntry:
         tokens_stub=tokens.count_schema(stub) + SEPARATOR,
         tokens_line=tokens.count(line) + SEPARATOR,
     )
+    return replace(made, tokens_signature=_noted(made))
 
 
 def _entry(tool: Tool) -> ToolEntry:
-    return ToolEntry(
+    made = ToolEntry(
         name=tool.name,
         category=tool.category,
         summary=tool.summary,
@@ -64,6 +66,11 @@ def _entry(tool: Tool) -> ToolEntry:
         is_meta=tool.category == META,
         tokens_compact=tokens.count_schema(replace(tool.stub, description="")) + SEPARATOR,
     )
+    return replace(made, tokens_signature=_noted(made))
+
+
+def _noted(entry: ToolEntry) -> int:
+    return tokens.count(f"- {signature(entry)}") + SEPARATOR
 
 
 def _domain(category: Category) -> Domain:

@@ -80,6 +80,12 @@ class ToolEntry:
     is_meta: bool = False
     is_shy: bool = False
     tokens_compact: int = 0
+    tokens_signature: int = 0
+
+    @property
+    def tokens_noted(self) -> int:
+        """Tokens of its signature behind a message; one that nobody counted costs at most what the stub does."""
+        return self.tokens_signature or self.tokens_stub
 
     def cost(self, form: Form) -> int:
         """Tokens of this form in the `tools` array; a compact one that nobody counted costs as much as the stub."""

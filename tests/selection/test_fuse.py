@@ -10,15 +10,24 @@ from cortex.selection.draft import ModelChances, PlanDraft, Vote
 from cortex.selection.evidence import LEAST_WISH
 from cortex.selection.index import index_of
 from cortex.selection.rights import rights_of
-from cortex.selection.stages.fuse import LEAST_WORK, SHUT, STRONG, WISH_POWER, WORK_POWER, fuse
+from cortex.selection.stages.fuse import (
+    AGREEING,
+    FULL_WISH,
+    FULL_WORK,
+    LIKE_WISH_POWER,
+    LIKE_WORK_POWER,
+    STRONG,
+    WISH_POWER,
+    WORK_POWER,
+    fuse,
+)
 from cortex.selection.types import StageName
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked
 
-TALK = {"wish": LEAST_WISH - 0.1}
-WORDS = {"work": LEAST_WORK - 0.1}
+TALK = {"wish": FULL_WISH / 2}
+WORDS = {"work": FULL_WORK / 3}
 OPEN = {"wish": 1.0, "work": 1.0}
-WEAK = STRONG - 0.1
 LEARNED = "similar to requests that use it"
 
 
@@ -69,40 +78,75 @@ def test_a_tool_is_wanted_from_its_own_threshold_on() -> None:
     assert fused(bar - 0.001).wanted == ()
 
 
+@pytest.mark.parametrize(
+    ("gates", "share"),
+    [
+        ({"wish": FULL_WISH, "work": FULL_WORK}, 1.0),
+        ({"wish": FULL_WISH * 0.9}, 0.9**WISH_POWER),
+        ({"work": FULL_WORK * 0.9}, 0.9**WORK_POWER),
+        ({"wish": FULL_WISH * 0.9, "work": FULL_WORK * 0.8}, 0.9**WISH_POWER * 0.8**WORK_POWER),
+    ],
+    ids=["open", "a little like talk", "a little like words", "a little like both"],
+)
+def test_a_gate_takes_the_more_the_less_a_tool_seems_to_be_wanted(gates: dict[str, float], share: float) -> None:
+    assert fused(0.9, (), gates).chances["pump_stop"].p == pytest.approx(0.9 * share, abs=1e-4)
+    both = fused(0.5, (vote(0.6),), gates).chances["pump_stop"].p
+    assert both == pytest.approx(1 - (1 - 0.5 * share) * (1 - 0.6 * share), abs=2e-4)
+
+
 @pytest.mark.parametrize("gate", ["wish", "work"])
 def test_a_gate_that_is_nearly_sure_sets_aside_what_is_strong_too(gate: str) -> None:
-    assert fused(STRONG, (), {gate: SHUT}).wanted == ("pump_stop",)
-    assert fused(0.99, (), {gate: SHUT - 0.01}).wanted == ()
+    assert fused(0.99, (), {gate: 0.05}).wanted == ()
     yes = (vote(0.8, "context"),)
-    assert fused(0.99, yes, {gate: SHUT - 0.01}).wanted == ("pump_stop",), "what was said before holds"
+    assert fused(0.99, yes, {gate: 0.05}).wanted == ("pump_stop",), "what was said before holds"
 
 
 @pytest.mark.parametrize("gates", [TALK, WORDS, {**TALK, **WORDS}], ids=["talk", "words", "both"])
 def test_a_closed_gate_sets_aside_what_is_weak(gates: dict[str, float]) -> None:
-    assert fused(WEAK, (vote(0.6),), OPEN).wanted == ("pump_stop",)
-    draft = fused(WEAK, (vote(0.6), vote(0.6, "lexical")), gates)
+    assert fused(0.3, (vote(0.3),), OPEN).wanted == ("pump_stop",)
+    draft = fused(0.3, (vote(0.3),), gates)
     assert draft.wanted == ()
-    assert draft.chances["pump_stop"].p == 0
     assert draft.chances["pump_stop"].why.startswith("this reads like")
 
 
 @pytest.mark.parametrize(
     ("chance", "votes"),
     [
-        (STRONG, ()),
         (0.05, (vote(0.6, is_own=True),)),
         (0.05, (vote(0.6, "lexical", is_own=True),)),
         (0.05, (vote(0.6, "context"),)),
     ],
-    ids=["a strong chance", "a phrase of this server", "an utterance of this house", "the conversation"],
+    ids=["a phrase of this server", "an utterance of this house", "the conversation"],
 )
 def test_a_closed_gate_does_not_stop(chance: float, votes: tuple[Vote, ...]) -> None:
     assert fused(chance, votes, {**TALK, **WORDS}).wanted == ("pump_stop",)
 
 
+def test_a_shipped_phrase_counts_only_where_the_model_holds_nothing_against_it() -> None:
+    against = AGREEING - 0.02
+    assert fused(against, (vote(0.9),)).chances["pump_stop"].p == pytest.approx(against)
+    assert fused(AGREEING, (vote(0.9),)).chances["pump_stop"].p == pytest.approx(1 - 0.1 * (1 - AGREEING))
+
+
+@pytest.mark.parametrize("chance", [None, 0.0, AGREEING - 0.02], ids=["unknown", "none", "little"])
+def test_a_phrase_of_this_server_counts_whatever_the_model_makes_of_its_tool(chance: float | None) -> None:
+    assert fused(chance, (vote(0.9, is_own=True),)).chances["pump_stop"].p >= 0.9
+
+
+def test_a_phrase_for_a_tool_that_the_model_does_not_know_counts() -> None:
+    assert fused(None, (vote(0.9),)).chances["pump_stop"].p == pytest.approx(0.9)
+
+
+def test_a_strong_phrase_goes_past_a_closed_gate_together_with_the_model() -> None:
+    assert fused(AGREEING, (vote(STRONG),), TALK).wanted == ("pump_stop",)
+    assert fused(AGREEING - 0.02, (vote(STRONG),), TALK).wanted == ()
+    assert fused(AGREEING, (vote(STRONG - 0.1),), TALK).wanted == ()
+    assert fused(AGREEING, (vote(STRONG - 0.1),), OPEN).wanted == ("pump_stop",)
+
+
 def test_the_web_may_be_asked_where_words_would_do() -> None:
-    assert fused(WEAK, (), WORDS, "web_search").wanted == ("web_search",)
-    assert fused(WEAK, (), TALK, "web_search").wanted == ()
+    assert fused(0.6, (), WORDS, "web_search").chances["web_search"].p == pytest.approx(0.6)
+    assert fused(0.6, (), TALK, "web_search").wanted == ()
 
 
 def test_a_closed_gate_is_no_matter_of_tools_that_the_model_does_not_know() -> None:
@@ -112,8 +156,10 @@ def test_a_closed_gate_is_no_matter_of_tools_that_the_model_does_not_know() -> N
 def test_a_likeness_in_meaning_counts_for_less_where_words_would_do() -> None:
     likeness = (vote(0.5, "vectors"),)
     assert fused(None, likeness).chances["pump_stop"].p == pytest.approx(0.5)
-    assert fused(None, likeness, {"work": 0.1}).chances["pump_stop"].p == pytest.approx(0.5 * 0.1**WORK_POWER, abs=1e-4)
-    talked = 0.5 * (TALK["wish"] / LEAST_WISH) ** WISH_POWER
+    assert fused(None, likeness, {"work": 0.1}).chances["pump_stop"].p == pytest.approx(
+        0.5 * 0.1**LIKE_WORK_POWER, abs=1e-4
+    )
+    talked = 0.5 * (TALK["wish"] / LEAST_WISH) ** LIKE_WISH_POWER
     assert fused(None, likeness, TALK).chances["pump_stop"].p == pytest.approx(talked, abs=1e-4)
 
 

@@ -7,7 +7,7 @@ import pytest
 from cortex.base import portable
 from cortex.base.errors import UserError
 from cortex.selection.decisions import LATE
-from cortex.selection.pipeline import plan
+from cortex.selection.pipeline import NOTES_HEAD_TOKENS, plan
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, ToolPlan
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked, business
 
@@ -150,6 +150,7 @@ def test_a_late_tool_travels_behind_the_message_over_the_bridge() -> None:
     assert [item.name for item in first.sent[:2]] == ["tools_discover", "tool_call"]
     assert second.sent == first.sent
     assert "task_show" in second.notes
+    assert second.costs.notes == 70 + NOTES_HEAD_TOKENS
     assert second.late == "bridge"
     assert "task_show" in second.added
     (told,) = (one for one in second.decisions if one.name == "task_show")

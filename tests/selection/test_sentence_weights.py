@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cortex.integrations.sentences import Sentences
 from cortex.selection import evidence, fit, semantic_votes, sentence_fit, sentence_models, sentence_weights
 from cortex.selection.edits import with_encoder
 from cortex.selection.index import Index
 from cortex.selection.sentence_weights import PROBES
+from tests.real_encoder import real_folder
 from tests.selection.garden import SmallEncoder, fitted, garden, twice_fitted
 
 MADE, BOTH = twice_fitted()
@@ -34,6 +36,26 @@ def test_what_is_written_is_read_again() -> None:
 def test_anything_else_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         sentence_weights.from_bytes(data)
+
+
+def test_the_shipped_file_names_its_sentence_model_with_version_and_licence() -> None:
+    told = sentence_weights.shipped().model
+    assert "all-MiniLM-L6-v2" in told["model"]
+    assert told["licence"] == "Apache-2.0"
+    assert told["version"]
+
+
+def test_a_fit_writes_down_the_sentence_model_that_it_was_made_by(tmp_path: Path) -> None:
+    assert sentence_weights.from_bytes(BYTES).model == {
+        "model": "unknown",
+        "version": SmallEncoder.key,
+        "licence": "unknown",
+    }
+    real = Sentences(real_folder(tmp_path / "model"), tmp_path, limit_s=None)
+    try:
+        assert sentence_fit.known(real.key) == sentence_weights.shipped().model
+    finally:
+        real.close()
 
 
 def test_a_text_is_judged_alike_whatever_it_comes_with() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from cortex.base import tokens
 from cortex.bench.ground import LOCAL
 from cortex.selection.discover import rank
 from cortex.selection.pipeline import plan
@@ -104,19 +105,25 @@ def test_a_local_model_begins_with_twelve_tools_at_most_and_reaches_the_rest(shi
     cut = {item.name for item in plan(given).sent if not item.name.startswith("tool")}.difference(sent)
     assert not cut or all(item.stage != "form" for item in made.sent), "no neighbour in place of what is wanted"
     assert len(sent) <= 12
-    assert sum(made.sent_tokens) <= 700
+    assert made.costs.tools + made.costs.catalog <= 700
     assert "tools_discover" in [item.name for item in made.sent]
     assert set(made.reachable) >= {entry.name for entry in shipped.entries if entry.category != "meta"}
     assert all(decided.reason for decided in made.decisions)
 
 
-def test_a_local_model_with_a_small_window_gets_a_tenth_of_it(shipped: Snapshot) -> None:
+@pytest.mark.parametrize(("window_tokens", "most"), [(4_096, 409), (16_384, 600)])
+@pytest.mark.parametrize(
+    ("said", "wanted"), [("what did we say about the boiler", "session_search"), ("hello", "tools_discover")]
+)
+def test_a_local_model_gets_a_tenth_of_its_window_with_the_catalog(
+    shipped: Snapshot, said: str, wanted: str, window_tokens: int, most: int
+) -> None:
     ready = tuple(entry.name for entry in shipped.entries)
-    said = "what did we say about the boiler"
     given = PlanInput(snapshot=shipped, ready=ready, role=ROLE, is_admin=True, message=said, fixed_tokens=700)
-    made = plan(replace(given, profile=LOCAL, window_tokens=4_096))
-    assert sum(made.sent_tokens) <= 409
-    assert "session_search" in [item.name for item in made.sent]
+    made = plan(replace(given, profile=LOCAL, window_tokens=window_tokens))
+    assert made.costs.catalog > 0
+    assert made.costs.tools + made.costs.catalog <= most
+    assert wanted in [item.name for item in made.sent]
 
 
 @pytest.mark.parametrize(
@@ -133,3 +140,15 @@ def test_a_local_model_with_a_small_window_gets_a_tenth_of_it(shipped: Snapshot)
 )
 def test_two_requests_in_another_language_find_both_their_tools(shipped: Snapshot, said: str) -> None:
     assert {"task_create", "reminders_add"} <= set(names(shipped, said))
+
+
+def test_what_a_late_tool_costs_is_counted_on_the_words_that_are_told(shipped: Snapshot) -> None:
+    ready = tuple(entry.name for entry in shipped.entries)
+    said = "turn off the kitchen light"
+    given = PlanInput(snapshot=shipped, ready=ready, role=ROLE, is_admin=True, message=said, fixed_tokens=4_000)
+    first = plan(replace(given, profile=LOCAL, turn="t1"))
+    later = replace(given, profile=LOCAL, message="remind me at nine to call mum", turn="t2", memory=first.memory)
+    second = plan(later)
+    assert second.late == "bridge"
+    assert second.noted
+    assert second.costs.notes == pytest.approx(tokens.count(second.notes), abs=1 + len(second.noted))

@@ -1,18 +1,20 @@
 """Drops the least probable of what a round would add while it costs more than the role's budget; never a pin.
 
 A role's own budget counts all that is declared; the shipped one counts what a round adds, so that a long
-conversation can still grow. A message of several clauses has more room. A weak model gets 600 tokens, the way back
-counted, or a tenth of its window where that is less.
+conversation can still grow. A message of several clauses has more room. A weak model gets 600 tokens or a tenth of its
+window, the way back counted and the catalog too; only what is surely wanted goes before the catalog.
 """
 
 from cortex.selection import evidence
 from cortex.selection.cache_economics import takes_early_stubs
+from cortex.selection.catalog import catalog
 from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
 ADDED_TOKENS, SEVERAL_TOKENS = 560, 1_000
 WEAK_TOKENS, WINDOW_PART = 600, 10
+SURE = 0.5  # from here on a tool goes before the catalog
 SEVERAL = 2  # texts to judge: the whole, and a clause
 
 
@@ -23,15 +25,25 @@ def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """
     if draft.is_all:
         return draft
-    made = _fitting(given, index, draft)
+    made = _with_catalog(given, index, draft)
     business = draft.rights.names
     if made.kept or not business <= {item.name for item in made.fresh}:
         return made
     return marked(made, fresh=tuple(item for item in made.fresh if item.name in business))
 
 
-def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    allowed = _allowed(given, index, draft)
+def _with_catalog(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
+    """What fits; where a weak model's epoch opens, beside the catalog of what is left out then."""
+    made, listed = _fitting(given, index, draft), 0
+    if draft.kept or given.role.budget_tokens is not None or not takes_early_stubs(given.profile):
+        return made
+    while (needed := catalog(draft.rights, [index.entries[item.name] for item in made.fresh]).tokens) > listed:
+        made, listed = _fitting(given, index, draft, needed), needed
+    return made
+
+
+def _fitting(given: PlanInput, index: Index, draft: PlanDraft, listed: int = 0) -> PlanDraft:
+    allowed = max(0, _allowed(given, index, draft))
     if given.role.budget_tokens is None and _is_whole(draft):
         return draft
     spent, dropped = 0, dict(draft.dropped)
@@ -41,7 +53,8 @@ def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         is_sure = index.entries[item.name].is_meta or item.name in draft.pins
         is_first = all(index.entries[name].is_meta for name in kept)
         is_cut = item.stage == "form" and len(dropped) > len(draft.dropped)  # no neighbour in place of what is wanted
-        if is_sure or is_first or (spent + cost <= allowed and not is_cut):
+        beside = 0 if _p(draft, item.name) >= SURE else listed
+        if is_sure or is_first or (spent + cost + beside <= allowed and not is_cut):
             kept.add(item.name)
             spent += 0 if index.entries[item.name].is_meta else cost
         else:
@@ -53,13 +66,13 @@ def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
 
 
 def _allowed(given: PlanInput, index: Index, draft: PlanDraft) -> int:
-    """Tokens of schemas that this round may add, meta tools not counted."""
+    """Tokens of schemas that this round may add, meta tools not counted; less than 0 where there is no room."""
     if given.role.budget_tokens is not None:
         return given.role.budget_tokens - sum(index.entries[item.name].cost(item.form) for item in draft.kept)
     if takes_early_stubs(given.profile):
         most = min(WEAK_TOKENS, given.window_tokens // WINDOW_PART) if given.window_tokens else WEAK_TOKENS
         ways = sum(index.entries[item.name].cost(item.form) for item in draft.fresh if index.entries[item.name].is_meta)
-        return max(0, most - ways)
+        return most - ways
     return SEVERAL_TOKENS if len(evidence.clauses(given.message)) > SEVERAL else ADDED_TOKENS
 
 

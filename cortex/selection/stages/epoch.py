@@ -136,12 +136,13 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft, strictness: float) -
         return draft
     way = late_way(
         given.profile,
-        late_tokens=sum(index.entries[name].tokens_stub for name in late),
+        schema_tokens=sum(index.entries[name].tokens_stub for name in late),
+        signature_tokens=sum(index.entries[name].tokens_noted for name in late),
         following_tokens=given.fixed_tokens,
         is_bridged=BRIDGE in known,
     )
     if way == "bridge":
-        # The schema of what was found stands in the search's result, of what was noted behind an earlier message.
+        # The signature of what was found stands in the search's result, of what was noted behind an earlier message.
         told = tuple(name for name in late if name not in given.found and name not in noted)
         return marked(draft, late=way if told else "", noted=(*noted, *told))
     fresh = tuple(_sent(draft, index.entries[name]) for name in late)

@@ -1,8 +1,8 @@
 """One probability a tool: the model's chance and the stages' votes, each taken as independent; in from its p*.
 
-The model's gates stand before what it says itself and before shipped phrases: a wish that needs no tool vetoes weak
-scores, strong ones too where that is nearly sure, never what the conversation or this server says. Only the votes'
-figures choose; the reason begins with the person's own words.
+The model's gates stand before what it says itself and before shipped phrases, which count only where the model holds
+nothing against them: the less a text reads like a wish for a tool, the less these count, never what the conversation
+or this server says. The votes' figures choose; a reason begins with the person's own words.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 STRONG = 0.7
-LEAST_WORK = 0.42
-SHUT = 0.05
-WISH_POWER, WORK_POWER = 2.0, 0.3
+FULL_WISH, FULL_WORK = 0.74, 0.5  # from here on a gate takes nothing
+WISH_POWER, WORK_POWER = 10.0, 4.0
+LIKE_WISH_POWER, LIKE_WORK_POWER = 2.0, 0.3  # of likeness in meaning
 LEAST, AGREEING = 0.01, 0.04
 SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message again; then the strongest
 TELLING_P, REASONS_MOST = 0.1, 2
@@ -44,19 +44,16 @@ def fuse(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float 
     return marked(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
 
 
-def _chance(draft: PlanDraft, name: str, gate: tuple[str, bool]) -> Vote | None:
+def _chance(draft: PlanDraft, name: str, gate: tuple[float, str]) -> Vote | None:
     """All that speaks for the tool as one vote, with the reason of the strongest; None when nothing is left."""
     votes = draft.votes.get(name, ())
     p = draft.learned.chances.get(name)
     if p is None:
         votes = tuple(_weighed(draft, vote) for vote in votes)
     else:
-        closed, is_shut = gate
-        if closed and (p < STRONG or is_shut):
-            votes = tuple(vote for vote in votes if vote.is_own or vote.stage == "context" or _agrees(vote, p))
-            votes = (*votes, Vote(stage="learned", p=0.0, why=closed))
-        else:
-            votes = (*votes, Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"))
+        counting = [vote for vote in votes if p >= AGREEING or vote.is_own or vote.stage != "phrases"]
+        said = Vote(stage="learned", p=round(p, 4), why="similar to requests that use it")
+        votes = tuple(vote if _is_free(vote) else _left(vote, *gate) for vote in (*counting, said))
     if len(votes) < 2:
         return votes[0] if votes else None
     doubt = 1.0
@@ -78,24 +75,26 @@ def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
     if vote.stage != "vectors":
         return vote
     wish = min(1.0, draft.learned.wish / evidence.LEAST_WISH)
-    p = vote.p * wish**WISH_POWER * draft.learned.work**WORK_POWER
+    p = vote.p * wish**LIKE_WISH_POWER * draft.learned.work**LIKE_WORK_POWER
     return Vote(stage=vote.stage, p=round(p, 4), why=vote.why, is_own=vote.is_own)
 
 
-def _agrees(vote: Vote, p: float) -> bool:
-    """Whether a shipped phrase is strong and the model does not hold against it: both together go past its gates."""
-    return vote.stage == "phrases" and vote.p >= STRONG and p >= AGREEING
+def _is_free(vote: Vote) -> bool:
+    """Whether no gate takes from it: the conversation, this server's own, a strong phrase that the model lets count."""
+    return vote.is_own or vote.stage == "context" or (vote.stage == "phrases" and vote.p >= STRONG)
 
 
-def _gate(draft: PlanDraft, *, is_web: bool) -> tuple[str, bool]:
-    """Why the model's gates are closed to the web's tools, or to the others, "" when they are open.
+def _left(vote: Vote, share: float, why: str) -> Vote:
+    """What the gates leave of it; where that is little, and less than what they take, they are the reason."""
+    p = round(vote.p * share, 4)
+    return Vote(stage=vote.stage, p=p, why=why if p < AGREEING and 2 * p < vote.p else vote.why)
 
-    And whether it is so sure that none of them is wanted that not even a strong chance goes past.
-    """
+
+def _gate(draft: PlanDraft, *, is_web: bool) -> tuple[float, str]:
+    """What share of a chance the gates leave to the web's tools, or to the others, and why it is less than 1."""
     learned = draft.learned
-    is_shut = learned.wish < SHUT or (learned.work < SHUT and not is_web)
-    if learned.wish < evidence.LEAST_WISH:
-        return f"this reads like talk that needs no tool ({learned.wish:.2f} of {evidence.LEAST_WISH:.2f})", is_shut
-    if learned.work < LEAST_WORK and not is_web:
-        return f"this reads like something to answer in words ({learned.work:.2f} of {LEAST_WORK:.2f})", is_shut
-    return "", is_shut
+    wish = min(1.0, learned.wish / FULL_WISH) ** WISH_POWER
+    work = 1.0 if is_web else min(1.0, learned.work / FULL_WORK) ** WORK_POWER
+    if wish <= work:
+        return wish * work, f"this reads like talk that needs no tool ({learned.wish:.2f} of {FULL_WISH:.2f})"
+    return wish * work, f"this reads like something to answer in words ({learned.work:.2f} of {FULL_WORK:.2f})"
