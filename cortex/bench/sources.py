@@ -7,7 +7,7 @@ from cortex.base.errors import UserError
 
 Source = Literal["ours", "languages", "made", "unseen", "chosen on", "held out", "other"]
 # Constants were chosen by these public sets, and by our cases in all languages (docs/decisions.md): how clauses count
-# and what they may add, the least work, which talk is taught. The weights saw none of them.
+# and what they may add, what a low wish or work takes, which talk is taught. The weights saw none of them.
 CHOSEN_ON = ("clinc", "sgd", "snips", "homellm", "tldr", "llm_dev")
 HEADS: dict[Source, str] = {
     "ours": "ours, constants chosen on it",
