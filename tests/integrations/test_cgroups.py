@@ -12,21 +12,8 @@ from cortex.integrations.cgroups import ROOT, group_of
 from cortex.integrations.process import run
 from cortex.integrations.quota import MB
 from cortex.integrations.sandbox import Limits, Sandbox
+from tests.integrations.bombs import COUNTED
 from tests.patience import PATIENCE_S
-
-COUNTED = """
-import os, signal, time
-started = 0
-while started < 1_000:
-    try:
-        if os.fork() == 0:
-            time.sleep(600)
-    except BlockingIOError:
-        break
-    started += 1
-print(started, flush=True)
-os.killpg(0, signal.SIGKILL)  # what still runs holds the pipe open
-"""
 
 
 async def _prefix() -> list[str]:

@@ -14,23 +14,12 @@ import pytest
 
 from cortex.integrations import landlock, seccomp
 from cortex.integrations.process import ProcessResult, Watch, run
+from tests.integrations.bombs import COUNTED
 from tests.patience import PATIENCE_S
 
 NOBODY = 65_534
 PYTHON = "/usr/bin/python3"
 LEFT = """setsid sh -c 'echo $$ > pid; exec sleep 300' >/dev/null 2>&1 & until [ -s pid ]; do sleep 0.02; done"""
-COUNTED = """
-import os, signal, time
-started = 0
-while started < 1_000:
-    try:
-        if os.fork() == 0:
-            time.sleep(600)
-    except BlockingIOError:
-        break
-    started += 1
-print(started, flush=True)
-"""
 
 
 def _cannot() -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,34 +32,34 @@ async def test_the_time_limit_ends_it(tmp_path: Path) -> None:
     assert ended.killed == "it ran longer than 0.2 s"
 
 
-async def test_children_end_too_wherever_they_went(tmp_path: Path) -> None:
-    async def started(pid: int) -> str:
-        while not (tmp_path / "ready").exists():  # noqa: ASYNC110 - of a process that is no child
-            await asyncio.sleep(0.01)
-        return "they are ready"
+async def _until(file: Path, pid: int) -> str:
+    while not await asyncio.to_thread(file.exists):  # noqa: ASYNC110 - of a process that is no child
+        await asyncio.sleep(0.01)
+    return f"{file.name} is there"
 
+
+async def test_children_end_too_wherever_they_went(tmp_path: Path) -> None:
     far = "setsid sh -c 'echo $$ > far; : > ready; exec sleep 300' &"
     ended = await run(
         ["/bin/sh", "-c", f"sleep 300 & echo $! > child; {far} wait"],
         cwd=tmp_path,
         timeout_s=PATIENCE_S,
         env={"PATH": "/usr/bin:/bin"},
-        watches=(started,),
+        watches=(partial(_until, tmp_path / "ready"),),
     )
-    assert ended.killed == "they are ready"
+    assert ended.killed == "ready is there"
     for name in ("child", "far"):
         assert not _lives(int((tmp_path / name).read_text()))
 
 
 async def test_who_starts_another_for_each_that_is_killed_is_ended(tmp_path: Path) -> None:
-    async def started(pid: int) -> str:
-        while not (tmp_path / "pids").exists():  # noqa: ASYNC110 - of a process that is no child
-            await asyncio.sleep(0.01)
-        return "it is ready"
-
     again = "while :; do setsid sh -c 'echo $$ >> pids; exec sleep 300' & wait; done"
     await run(
-        ["/bin/sh", "-c", again], cwd=tmp_path, timeout_s=PATIENCE_S, env={"PATH": "/usr/bin:/bin"}, watches=(started,)
+        ["/bin/sh", "-c", again],
+        cwd=tmp_path,
+        timeout_s=PATIENCE_S,
+        env={"PATH": "/usr/bin:/bin"},
+        watches=(partial(_until, tmp_path / "pids"),),
     )
     assert not any(_lives(int(pid)) for pid in (tmp_path / "pids").read_text().split())
 

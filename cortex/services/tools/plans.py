@@ -27,7 +27,6 @@ from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.semantic_votes import in_time
-from cortex.selection.signatures import signature
 from cortex.selection.skill_search import listing
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
 from cortex.selection.unset import wanted_unset
@@ -167,7 +166,7 @@ def _round(number: int, made: ToolPlan, system: str, moving: str, late_from: int
 def _receipt(made: ToolPlan, snapshot: Snapshot) -> dict[str, Any]:
     """The plan's receipt, with what the line of each tool after the message takes."""
     told, entries = receipt(made), index_of(snapshot).entries
-    noted = [{**one, "tokens": tokens.count(signature(entries[one["name"]]))} for one in told["noted"]]
+    noted = [{**one, "tokens": entries[one["name"]].tokens_noted} for one in told["noted"]]
     return {**told, "noted": noted}
 
 

@@ -105,8 +105,9 @@ class ToolTrials:
         text = _checked(question)
         assumed = await self._assumed(user, question)
         role = await self.roles.role(assumed.user, assumed.role)
-        asked = await self._opening(assumed.user, role, text, assumed.entry)
         ground = await self.tools.ground()
+        asked = await self._opening(assumed.user, role, text, assumed.entry)
+        asked = replace(asked, encoder_skipped=ground.encoder_skipped)
         ready = self._ready(ground, asked, is_assumed=question.is_assumed)
         lay = partial(
             planned,
@@ -151,7 +152,8 @@ class ToolTrials:
         ground = await self.tools.ground()
         found = []
         for case in await self.cases():
-            asked = replace(await self.asked(user, case.role, case.rank, case.text), recipe=recipe)
+            asked = await self.asked(user, case.role, case.rank, case.text)
+            asked = replace(asked, recipe=recipe, encoder_skipped=ground.encoder_skipped)
             ready = self._ready(ground, asked, is_assumed=is_assumed)
             made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, "")
             found.append(_verdict(case, made))
