@@ -1,14 +1,16 @@
 """A home as an earlier version left it when it was killed: this one brings its tables up to date and ends its work."""
 
+import json
 import re
 import sqlite3
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from cortex.base.turn import LOOP_ENDS
@@ -17,11 +19,12 @@ from tests.children import ROOT
 from tests.e2e.caller import Caller
 from tests.e2e.crew import until
 from tests.e2e.daemon import Daemon
+from tests.homes import left_2026_11_27
 from tests.homes.left_2026_11_21 import CUT_OFF, CUT_OFF_ONCE, DUE, ENDED, LINE, QUEUED, RULES, WAITING
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer
 
-PACKED = ROOT / "tests" / "homes" / "2026-11-21.tar.xz"
+HOMES = ROOT / "tests" / "homes"
 HOUR_S = 3600
 
 pytestmark = pytest.mark.names_its_database("a home as it was left, with its files")
@@ -38,26 +41,56 @@ def model() -> Iterator[ScriptedServer]:
 @pytest.fixture
 def left(tmp_path: Path, model: ScriptedServer) -> Iterator[Daemon]:
     """A daemon on the home, not started yet."""
-    with tarfile.open(PACKED) as packed:
-        packed.extractall(tmp_path, filter="data")
-    daemon = Daemon(tmp_path / "home", database_url="")
-    move_to_now(daemon.home)
-    (file,) = daemon.home.glob("*/model_registry.json")
-    file.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{model.port}", file.read_text("utf-8")), "utf-8")
+    daemon = unpacked("2026-11-21.tar.xz", tmp_path, model, hours_since_due_s)
     yield daemon
     daemon.close()
 
 
-def move_to_now(home: Path) -> None:
-    """Let the kill be an hour or two ago, by whole hours: the hourly job has become due, the approval still waits."""
+@pytest.fixture
+def later(tmp_path: Path) -> Iterator[Daemon]:
+    """The same of the version before this one, with what people set up."""
+    with ScriptedServer(*left_2026_11_27.RULES) as model:
+        daemon = unpacked("2026-11-27.tar.xz", tmp_path, model, since_asked_s)
+        yield daemon
+        daemon.close()
+        assert model.problems == []
+
+
+def unpacked(name: str, folder: Path, model: ScriptedServer, later_s: Callable[[Path], int]) -> Daemon:
+    with tarfile.open(HOMES / name) as packed:
+        packed.extractall(folder, filter="data")
+    daemon = Daemon(folder / "home", database_url="")
+    move_by(daemon.home, later_s(daemon.home))
+    (file,) = daemon.home.glob("*/model_registry.json")
+    file.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{model.port}", file.read_text("utf-8")), "utf-8")
+    return daemon
+
+
+def hours_since_due_s(home: Path) -> int:
+    """The kill was an hour or two ago, by whole hours: the hourly job has become due, the approval still waits."""
+    ((due_s,),) = asked(home, "SELECT strftime('%s', next_at) FROM jobs")
+    return (int(time.time()) - int(due_s)) // HOUR_S * HOUR_S
+
+
+def since_asked_s(home: Path) -> int:
+    """The kill was a moment ago: that version gave an approval five minutes."""
+    ((asked_s,),) = asked(home, "SELECT strftime('%s', created_at) FROM approvals")
+    return int(time.time()) - int(asked_s)
+
+
+def asked(home: Path, question: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(home / "cortex.db", timeout=PATIENCE_S)) as rows:
+        return rows.execute(question).fetchall()
+
+
+def move_by(home: Path, later_s: int) -> None:
+    """Let everything in it have happened later."""
     with closing(sqlite3.connect(home / "cortex.db", timeout=PATIENCE_S)) as rows, rows:
-        (due_s,) = rows.execute("SELECT strftime('%s', next_at) FROM jobs").fetchone()
-        later_s = (int(time.time()) - int(due_s)) // HOUR_S * HOUR_S
         columns = """SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c
                      WHERE t.type = 'table' AND t.name <> 'audit' AND c.type = 'DATETIME'"""  # audit rows stay
         for table, column in rows.execute(columns).fetchall():
-            to_the_hour = f"strftime('%Y-%m-%d %H', {column}, '{later_s} seconds')"
-            rows.execute(f"UPDATE {table} SET {column} = {to_the_hour} || substr({column}, 14)")  # noqa: S608 - its own names
+            moved = f"strftime('%Y-%m-%d %H:%M:%S', {column}, '{later_s} seconds')"
+            rows.execute(f"UPDATE {table} SET {column} = {moved} || substr({column}, 20)")  # noqa: S608 - its own names
     with (
         closing(sqlite3.connect(home / "engine.db", timeout=PATIENCE_S)) as rows,
         rows,
@@ -137,3 +170,32 @@ def first_requests(model: ScriptedServer) -> set[str]:
     """The messages to which the model was asked for a first answer: no result of a call came after them."""
     last = [seen.body["messages"][-1] for seen in model.log]
     return {one["content"].partition("\n")[0] for one in last if one["role"] == "user"}
+
+
+def test_what_people_set_up_in_the_version_before_works_on(later: Daemon) -> None:
+    left = later.home / left_2026_11_27.GIVEN
+    given = json.loads(left.read_text("utf-8"))
+    left.unlink()
+    later.start()
+    with Caller(later) as ada:
+        ada.log_in()
+        answer_the_question(later, ada)
+        until(lambda: {state for (state,) in found(later, "SELECT state FROM turns")} <= set(LOOP_ENDS))
+        assert found(later, "SELECT title FROM tasks ORDER BY title") == [("apples",), ("bread",), ("milk",)]
+        assert "You said nothing about eggs." in page_of(later, ada, CUT_OFF)
+        assert left_2026_11_27.SKILL[1] in ada.get("/skills").text
+        assert left_2026_11_27.FILE[0] in ada.get("/files").text
+        asked = {"model": "cortex", "messages": [{"role": "user", "content": "does this token let me in?"}]}
+        answer = httpx.post(
+            f"{later.origin}/v1/chat/completions",
+            json=asked,
+            headers={"Authorization": f"Bearer {given['token']}"},
+            timeout=PATIENCE_S,
+        )
+        assert answer.json()["choices"][0]["message"]["content"] == "The token lets you in."
+        assert httpx.post(f"{later.origin}{given['address']}", timeout=PATIENCE_S).status_code < 300
+        until(lambda: ("The bell rang.",) in found(later, "SELECT result FROM slots WHERE result <> ''"))
+        with Caller(later) as bob:
+            assert "apples" in bob.log_in("Bob").get("/tasks").text
+    assert later.stop() == 0
+    assert " ERROR " not in later.log
