@@ -15,6 +15,7 @@ from cortex.base import private
 from cortex.base.background import background_tasks
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import audit_key
+from cortex.base.database_needs import refuse_unfit
 from cortex.base.errors import ConfigError
 from cortex.base.faults import in_words
 from cortex.base.log import LineFormatter, SecretFilter, also_blot
@@ -179,6 +180,7 @@ async def _opened(
         if is_daemon:
             await private.settle(settings.home)
         if is_migrating:
+            await refuse_unfit((settings.database, settings.engine_database))
             settings = await _with_key(settings, clock)
         wait_s = WRITE_WAIT_S if is_daemon else BUSY_TIMEOUT_S
         audit_head = AuditHead(settings.home, audit_key(settings.secret_key))

@@ -8,6 +8,7 @@ simulates the prefix cache, keeps a log and injects faults. Runs in a thread of 
 
 import asyncio
 import json
+import ssl
 import threading
 from collections import deque
 from types import ModuleType
@@ -25,7 +26,13 @@ __all__ = ["Asked", "Fault", "Rule", "Say", "ScriptedServer", "Seen", "Use", "ru
 class ScriptedServer:
     """The server; a context manager. `rules` and `faults` may be changed while it runs."""
 
-    def __init__(self, *rules: Rule, api_key: str = "test-key", cache_minimum_tokens: int = 1024) -> None:
+    def __init__(
+        self,
+        *rules: Rule,
+        api_key: str = "test-key",
+        cache_minimum_tokens: int = 1024,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.rules = list(rules)
         self.faults: deque[Fault] = deque()
         self.log: list[Seen] = []
@@ -34,6 +41,7 @@ class ScriptedServer:
         self.delay_s = 0.0
         self._cache_minimum_tokens = cache_minimum_tokens
         self._prefixes: list[str] = []
+        self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._on = asyncio.Semaphore(0)
@@ -41,8 +49,8 @@ class ScriptedServer:
 
     @property
     def origin(self) -> str:
-        """http://127.0.0.1:port, the base URL for Anthropic."""
-        return f"http://127.0.0.1:{self.port}"
+        """http://127.0.0.1:port, the base URL for Anthropic; https with `tls`."""
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self.port}"
 
     @property
     def base_url(self) -> str:
@@ -78,7 +86,9 @@ class ScriptedServer:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 24))
+        server = self._loop.run_until_complete(
+            asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 24, ssl=self._tls)
+        )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         self._loop.run_forever()

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.middleware.gzip import GZipMiddleware
 
 from cortex.app import Cortex
@@ -94,6 +94,12 @@ async def drip() -> Response:
         yield "2\n"
 
     return StreamingResponse(pieces(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+
+
+@frame_routes.get("/healthz/seen")
+async def seen(request: Request) -> Response:
+    """How this request came here: whoever sent it sees what a proxy changed."""
+    return JSONResponse({"host": request.headers.get("host", ""), "scheme": request.url.scheme})
 
 
 @frame_routes.get("/readyz")

@@ -44,6 +44,16 @@ COOKIE = "cortex"
 SECURE_COOKIE = "__Host-cortex"
 COOKIE_LIFE_S = 30 * 24 * 3600
 
+_FOREIGN_HOST = (
+    "This server does not answer to the host name in this address. Its administrator can add the name to "
+    "CORTEX_ALLOWED_HOSTS, or set CORTEX_PUBLIC_URL.\n"
+)
+_OTHER_SITE = "Refused: the request came from another site.\n"
+_RENAMED = (
+    "Or a proxy changes the host name: let it pass on the browser's (nginx: proxy_set_header Host $http_host;). "
+    "docs/proxies.md has settings that work.\n"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRule:
@@ -131,9 +141,10 @@ class Shield:
         headers = Headers(scope=scope)
         is_probe = scope["path"] in OPEN_TO_PROBES and scope["method"] in SAFE_METHODS
         if not is_probe and not self._hosts.allows(headers.get("host", "")):
-            return PlainTextResponse("This daemon does not answer to that host name.\n", 400)
+            return PlainTextResponse(_FOREIGN_HOST, 400)
         if is_cross_site(scope["method"], scope["path"], headers):
-            return PlainTextResponse("Refused: the request came from another site.\n", 403)
+            is_renamed = self._hosts.allows(headers.get("origin", "").partition("://")[2])
+            return PlainTextResponse(_OTHER_SITE + (_RENAMED if is_renamed else ""), 403)
         if "\0" in scope["path"]:
             return PlainTextResponse("An address holds no NUL character.\n", 400)
         if "transfer-encoding" in headers:

@@ -6,6 +6,13 @@ from urllib.parse import urlsplit
 
 LOCAL_CHARACTERS = 64
 ADDRESS_CHARACTERS = 254  # RFC 5321, as a path of 256 with its brackets
+# Top names that no public name has, by https://www.iana.org/assignments/special-use-domain-names (2026-11) and by the
+# habits of routers; push services refuse a contact there.
+ONE_NETWORK = (
+    *("alt", "corp", "example", "fritz", "home", "host", "internal", "intranet", "invalid", "lan", "local"),
+    *("localdomain", "localhost", "onion", "private", "test"),
+)
+ONE_NETWORK_BELOW = (".home.arpa", ".in-addr.arpa", ".ip6.arpa", ".fritz.box")
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _HOST = re.compile(
     r"(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
@@ -54,10 +61,12 @@ def _plain_host(host: str) -> str:
 
 
 def _is_real(host: str) -> bool:
-    if "." not in host or host.endswith((".localhost", ".invalid")):
+    name = host.rstrip(".")
+    top = name.rpartition(".")[2]
+    if "." not in name or not top or top.isdigit() or top in ONE_NETWORK or name.endswith(ONE_NETWORK_BELOW):
         return False
     try:
-        ipaddress.ip_address(host)
+        ipaddress.ip_address(name)
     except ValueError:
         return True
     return False

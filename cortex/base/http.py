@@ -9,7 +9,6 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import httpcore
 import httpx
@@ -17,24 +16,12 @@ import httpx
 from cortex.base.address import AddressPolicy
 from cortex.base.dial import Resolver, guarded_pool, resolve
 from cortex.base.errors import ToolFailed
+from cortex.base.trust import certificates
 
 MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000
 TOTAL_S = 30.0
 _PIECE = 65_536
-
-
-@cache
-def certificates() -> ssl.SSLContext:
-    """What TLS trusts; read once a process, because each reading holds the event loop for 30 to 150 ms."""
-    return httpx.create_ssl_context(trust_env=False)
-
-
-def trusting(ca: str) -> ssl.SSLContext:
-    """What this machine trusts, and these certificates (PEM) besides. Call it off the loop, as `certificates`."""
-    context = httpx.create_ssl_context(trust_env=False)
-    context.load_verify_locations(cadata=ca)
-    return context
 
 
 class GuardedTransport(httpx.AsyncHTTPTransport):

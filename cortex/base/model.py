@@ -58,6 +58,7 @@ class ModelEntry:
     """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret.
 
     `sees`: whether it takes pictures; None where nobody knows.
+    `ca`: certificate authorities (PEM) that are trusted for its server besides the usual ones.
     `typed`: what the person set of the profile's fields, which no usage overrules, the profile as a whole (`profile`)
     and `context_tokens`. `owner_id`, `owner`: the account whose
     model it is and whose key pays, by id and name, where that is somebody else; "" for the user's own.
@@ -67,6 +68,7 @@ class ModelEntry:
     provider: str
     model: str = ""
     base_url: str = ""
+    ca: str = ""
     secret: str = ""
     context_tokens: int = WINDOW_TOKENS
     max_output_tokens: int = 4_096

@@ -1,9 +1,21 @@
 """Certificates as people paste them into a field, which may have taken the line ends away. For the forms of systems."""
 
 import re
+import ssl
 
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----(?P<body>[A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")
 _LINE = 64
+
+
+def usable_certificates(text: str) -> str:
+    """As `certificates_of`; ValueError also for what TLS cannot read."""
+    pem = certificates_of(text)
+    try:
+        if pem:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except ssl.SSLError:
+        raise ValueError("this certificate cannot be read") from None
+    return pem
 
 
 def certificates_of(text: str) -> str:

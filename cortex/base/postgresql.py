@@ -11,12 +11,17 @@ import psycopg
 from psycopg import Notify, errors
 from psycopg.abc import PQGen
 from psycopg.rows import TupleRow
+from sqlalchemy import URL, Connection, NullPool, create_engine
+
+from cortex.base.errors import ConfigError
 
 RV = TypeVar("RV")
 
 ANSWER_S = 70.0  # longer than any statement of ours may take on a server that lives (`storage/db.py`: 60 s)
 LISTEN_S = 1e9  # who listens waits for others, not for the server
 LOOK_S = 0.1  # as psycopg does by itself
+CONNECT_S = 10
+OLDEST = 13
 SILENT = f"the server has not answered for {ANSWER_S:.0f} s"
 
 
@@ -64,3 +69,40 @@ class TimedConnection(psycopg.Connection[TupleRow]):
 def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> TimedConnection:
     """For SQLAlchemy's event `do_connect`."""
     return TimedConnection.connect(*arguments, **options)
+
+
+def refuse_unfit(url: URL) -> None:
+    """ConfigError unless the server is new enough and gives each connection a session of its own.
+
+    A pooler that hands out sessions by the transaction (pgbouncer's pool_mode=transaction) loses prepared statements,
+    locks and what is listened for: Cortex would start, and answer nobody. SQLAlchemy's OperationalError when the
+    server does not answer.
+    """
+    address = url.set(drivername="postgresql+psycopg")
+    options = {"connect_timeout": CONNECT_S, "prepare_threshold": None}
+    engine = create_engine(address, poolclass=NullPool, hide_parameters=True, connect_args=options)
+    try:
+        with engine.connect() as one, engine.connect() as other:
+            _refuse(one, other)
+    finally:
+        engine.dispose()
+
+
+def _refuse(one: Connection, other: Connection) -> None:
+    number = int((one.dialect.server_version_info or (OLDEST,))[0])
+    if number < OLDEST:
+        raise ConfigError(
+            f"The database server is PostgreSQL {number}; Cortex needs {OLDEST} or newer. Update the server."
+        )
+    # With sessions of their own, these are two processes of the server, and the first one's stays.
+    first = _process_of(one)
+    one.commit()
+    if _process_of(other) == first or _process_of(one) != first:
+        raise ConfigError(
+            f"Between Cortex and PostgreSQL {number} a pooler hands out sessions by the transaction, so what one "
+            "process tells another is lost. Set pool_mode=session in pgbouncer, or connect to the server itself."
+        )
+
+
+def _process_of(session: Connection) -> int:
+    return int(session.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())

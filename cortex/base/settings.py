@@ -210,6 +210,15 @@ class Settings(NotificationSettings):
             raise ValueError("must be an address such as https://cortex.example.org")
         return value.rstrip("/")
 
+    @field_validator("public_url")
+    @classmethod
+    def _own_host(cls, value: str) -> str:
+        if urlsplit(value).path.strip("/"):
+            raise ValueError(
+                "must have no path: Cortex needs a host name of its own, such as https://cortex.example.org, or a port"
+            )
+        return value
+
     @field_validator("database_url", "engine_url")
     @classmethod
     def _database(cls, value: str) -> str:

@@ -21,6 +21,7 @@ from cortex.base.user import Rank, User
 from cortex.commands.at_rest import at_rest
 from cortex.commands.backup import backup, restore
 from cortex.commands.bench import bench, train
+from cortex.commands.doctor import examine
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
 from cortex.commands.planned import Configured, Json, explain, prompt_size, tools_of
@@ -81,7 +82,7 @@ def migrate(
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """Say what is wrong here and how to mend it; exit code 1 when something is."""
-    found = at_rest(lambda cortex: cortex.doctor.examine(), is_migrating=False)
+    found = at_rest(examine, is_migrating=False)
     if as_json:
         _print_json([one.to_dict() for one in found])
     else:

@@ -1,35 +1,84 @@
-"""Whether a proxy between the browser and Cortex holds answers back: two pieces of one answer, timed as they arrive.
+"""What a proxy between the browser and Cortex does to requests and answers: seen by asking Cortex's own public address.
 
-Asks Cortex's own public address and nothing else. Loaded when an admin asks.
+Asks nothing else. Loaded when an admin asks.
 """
 
 from urllib.parse import urlsplit
 
 import httpx
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cortex.base.address import named
 from cortex.base.clock import ticks_s
 from cortex.base.http import open_client
 
 TIMEOUT_S = 10.0
-PATH = "/healthz/drip"  # `web/app.py` has it
+DRIP, SEEN = "/healthz/drip", "/healthz/seen"  # `web/app.py` has them
+UPLOADS = "/files"  # a form there is refused unread, by Cortex for want of a login
+LARGE_BYTES = 3_000_000  # a photo
+HELD_BACK_S = 0.3  # of the second between the two pieces
+TOO_LARGE = 413
+OURS = "x-request-id"  # in every answer of Cortex
 
 
-async def gap_s(public_url: str) -> float:
-    """Seconds between the first and the last piece as they came. ConnectionError when the address does not answer."""
-    try:
-        return await _gap_s(public_url)
-    except httpx.HTTPError as error:
-        raise ConnectionError(str(error) or type(error).__name__) from error
+class _Seen(BaseModel):
+    """How Cortex received the request."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+    host: str
+    scheme: str
 
 
-async def _gap_s(public_url: str) -> float:
+async def faults(public_url: str) -> list[str]:
+    """What is wrong, a sentence each with what to do. ConnectionError when the address does not answer as Cortex."""
     parts = urlsplit(public_url)
     place = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
-    async with (
-        open_client(named(place), timeout_s=TIMEOUT_S, follow_redirects=False) as client,
-        client.stream("GET", public_url + PATH) as answer,
-    ):
+    try:
+        async with open_client(named(place), timeout_s=TIMEOUT_S, follow_redirects=False) as client:
+            found = [*_changed(public_url, await _seen(client, public_url)), await _limit(client, public_url)]
+            if await _gap_s(client, public_url) < HELD_BACK_S:
+                found.append("It holds answers back until they are complete: switch its buffering off for Cortex "
+                             "(nginx: proxy_buffering off).")  # fmt: skip
+    except httpx.HTTPError as error:
+        raise ConnectionError(str(error) or type(error).__name__) from error
+    return [fault for fault in found if fault]
+
+
+async def _seen(client: httpx.AsyncClient, public_url: str) -> _Seen:
+    answer = await client.get(public_url + SEEN)
+    try:
+        return _Seen.model_validate_json(answer.content)
+    except ValidationError as error:
+        raise ConnectionError(f"it answers {answer.status_code}, and not as this version of Cortex does") from error
+
+
+def _changed(public_url: str, seen: _Seen) -> list[str]:
+    parts = urlsplit(public_url)
+    found = []
+    if seen.host.lower() != parts.netloc.lower():
+        found.append(
+            f"It changes the host name to {seen.host!r}, so every form is refused as one of another site: let it pass "
+            "on the browser's (nginx: proxy_set_header Host $http_host)."
+        )
+    if seen.scheme != parts.scheme:
+        found.append(
+            f"Cortex takes its requests for {seen.scheme}, so logins do not stay: let it send X-Forwarded-Proto, and "
+            "set CORTEX_TRUSTED_PROXIES to the address that it connects from."
+        )
+    return found
+
+
+async def _limit(client: httpx.AsyncClient, public_url: str) -> str:
+    answer = await client.post(public_url + UPLOADS, content=bytes(LARGE_BYTES))
+    if answer.status_code != TOO_LARGE or OURS in answer.headers:
+        return ""
+    size = f"{LARGE_BYTES // 1_000_000} MB"
+    return f"It refuses {size}, which a photo has: raise its limit (nginx: client_max_body_size 110m)."
+
+
+async def _gap_s(client: httpx.AsyncClient, public_url: str) -> float:
+    """Seconds between the first and the last of two pieces that Cortex sends a second apart."""
+    async with client.stream("GET", public_url + DRIP) as answer:
         answer.raise_for_status()
         came = [ticks_s() async for piece in answer.aiter_raw() if piece]
     if not came:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError, 
 from cortex.base import scan
 from cortex.base.address import named
 from cortex.base.errors import NotAllowed, ServiceDown, ToolFailed
-from cortex.base.pem import certificates_of
+from cortex.base.pem import usable_certificates
 from cortex.ports.outgoing import Post, Room
 
 if TYPE_CHECKING:  # httpx is read with the first request
@@ -99,13 +99,7 @@ class TalkForm(BaseModel):
     @field_validator("ca")
     @classmethod
     def _is_certificate(cls, value: str) -> str:
-        pem = certificates_of(value)
-        try:
-            if pem:
-                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
-        except ssl.SSLError:
-            raise ValueError("this certificate cannot be read") from None
-        return pem
+        return usable_certificates(value)
 
 
 class _Room(BaseModel):

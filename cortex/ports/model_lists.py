@@ -42,11 +42,13 @@ class ModelList:
 class ModelServer:
     """Where to ask, by which key and under which rule. `provider`: openai or anthropic; base_url "" = the maker's own.
 
-    `limit_s`: seconds for the whole list. `is_brief`: the list alone, without what a local server adds elsewhere.
+    `ca`: authorities (PEM) to trust besides the usual ones. `limit_s`: seconds for the whole list. `is_brief`: the list
+    alone, without what a local server adds elsewhere.
     """
 
     provider: str
     base_url: str
+    ca: str = ""
     key: str = ""
     policy: AddressPolicy
     limit_s: float = 15.0

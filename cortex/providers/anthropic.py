@@ -17,7 +17,7 @@ OWN_URL = "https://api.anthropic.com"
 
 def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext) -> WireProvider:
     """The model behind this entry's `base_url`; without one, Anthropic's own."""
-    http = open_client(surroundings.policy, connect_s=surroundings.connect_s, read_s=entry.timeout_s)
+    http = open_client(surroundings.policy, connect_s=surroundings.connect_s, read_s=entry.timeout_s, ca=entry.ca)
     client = AsyncAnthropic(
         base_url=(entry.base_url or OWN_URL).rstrip("/").removesuffix("/v1"),
         api_key=secret or "none",

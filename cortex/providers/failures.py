@@ -8,6 +8,7 @@ from pydantic_ai import exceptions as ai
 from cortex.base.dial import unknown_host
 from cortex.base.errors import CortexError, ProviderError
 from cortex.base.model import ModelEntry
+from cortex.base.trust import untrusted
 from cortex.providers.said import short
 
 
@@ -91,7 +92,10 @@ def _unreached(entry: ModelEntry, error: BaseException) -> ProviderError:
     names = {type(each).__name__ for each in _chain(error)}
     if names & {"ReadError", "RemoteProtocolError", "ReadTimeout", "IncompleteRead"}:
         return cut(entry)
-    unknown = unknown_host(*map(str, _chain(error)))
+    causes = [str(each) for each in _chain(error)]
+    if refused := untrusted(*causes):
+        return ProviderError(f"{entry.name}: {refused}", kind="connection")
+    unknown = unknown_host(*causes)
     if unknown:
         return ProviderError(f"{entry.name}: {unknown}", kind="unknown_host", is_retryable=True)
     message = f"{entry.name}: {entry.base_url or 'the provider'} could not be reached."

@@ -19,6 +19,7 @@ from cortex.base.errors import CortexError, NotAllowed, ProviderError, ToolFaile
 from cortex.base.hidden import show_hidden
 from cortex.base.http import FetchedPage, fetch, open_client
 from cortex.base.json_text import parsed
+from cortex.base.trust import trusting, untrusted
 from cortex.ports.model_lists import ListedModel, ModelList, ModelServer
 from cortex.providers.list_formats import Row, id_of, loaded_of, models_of, rows_of, with_llama_cpp, with_ollama
 from cortex.providers.said import message_of
@@ -40,7 +41,8 @@ async def ask(server: ModelServer) -> ModelList:
         headers |= {"anthropic-version": "2023-06-01"} | ({"x-api-key": server.key} if server.key else {})
     elif server.key:
         headers["Authorization"] = f"Bearer {server.key}"
-    async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False) as client:
+    context = await asyncio.to_thread(trusting, server.ca)
+    async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context) as client:
         asking = _Asking(client=client, server=server, headers=headers)
         found = await (asking.anthropic() if server.provider == "anthropic" else asking.openai())
     if not found.models:
@@ -148,6 +150,8 @@ class _Asking:
                 message = f"{host} did not answer within {self._server.limit_s:g} seconds. {_check(host)}"
                 raise ProviderError(message, kind="timeout") from error
             why = show_hidden(outside_text.cut(str(error.__cause__), 160)) if error.__cause__ else ""
+            if refused := untrusted(str(error.__cause__)):
+                raise ProviderError(f"{host}: {refused}", kind="connection") from error
             message = f"{host} could not be reached{f' ({why})' if why else ''}. {_check(host)}"
             raise ProviderError(unknown_host(why) or message, kind="connection") from error
 

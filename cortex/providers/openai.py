@@ -29,7 +29,7 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext
     """The model behind this entry's `base_url`; without one, OpenAI's own."""
     base_url = entry.base_url or OWN_URL
     host = urlsplit(base_url).hostname or ""
-    http = open_client(surroundings.policy, connect_s=surroundings.connect_s, read_s=entry.timeout_s)
+    http = open_client(surroundings.policy, connect_s=surroundings.connect_s, read_s=entry.timeout_s, ca=entry.ca)
     client = AsyncOpenAI(base_url=base_url, api_key=secret or "none", http_client=http, max_retries=0)
     # The environment's account is not the one that the entry's key belongs to.
     client.organization = client.project = None

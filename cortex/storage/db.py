@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy import URL, Connection, event, make_url, text
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
@@ -226,6 +226,11 @@ class Database:
             async with self.read.connect() as connection:
                 answer = await connection.exec_driver_sql(faults.look_through(is_whole=True))
                 faults.refuse_damage(Path(self.url.database or ""), answer.scalar())
+
+    async def try_to_write(self) -> None:
+        """One real write that changes nothing: what is full, locked or read-only raises, as it would later."""
+        async with self.session_scope() as session:
+            await session.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection]:

@@ -56,7 +56,8 @@ def test_no_text_becomes_an_address_with_a_space_a_bracket_or_a_new_line(text: s
 
 
 @pytest.mark.parametrize(
-    "text", ["mailto:ada@example.org", "https://cortex.example.org", "https://a.example.org:8443/"]
+    "text",
+    ["mailto:ada@example.org", "https://cortex.example.org", "https://a.example.org:8443/", "https://box.tail1.ts.net"],
 )
 def test_a_real_contact_is_kept(text: str) -> None:
     assert push_subject(text) == text
@@ -75,6 +76,17 @@ def test_a_real_contact_is_kept(text: str) -> None:
         "https://box",
         "https://ada@example.org",
         "",
+        "mailto:ada@box.local",
+        "mailto:ada@mail.lan",
+        "https://cortex.test",
+        "https://cortex.internal/",
+        "https://cortex.home.arpa",
+        "https://nas.fritz.box",
+        "https://CORTEX.LOCAL",
+        "https://cortex.local./",
+        "https://cortex.localdomain",
+        "https://127.1",
+        "https://cortex.ts.example",
     ],
 )
 def test_a_contact_that_push_services_refuse_is_refused_here(text: str) -> None:

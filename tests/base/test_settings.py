@@ -7,7 +7,7 @@ import pytest
 
 from cortex.base import key_file
 from cortex.base.errors import ConfigError
-from cortex.base.settings import env_example, load_settings, unknown_variables
+from cortex.base.settings import env_example, load_settings, read_settings, unknown_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -117,3 +117,9 @@ def test_a_misspelt_variable_is_pointed_at_its_likeliest_name(tmp_path: Path) ->
 
 def test_env_example_is_current() -> None:
     assert (ROOT / ".env.example").read_text() == env_example()
+
+
+@pytest.mark.parametrize("url", ["https://example.org/cortex", "https://example.org/a/", "http://127.0.0.1:80/x"])
+def test_a_public_address_below_a_path_is_refused_with_what_to_do(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"CORTEX_PUBLIC_URL.*no path.*host name of its own"):
+        read_settings(None, public_url=url)

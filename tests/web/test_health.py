@@ -1,16 +1,12 @@
 """The health page and `/metrics`: what each check says, who may look, and that nobody is named."""
 
-import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from sqlalchemy import update
 
 from cortex.app import Cortex
@@ -125,46 +121,6 @@ async def test_push_needs_its_keys_and_a_contact(tmp_path: Path, subject: str, s
         assert (await house.live_health.push()).state == state
     async with Cortex.at_rest(house_settings(tmp_path, secret_key="k" * 40), is_migrating=False) as house:
         assert (await house.live_health.push()).state == "bad"
-
-
-@asynccontextmanager
-async def behind(house: Cortex, *, holds_back: bool) -> AsyncIterator[str]:
-    """A real server, and a proxy before it that hands on at once or holds back."""
-    server = uvicorn.Server(uvicorn.Config(create_app(house), port=0, lifespan="off", ws="none", log_config=None))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-
-    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inner_reader, inner = await asyncio.open_connection("127.0.0.1", port)
-        inner.write(await reader.readuntil(b"\r\n\r\n"))
-        held = b""
-        while piece := await inner_reader.read(65_536):
-            held += piece
-            if not holds_back or held.endswith(b"0\r\n\r\n"):
-                writer.write(held)
-                held = b""
-        writer.close()
-        inner.close()
-
-    proxy = await asyncio.start_server(pass_on, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-    finally:
-        proxy.close()
-        server.should_exit = True
-        await serving
-
-
-@pytest.mark.parametrize(("holds_back", "state"), [(False, "good"), (True, "bad")])
-async def test_a_proxy_that_holds_answers_back_is_seen(
-    house: Cortex, tmp_path: Path, holds_back: bool, state: str
-) -> None:
-    async with behind(house, holds_back=holds_back) as url:
-        settings = house_settings(tmp_path / "outer", public_url=url)
-        async with Cortex.at_rest(settings) as outer:
-            assert (await outer.live_health.proxy()).state == state
 
 
 async def test_a_public_address_that_does_not_answer_is_said(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ OPEN = {
     "/v1/models/{model}",
     "/v1/openapi.json",
     "/healthz/drip",
+    "/healthz/seen",
     "/metrics",
     "/readyz",
     "/static/{path:path}",

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from cortex.app import Cortex
 from cortex.base.user import User
-from cortex.services.health.doctor import Finding
+from cortex.services.health.finding import Finding
 from web.connections import Connections
 from web.deps import Admin, CurrentUser, ReauthedAdmin, Services
 from web.frame import frame_of

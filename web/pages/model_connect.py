@@ -32,6 +32,7 @@ class ModelConnectContext(Context):
     presets: Sequence[Preset] = described("providers and servers to connect")
     preset: str = described("the one that is chosen", default="")
     base_url: str = described("the address that was typed", default="")
+    ca: str = described("the certificate authority that was typed", default="")
     error: str = described("why there is no list, when no field is to blame", default="")
     errors: Mapping[str, str] = described("field -> why it was refused", default_factory=dict)
     listing: Listing | None = described("the server's models", default=None)
@@ -51,13 +52,19 @@ async def show(request: Request, services: Services, user: CurrentUser, preset: 
 
 @router.post("/models/connect")
 async def connect(
-    request: Request, services: Services, user: CurrentUser, preset: Text = "", base_url: Text = "", api_key: Text = ""
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    preset: Text = "",
+    base_url: Text = "",
+    api_key: Text = "",
+    ca: Text = "",
 ) -> Response:
     """Ask the server for its models."""
     try:
-        listing = await services.model_connecting.connect(user, preset, base_url, api_key)
+        listing = await services.model_connecting.connect(user, preset, base_url, api_key, ca)
     except REFUSALS as refused:
-        return await _page(request, services, user, preset=preset, base_url=base_url, refused=refused)
+        return await _page(request, services, user, preset=preset, base_url=base_url, ca=ca, refused=refused)
     return await _page(request, services, user, listing=listing, ticked=_first_ticks(listing))
 
 
@@ -153,6 +160,7 @@ async def _page(
     *,
     preset: str = "",
     base_url: str = "",
+    ca: str = "",
     refused: CortexError | None = None,
     listing: Listing | None = None,
     ticked: Sequence[str] = (),
@@ -167,6 +175,7 @@ async def _page(
         presets=services.models.presets,
         preset=preset,
         base_url=base_url,
+        ca=ca,
         error=refused.message if refused is not None and not errors else "",
         errors=errors,
         listing=listing,

@@ -62,6 +62,7 @@ class ModelFormInput(BaseModel):
     provider: str = "openai"
     model: str = ""
     base_url: str = ""
+    ca: str = ""
     api_key: str = ""
     forget_key: str = ""
     context_tokens: str = ""
@@ -363,6 +364,7 @@ def _typed(entry: ModelEntry) -> ModelFormInput:
         provider=entry.provider,
         model=entry.model,
         base_url=entry.base_url,
+        ca=entry.ca,
         context_tokens=str(entry.context_tokens) if "context_tokens" in entry.typed else "",
         max_output_tokens=str(entry.max_output_tokens),
         max_rounds=_shown(entry.max_rounds),

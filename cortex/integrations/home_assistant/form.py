@@ -1,6 +1,5 @@
 """What the card of Home Assistant asks. Opens nothing; `system.py` connects with it."""
 
-import ssl
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Self
@@ -8,7 +7,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from cortex.base.errors import UserError
-from cortex.base.pem import certificates_of
+from cortex.base.pem import usable_certificates
 from cortex.integrations.home_assistant.allowed import AllowList, allow_list, allow_lists
 from cortex.integrations.home_assistant.server import HomeServer, server_at
 
@@ -71,13 +70,7 @@ class HomeAssistantForm(BaseModel):
     @field_validator("ca")
     @classmethod
     def _is_certificate(cls, value: str) -> str:
-        pem = certificates_of(value)
-        try:
-            if pem:
-                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
-        except ssl.SSLError:
-            raise ValueError("this certificate cannot be read") from None
-        return pem
+        return usable_certificates(value)
 
     @field_validator("allowed")
     @classmethod

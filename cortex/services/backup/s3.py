@@ -19,7 +19,7 @@ import httpx
 
 from cortex.base.clock import Clock, now
 from cortex.base.errors import UserError
-from cortex.base.http import certificates
+from cortex.base.trust import certificates
 
 EMPTY = hashlib.sha256(b"").hexdigest()
 MOST_BYTES = 5 * 1024**3

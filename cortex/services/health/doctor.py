@@ -8,15 +8,15 @@ import shutil
 import socket
 import stat
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base import disk_faults, faults, private
 from cortex.base.clock import ticks_s
+from cortex.base.database_needs import refuse_unfit
 from cortex.base.errors import ConfigError
 from cortex.base.serve_lock import clock_moved_s, is_served
 from cortex.base.settings import Settings, unknown_variables
@@ -25,15 +25,15 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.backup.backups import Backups, age_of
 from cortex.services.health.audit_log import MEND, AuditLog
+from cortex.services.health.finding import Finding, State
 from cortex.services.health.home_files import HomeFiles
+from cortex.services.health.proxy import outgoing_findings
 from cortex.services.health.sealed import SealedValues, ways_out
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.turns.stop_all import StopAll
 from cortex.storage import revisions
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
-
-State = Literal["good", "warn", "bad", "unset"]  # unset: not set up, and nobody has to
 
 MB = 1_000_000
 FREE_BAD_BYTES = 200 * MB
@@ -51,20 +51,6 @@ class ExamineEngine(Protocol):
     async def __call__(self, *, is_whole: bool = False) -> None:
         """is_whole: look through all of a SQLite file, which takes a while."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One check: its name, how it stands, what was seen, and what to do when that is not good."""
-
-    name: str
-    state: State
-    text: str
-    mend: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 class Doctor:
@@ -127,6 +113,7 @@ class Doctor:
         """
         await self._db.end_view()
         found = [self._disk(), *await asyncio.to_thread(self._home), *self._clock(), *self._variables()]
+        found += outgoing_findings(os.environ)
         database = await self._database(is_whole=of is None)
         found += [database, await self._engine(is_whole=of is None), self._key_file()]
         if database.state == "good":
@@ -209,9 +196,13 @@ class Doctor:
         kind = "PostgreSQL" if self._settings.is_postgresql else "SQLite"
         try:
             with faults.in_words(self._settings.database):
+                if is_whole:
+                    await refuse_unfit([self._settings.database])
                 here = await self._db.revision()
                 if is_whole:
                     await self._db.look_through()
+                if is_whole and here:
+                    await self._db.try_to_write()
         except ConfigError as error:
             return Finding(name="database", state="bad", text=error.message)
         except (SQLAlchemyError, OSError) as error:
@@ -226,7 +217,8 @@ class Doctor:
                 else f"{kind} answers, but has no tables yet.",
                 mend="Run `cortex migrate`; `cortex serve` does it too.",
             )
-        return Finding(name="database", state="good", text=f"{kind} answers; its tables are at {here!r}.")
+        wrote = " and can be written" if is_whole else ""
+        return Finding(name="database", state="good", text=f"{kind} answers{wrote}; its tables are at {here!r}.")
 
     async def _audit(self) -> Finding:
         verdict = await self._audit_log.glance()
@@ -247,6 +239,8 @@ class Doctor:
 
     async def _engine(self, *, is_whole: bool) -> Finding:
         try:
+            if is_whole:
+                await refuse_unfit([self._settings.engine_database])
             await self._examine_engine(is_whole=is_whole)
         except ConfigError as error:
             return Finding(name="engine", state="bad", text=error.message)

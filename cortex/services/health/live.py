@@ -8,17 +8,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cortex.base import scan
 from cortex.base.errors import CortexError
 from cortex.base.logbook import LogBook
-from cortex.services.health.doctor import Finding, State
+from cortex.services.health.finding import Finding, State
+from cortex.services.health.proxy import proxy_finding
 from cortex.services.notices.channels import Channels
 from cortex.services.notices.push_keys import PushKeys
 from cortex.services.runtime import Runtime
 from cortex.storage.figures import EndpointFigures, FiguresRepository
 
 LATE_S, TOO_LATE_S = 60.0, 600.0  # a job waits for those ahead of it; minutes are no traffic any more
-HELD_BACK_S = 0.3  # of the second between the two pieces
 LOOKED_BACK = timedelta(hours=24)
 
 
@@ -96,25 +95,8 @@ class LiveHealth:
         )
 
     async def proxy(self) -> Finding:
-        """Whether answers come through the proxy as they are written; asks the public address over the network."""
-        url = self.runtime.settings.public_url
-        if not url:
-            return Finding(name="proxy", state="good", text="CORTEX_PUBLIC_URL is not set, so there is no proxy.")
-        try:
-            gap_s = await scan.load("cortex.integrations.proxy").gap_s(url)
-        except (OSError, CortexError) as error:
-            text = f"{url} cannot be asked from here: {error}."
-            return Finding(
-                name="proxy", state="warn", text=text, mend="Open the page in a browser, and watch an answer."
-            )
-        if gap_s < HELD_BACK_S:
-            return Finding(
-                name="proxy",
-                state="bad",
-                text=f"{url} holds answers back until they are complete.",
-                mend="Switch its buffering off for Cortex (nginx: proxy_buffering off).",
-            )
-        return Finding(name="proxy", state="good", text=f"{url} passes answers on as they are written.")
+        """What a proxy does to requests and answers; asks the public address over the network."""
+        return await proxy_finding(self.runtime.settings.public_url)
 
     async def last_error(self) -> Finding:
         """The newest error of the log since the start."""

@@ -51,6 +51,7 @@ class Listing:
 
     provider: str
     base_url: str
+    ca: str = ""
     models: tuple[ListedModel, ...]
     added: frozenset[str] = frozenset()
     left_out: int = 0
@@ -91,25 +92,25 @@ class ModelConnecting:
         self._ask = ask
         self._kept: OrderedDict[str, tuple[float, str, Listing]] = OrderedDict()  # user id -> until when, key, list
 
-    async def connect(self, user: User, preset_id: str, base_url: str = "", key: str = "") -> Listing:
+    async def connect(self, user: User, preset_id: str, base_url: str = "", key: str = "", ca: str = "") -> Listing:
         """The list of a preset's server, or of the one at `base_url`; the key is stored once the server has taken it.
 
         An empty key is the one that is stored for the address, if there is one. UserError or ProviderError, for the
         person, when there is no list.
         """
-        place = self._place(preset_id, base_url)
+        place = self._place(preset_id, base_url, ca)
         file, version = await self._models.store.read(user.id)
         if not key.strip():
             return await self._fresh(user, file, place)
         listing = await self._asked(user, file, place, key.strip())
-        secret = await self._wait_with(user, file, version, _address(place.provider, listing.base_url), key)
+        secret = await self._wait_with(user, file, version, _address(place.provider, listing.base_url, listing.ca), key)
         self._keep(user, secret, listing)
         return listing
 
     async def _wait_with(self, user: User, file: RegistryFile, version: str, place: ServerAddress, key: str) -> str:
         """The name of the key, stored for the server until a model of it is chosen."""
         secret = await self._models.store.seal(user.id, key.strip())
-        waiting = FileConnection(provider=place.provider, base_url=place.base_url, secret=secret)
+        waiting = FileConnection(provider=place.provider, base_url=place.base_url, ca=place.ca, secret=secret)
         await self._models.store.write(user.id, file, file.model_copy(update={"waiting": waiting}), version)
         return secret
 
@@ -141,7 +142,7 @@ class ModelConnecting:
             await self._wait_with(user, *await self._models.store.read(user.id), _address(provider, base_url), key)
         listing = await self.listing(user, provider, base_url)
         file, version = await self._models.store.read(user.id)
-        place = _address(listing.provider, listing.base_url)
+        place = _address(listing.provider, listing.base_url, listing.ca)
         have = _added(file, place)
         chosen = [model for model in listing.models if model.id in ids and model.id not in have]
         if not chosen:
@@ -193,7 +194,7 @@ class ModelConnecting:
         except ProviderError:
             return None
 
-    def _place(self, preset_id: str, base_url: str) -> ServerAddress:
+    def _place(self, preset_id: str, base_url: str, ca: str) -> ServerAddress:
         """Where a preset's server is; UserError when that is not said."""
         preset = next((one for one in self._models.presets if one.id == preset_id), None)
         if preset is None:
@@ -201,7 +202,7 @@ class ModelConnecting:
         if preset.id == OTHER and not base_url.strip():
             raise UserError("Enter the address of the server's API, such as https://host/v1.", field="base_url")
         is_free = preset.is_local or preset.id == OTHER
-        return _address(preset.provider, (base_url.strip() if is_free else "") or preset.base_url)
+        return _address(preset.provider, (base_url.strip() if is_free else "") or preset.base_url, ca)
 
     async def _fresh(self, user: User, file: RegistryFile, place: ServerAddress) -> Listing:
         """The list as it is now, by the stored key."""
@@ -212,9 +213,10 @@ class ModelConnecting:
 
     async def _asked(self, user: User, file: RegistryFile, place: ServerAddress, key: str) -> Listing:
         policy = self._models.policy(user, place.base_url)
+        ca = place.ca or file.ca_for(place)
         try:
             found = await self._ask(
-                ModelServer(provider=place.provider, base_url=place.base_url, key=key, policy=policy)
+                ModelServer(provider=place.provider, base_url=place.base_url, ca=ca, key=key, policy=policy)
             )
         except ProviderError as error:
             if error.kind == "refused" and not user.is_admin:
@@ -224,6 +226,7 @@ class ModelConnecting:
         return Listing(
             provider=place.provider,
             base_url=found.base_url,
+            ca=ca,
             models=models,
             added=_added(file, _address(place.provider, found.base_url)),
             left_out=found.left_out,
@@ -238,10 +241,10 @@ class ModelConnecting:
             self._kept.popitem(last=False)
 
 
-def _address(provider: str, base_url: str) -> ServerAddress:
+def _address(provider: str, base_url: str, ca: str = "") -> ServerAddress:
     """The address, checked; Slips where it is none."""
     try:
-        return ServerAddress.model_validate({"provider": provider, "base_url": base_url})
+        return ServerAddress.model_validate({"provider": provider, "base_url": base_url, "ca": ca})
     except ValidationError as error:
         raise Slips(error) from error
 
@@ -259,6 +262,7 @@ def _stored(model: ListedModel, name: str, listing: Listing, secret: str) -> Fil
         provider=listing.provider,
         model=model.id,
         base_url=listing.base_url,
+        ca=listing.ca,
         secret=secret,
         context_tokens=context,
         tools=model.tools is not False,

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.model import OFFLINE
+from cortex.base.pem import usable_certificates
 from cortex.base.settings import MAX_ROUNDS_CAP
 
 FILE = "model_registry.json"
@@ -39,6 +40,7 @@ def _web_address(url: str) -> str:
     return url.rstrip("/")
 
 
+Authorities = Annotated[str, Field(max_length=20_000), AfterValidator(usable_certificates)]
 WebAddress = Annotated[str, Field(max_length=400), AfterValidator(_web_address)]
 
 
@@ -78,10 +80,11 @@ class FileTest(StrictModel):
 
 
 class ServerAddress(StrictModel):
-    """Which server."""
+    """Which server, and the authorities of its certificate where it is a private one (PEM)."""
 
     provider: Kind = "openai"
     base_url: WebAddress = ""
+    ca: Authorities = ""
 
 
 class FileConnection(ServerAddress):
@@ -101,6 +104,7 @@ class FileModel(StrictModel):
     provider: Kind
     model: Annotated[str, Field(min_length=1, max_length=200)]
     base_url: WebAddress = ""
+    ca: Authorities = ""
     secret: Annotated[str, Field(max_length=120)] = ""
     context_tokens: Annotated[int, Field(ge=1_000, le=20_000_000)] | None = None
     told_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -161,6 +165,10 @@ class RegistryFile(StrictModel):
     def key_for(self, place: "ServerAddress | FileModel") -> str:
         """The name of the key that is stored for the server of `place`; "" when there is none."""
         return next((one.secret for one in self._held if one.secret and origin_of(one) == origin_of(place)), "")
+
+    def ca_for(self, place: "ServerAddress | FileModel") -> str:
+        """The authorities that are stored for the server of `place`; "" when there are none."""
+        return next((one.ca for one in self._held if one.ca and origin_of(one) == origin_of(place)), "")
 
     @property
     def _held(self) -> "Sequence[FileConnection | FileModel]":

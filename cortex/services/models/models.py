@@ -321,7 +321,7 @@ class Models:
         key = key if key is not None else await self.store.key(user.id, model.secret)
         policy = self.policy(user, model.base_url)
         server = ModelServer(
-            provider=model.provider, base_url=model.base_url, key=key or "", policy=policy, limit_s=limit_s
+            provider=model.provider, base_url=model.base_url, ca=model.ca, key=key or "", policy=policy, limit_s=limit_s
         )
         try:
             found = await self._ask(server)

@@ -103,6 +103,7 @@ def entry_of(model: FileModel) -> ModelEntry:
         provider=model.provider,
         model=model.model,
         base_url=model.base_url,
+        ca=model.ca,
         secret=model.secret,
         context_tokens=model.context_tokens or model.told_tokens or assumed_window(profile, found),
         max_output_tokens=model.max_output_tokens,
