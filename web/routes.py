@@ -15,9 +15,12 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from web.deps import services
+from web.security import API, HOOKS, MCP
 
 LARGE_BYTES = 32_768
-WRITES_WITHIN_S = 4.0  # then the person is told, rather than left to wait
+# People go first, so that only another program that holds the database for so long is ever heard of; then the person
+# is told before a proxy is (60 s with most), and the page sends a message again by itself.
+WRITES_WITHIN_S = 30.0
 
 
 class FormRequest(Request):
@@ -57,14 +60,15 @@ class LazyRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """A page that is only looked at reads all it shows in one transaction; what streams has its own.
 
-        Whoever else holds the database for writing keeps no form waiting for long.
+        What a person sends is written ahead of what turns and jobs write; what programs send waits with those.
         """
         handler = super().get_route_handler()
         is_looked_at = self.methods == {"GET"}
+        is_person = not self.path.startswith((API, MCP, HOOKS))
 
         async def handle(request: Request) -> Response:
             cortex = services(request)
-            with cortex.writes_within(WRITES_WITHIN_S):
+            with cortex.writes_within(WRITES_WITHIN_S, is_person=is_person):
                 if not is_looked_at:
                     return await handler(FormRequest(request.scope, request.receive))
                 async with cortex.page_view():

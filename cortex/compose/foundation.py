@@ -3,8 +3,8 @@
 Each part is made where it is first asked for, once: `services.py` says how the four files go together.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -69,7 +69,7 @@ from cortex.services.turns.end import TurnEnd
 from cortex.services.turns.queue import TurnQueue
 from cortex.services.turns.stop_all import StopAll
 from cortex.services.upkeep.updates import Updates
-from cortex.storage.db import writes_within
+from cortex.storage.write_line import people_first, writes_within
 
 
 class Foundation(FileServices):
@@ -83,9 +83,11 @@ class Foundation(FileServices):
         """All is read: hold no connection while something else takes its time."""
         await self.runtime.db.end_view()
 
-    def writes_within(self, seconds: float) -> AbstractContextManager[None]:
-        """Let what is called inside the block wait no longer than this to write (`storage/db.py: writes_within`)."""
-        return writes_within(seconds)
+    @contextmanager
+    def writes_within(self, seconds: float, *, is_person: bool) -> Iterator[None]:
+        """Let what is called inside the block wait no longer than this to write; what a person waits for goes first."""
+        with writes_within(seconds), people_first() if is_person else nullcontext():
+            yield
 
     @cached_property
     def vault(self) -> Vault:

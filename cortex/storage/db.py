@@ -2,15 +2,16 @@
 
 SQLite has two engines on one file, because a deferred BEGIN that reads and then writes loses transactions to "database
 is locked" (1,913 of 2,000 with 50 writers, measured): `write` has one connection and begins IMMEDIATE, `read` six that
-cannot write and wait for no writer. On PostgreSQL both are one. Migrations run through `storage/migrate.py`.
+cannot write and wait for no writer. On PostgreSQL both are one. Who writes next: `storage/write_line.py`. Migrations
+run through `storage/migrate.py`.
 """
 
 import asyncio
 import functools
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from contextvars import ContextVar
 from itertools import count
 from pathlib import Path
@@ -31,6 +32,7 @@ from cortex.storage.audit_head import BEGINNING, AuditHead
 from cortex.storage.commits import Commits
 from cortex.storage.failures import unavailable
 from cortex.storage.repository import Repository
+from cortex.storage.write_line import WriteLine, write_limit_s
 
 R = TypeVar("R", bound=Repository)
 
@@ -69,7 +71,7 @@ class Database:
         audit_head: AuditHead | None = None,
         outages: Outages | None = None,
     ) -> None:
-        """write_wait_s: how long a transaction that writes waits for its turn, unless `writes_within` says less.
+        """write_wait_s: how long a transaction that writes waits for its turn, unless `write_line.py` says less.
 
         outages: learns that one waits for another program that holds a SQLite file, after some seconds.
         """
@@ -91,6 +93,9 @@ class Database:
         readers = POSTGRESQL_CONNECTIONS if self.is_postgresql else READERS
         # A third is left to single reads, and pages that are slow to make hold up no turn.
         self._views, self._page_views = asyncio.Semaphore(readers // 3), asyncio.Semaphore(readers // 3)
+        # On PostgreSQL too some connections are always free to read: a transaction that writes may wait for a read.
+        self.write_line = WriteLine(readers - readers // 3 if self.is_postgresql else 1)
+        self._write_wait_s = write_wait_s
 
     @asynccontextmanager
     async def session_scope(self, *, reading: bool = False) -> AsyncIterator[AsyncSession]:
@@ -114,12 +119,30 @@ class Database:
 
     @asynccontextmanager
     async def _session(self, *, reading: bool) -> AsyncIterator[AsyncSession]:
-        async with (self._reading if reading else self._writing)() as session, session.begin():
-            if not reading:
-                await _turn_to_write(session)
+        async with AsyncExitStack() as opened:
+            if reading:
+                session = await opened.enter_async_context(self._reading())
+                await opened.enter_async_context(session.begin())
+            else:
+                session = await self._turn_to_write(opened)
             yield session
         if AUDITED in session.info and self.audit_head is not None:
             await self._keep_audit_head(self.audit_head, is_first=session.info[AUDITED] == 1)
+
+    async def _turn_to_write(self, opened: AsyncExitStack) -> AsyncSession:
+        """A session whose transaction has begun, once it is this task's turn; `opened` ends it."""
+        limit_s = write_limit_s.get()
+        try:
+            async with asyncio.timeout(2 * self._write_wait_s if limit_s is None else limit_s):
+                await opened.enter_async_context(self.write_line.place())
+                session = await opened.enter_async_context(self._writing())
+                await opened.enter_async_context(session.begin())
+                await session.connection()
+        except TimeoutError as error:
+            if limit_s is None:
+                raise DatabaseUnavailable("The database does not answer (too many wait for it).") from error
+            raise Busy("The database is busy, so nothing was changed. Try again in a moment.") from error
+        return session
 
     async def _keep_audit_head(self, audit_head: AuditHead, *, is_first: bool) -> None:
         """Let the kept head of the audit log follow its newest row, unless the log no longer holds the row it names."""
@@ -246,24 +269,6 @@ class Database:
             await self.read.dispose()
 
 
-@contextmanager
-def writes_within(seconds: float) -> Iterator[None]:
-    """Let no transaction of this task wait longer than this for its turn to write: Busy, and nothing is changed."""
-    token = _write_limit_s.set(seconds)
-    try:
-        yield
-    finally:
-        _write_limit_s.reset(token)
-
-
-async def _turn_to_write(session: AsyncSession) -> None:
-    try:
-        async with asyncio.timeout(_write_limit_s.get()):
-            await session.connection()
-    except TimeoutError as error:
-        raise Busy("The database is busy, so nothing was changed. Try again in a moment.") from error
-
-
 class _View:
     """The transaction that the reads of one task share."""
 
@@ -292,7 +297,6 @@ class _View:
 
 
 _view: ContextVar[_View | None] = ContextVar("cortex_database_view", default=None)
-_write_limit_s: ContextVar[float | None] = ContextVar("cortex_database_write_limit_s", default=None)
 
 
 def _normal(url: str) -> URL:

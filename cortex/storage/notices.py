@@ -19,7 +19,7 @@ from cortex.storage.table import moment
 
 KEPT_A_PERSON = 2_000
 KEPT_FOR = timedelta(days=90)
-_PRUNED_AT_ONCE = 5_000  # nobody else writes meanwhile
+_PRUNED_AT_ONCE = 500  # nobody else writes meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +233,7 @@ class AllNoticesRepository(SharedRepository):
     async def prune(self, before: datetime | None = None, keep: int = KEPT_A_PERSON) -> int:
         """Forget notices, with deliveries, from before then (90 days ago), and all but a person's newest `keep`.
 
-        What is still on its way stays. How many: at most 5,000 at once, so call it until there is none.
+        What is still on its way stays. How many: at most 500 at once, so call it until there is none.
         """
         rank = func.row_number().over(partition_by=NoticeTable.owner_id, order_by=NoticeTable.created_at.desc())
         ranked = select(NoticeTable.id, NoticeTable.created_at, rank.label("rank")).subquery()

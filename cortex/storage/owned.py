@@ -7,11 +7,11 @@ from datetime import date, datetime
 from itertools import count
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select, tuple_
 
 from cortex.base.attachments import Attachment
 from cortex.storage.repository import Repository
-from cortex.storage.schema import Table
+from cortex.storage.schema import PreferenceTable, Table
 
 # What opens something, is a list of another's, or was read out of files that are in the archive themselves.
 LEFT_OUT = frozenset({"secrets", "logins", "action_links", "setup_links", "task_list_members", "document_pages"})
@@ -20,6 +20,7 @@ LEFT_OUT_COLUMNS = frozenset(
     | {("push_devices", "p256dh"), ("push_devices", "signed_for"), ("push_devices", "login_id")}
 )
 AT_ONCE = 1_000
+REMOVED_AT_ONCE = 500  # in one transaction: nobody else writes meanwhile
 
 
 class OwnedRepository(Repository):
@@ -40,6 +41,20 @@ class OwnedRepository(Repository):
             yield [{key: _plain(value) for key, value in row.items()} for row in found]
             if len(found) < AT_ONCE:
                 return
+
+    async def remove_some(self, name: str) -> int:
+        """Delete rows of the person from this table; how many, at most `REMOVED_AT_ONCE`."""
+        table = Table.metadata.tables[name]
+        key = tuple_(*table.primary_key.columns)
+        some = select(*table.primary_key.columns).where(table.c.owner_id == self.owner_id).limit(REMOVED_AT_ONCE)
+        gone = delete(table).where(key.in_(some)).returning(table.c.owner_id)
+        return len((await self.session.execute(gone)).all())
+
+
+def removable() -> Sequence[str]:
+    """The tables with rows of one person, those that hang on others first; not what marks an account as deleted."""
+    tables = reversed(Table.metadata.sorted_tables)
+    return [table.name for table in tables if "owner_id" in table.c and table.name != PreferenceTable.__tablename__]
 
 
 def _plain(value: Any) -> Any:

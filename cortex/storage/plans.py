@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select, tuple_
 
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import PlanTable, TurnTable
+
+_FORGOTTEN_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,8 @@ class PlansRepository(Repository):
 class AllPlansRepository(SharedRepository):
     """The receipts of everybody, for housekeeping."""
 
-    async def forget(self, before: datetime) -> None:
-        """Throw away those that were made before this moment."""
-        await self.session.execute(delete(PlanTable).where(PlanTable.created_at < before))
+    async def forget(self, before: datetime) -> int:
+        """Throw away those that were made before this moment; how many, at most 200 at once: receipts are long."""
+        key = PlanTable.turn_id, PlanTable.round
+        old = select(*key).where(PlanTable.created_at < before).limit(_FORGOTTEN_AT_ONCE)
+        return len(await self._touched(delete(PlanTable).where(tuple_(*key).in_(old)), PlanTable.turn_id))

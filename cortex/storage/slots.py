@@ -22,7 +22,7 @@ RESULT_CHARACTERS = 2_000
 KEPT_A_JOB = 1_000
 KEPT_FOR = timedelta(days=365)
 KEPT_ANYHOW = 14  # what the bars show
-_PRUNED_AT_ONCE = 5_000  # nobody else writes meanwhile
+_PRUNED_AT_ONCE = 500  # nobody else writes meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +283,7 @@ class AllSlotsRepository(SharedRepository):
     async def prune(self, before: datetime | None = None, keep: int = KEPT_A_JOB) -> int:
         """Forget ended slots due before then (a year ago), and all but the newest `keep` of a job; how many.
 
-        The newest 14 of a job stay however old they are. At most 5,000 at once: call it until there is none.
+        The newest 14 of a job stay however old they are. At most 500 at once: call it until there is none.
         """
         rank = func.row_number().over(partition_by=SlotTable.job_id, order_by=SlotTable.due_at.desc())
         ranked = select(SlotTable.id, SlotTable.state, SlotTable.due_at, rank.label("rank")).subquery()

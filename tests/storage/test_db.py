@@ -16,7 +16,7 @@ from cortex.base.messages import assistant, user
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.db import TRY_TO_WRITE_S, Database, writes_within
+from cortex.storage.db import TRY_TO_WRITE_S, Database
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository
 from cortex.storage.preferences import PreferencesRepository
@@ -24,7 +24,8 @@ from cortex.storage.revisions import newest
 from cortex.storage.schema import PreferenceTable, Table
 from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
-from tests.databases import PostgresTemplate, is_on_postgresql, migrate
+from cortex.storage.write_line import people_first, writes_within
+from tests.databases import PostgresTemplate, SqliteTemplate, is_on_postgresql, migrate
 from tests.patience import PATIENCE_S
 
 
@@ -192,6 +193,46 @@ async def test_a_writer_waits_for_another_process_and_one_in_a_hurry_is_refused(
     await waiting
     holder.close()
     await database.close()
+
+
+async def writing(db: Database, owner: str, title: str, written: list[str]) -> None:
+    """One short transaction; its title is noted in the order in which they had their turn."""
+    async with db.transaction(owner) as repository:
+        written.append(title)
+        await repository(TasksRepository).create(title, title, is_tainted=False)
+
+
+async def until_in_line(db: Database, waiting: tuple[int, int]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while db.write_line.waiting != waiting:  # noqa: ASYNC110 - the line tells nobody who joins it
+            await asyncio.sleep(0)
+
+
+@pytest.mark.names_its_database("SQLite has one writer")
+async def test_what_people_send_is_written_ahead_of_the_turns_that_wait_and_keeps_none_of_them_out(
+    tmp_path: Path, sqlite_template: SqliteTemplate
+) -> None:
+    db = Database(sqlite_template.fresh(tmp_path))
+    ann = (await db.repository(AccountsRepository).add("ann", "Ann", "admin", None, "UTC")).id
+    written: list[str] = []
+    async with asyncio.TaskGroup() as group, db.transaction(ann):  # a turn writes just now
+        for number in range(3):
+            group.create_task(writing(db, ann, f"turn {number}", written))
+        await until_in_line(db, (0, 3))
+        with people_first(), writes_within(PATIENCE_S):  # a task takes both from where it is begun
+            for number in range(20):
+                group.create_task(writing(db, ann, f"message {number}", written))
+        gone = group.create_task(writing(db, ann, "turn that is stopped", written))
+        await until_in_line(db, (20, 4))
+        gone.cancel()
+        await until_in_line(db, (20, 3))
+    people = [f"message {number}" for number in range(20)]
+    turns = [f"turn {number}" for number in range(3)]
+    assert written == [*people[:8], turns[0], *people[8:16], turns[1], *people[16:], turns[2]]
+    assert {task.title for task in await db.repository(TasksRepository, ann).list()} == set(people + turns)
+    async with db.transaction(ann):  # the place is free again
+        assert db.write_line.waiting == (0, 0)
+    await db.close()
 
 
 @pytest.mark.parametrize("url", ["", "mysql://x/y", "sqlite://", "sqlite:///:memory:", "just words"])

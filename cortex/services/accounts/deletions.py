@@ -21,6 +21,7 @@ from cortex.storage.accounts import AccountsRepository, LoginsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
+from cortex.storage.owned import OwnedRepository, removable
 from cortex.storage.preferences import AllPreferencesRepository, PreferencesRepository
 from cortex.storage.turns import TurnsRepository
 
@@ -72,9 +73,12 @@ class Deletions:
                 log.warning("accounts: cannot delete account %s yet: %s", account_id, error)
 
     async def _finish(self, account_id: str, by: str) -> None:
-        """Runs, then files, then rows: the row that bears the mark goes last."""
+        """Runs, then files, then rows, some at a time: the row that bears the mark goes last."""
         await self.runs.forget(await self.db.repository(TurnsRepository, account_id).ids())
         await asyncio.to_thread(_remove_folder, self.homes.home_of(account_id).path)
+        for name in removable():
+            while await self.db.repository(OwnedRepository, account_id).remove_some(name):
+                """Others write in between."""
         async with self.db.transaction() as repository:
             account = await repository(AccountsRepository).get(account_id)
             await repository(AccountsRepository).remove(account_id)

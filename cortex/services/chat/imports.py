@@ -94,10 +94,9 @@ class ChatImports:
         state = await self._waiting(user)
         path = await self.homes.home_of(user.id).folder(FOLDER) / FILE
         chats = await asyncio.to_thread(lambda: [_id(user, chat) for chat in islice(_lines(path), state.done)])
-        async with self.runtime.db.transaction(user.id) as repository:
-            conversations = repository(ConversationsRepository)
-            for id in await conversations.standing(chats):
-                await conversations.delete(id)
+        conversations = self.runtime.db.repository(ConversationsRepository, user.id)
+        for id in await conversations.standing(chats):  # each by itself: there may be thousands, and others write
+            await conversations.delete(id)
         await self.forget(user)
         return state.done
 

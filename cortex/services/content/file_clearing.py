@@ -42,6 +42,8 @@ class FileClearing:
                 await files.remove(row.id, row.path)  # a kill in the middle of the deletion left it where it was
         for row in await documents.deleted(before):
             await files.forget(row.id)
+            while await documents.drop_pages(row.id):
+                """Others write in between."""
             await documents.remove(row.id)
             if not await documents.has(row.sha256):
                 await ReadyPictures(home=home).remove(row.sha256)

@@ -68,6 +68,8 @@ class FileLooks:
             if is_read and (item.size_bytes, item.changed_at) != (mark.size_bytes, mark.changed_at):
                 await documents.read_again(mark.id, item.size_bytes)
         elif mark.is_found:
+            while await documents.drop_pages(mark.id):
+                """Others write in between."""
             await documents.remove(mark.id)
 
     def _is_read(self, item: FolderItem) -> bool:

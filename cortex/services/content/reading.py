@@ -22,7 +22,13 @@ from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.file_looks import FileLooks
 from cortex.services.runtime import Runtime
 from cortex.storage.accounts import AccountsRepository
-from cortex.storage.documents import AllDocumentsRepository, DocumentRow, DocumentsRepository, page_words
+from cortex.storage.documents import (
+    PAGES_AT_ONCE,
+    AllDocumentsRepository,
+    DocumentRow,
+    DocumentsRepository,
+    page_words,
+)
 
 AT_ONCE = 2
 EVERY_S = 3.0  # between two looks at whether anything was written
@@ -118,6 +124,8 @@ class DocumentReading:
             if (await documents.get(row.id)).deleted_at is not None:  # meanwhile: once it is back, it is read
                 return
             if row.is_found:
+                while await documents.drop_pages(row.id):
+                    """Others write in between."""
                 await documents.remove(row.id)
             else:
                 await documents.keep_text(row.id, Extracted(note=GONE))
@@ -133,8 +141,13 @@ class DocumentReading:
             found = await session.extract(file, row.name)
         words = await asyncio.to_thread(page_words, row.path, found)
         with suppress(NotFound):  # deleted for good meanwhile
+            while await documents.drop_pages(row.id):
+                """Others write in between; so too below. What a kill leaves is read anew."""
+            for at in range(0, len(words), PAGES_AT_ONCE):
+                some = slice(at, at + PAGES_AT_ONCE)
+                await documents.add_pages(row.id, found.pages[some], words[some])
             async with self.runtime.db.transaction(row.owner_id) as repository:
-                kept = await repository(DocumentsRepository).keep_text(row.id, found, words)
+                kept = await repository(DocumentsRepository).keep_text(row.id, found, are_pages_kept=True)
                 await repository(DocumentsRepository).keep_mark(kept, changed_at, sha256)
 
 

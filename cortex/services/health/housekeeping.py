@@ -65,7 +65,8 @@ class Housekeeping:
         await self.audit_log.notify_admins()
         db, now = self.runtime.db, self.runtime.clock()
         await db.repository(AllActionLinksRepository).prune()
-        await db.repository(AllNoticesRepository).prune()
+        while await db.repository(AllNoticesRepository).prune():
+            """Others write in between; so too below."""
         await db.repository(AllFactsRepository).prune(now - UNDO)
         await db.repository(AllJobsRepository).prune()
         await db.repository(AllRemindersRepository).prune()
@@ -73,7 +74,8 @@ class Housekeeping:
             pass
         if self.runtime.settings.plans_kept_days:
             days = timedelta(days=self.runtime.settings.plans_kept_days)
-            await db.repository(AllPlansRepository).forget(now - days)
+            while await db.repository(AllPlansRepository).forget(now - days):
+                pass
         forgotten = await self.prune(now - RUNS_KEPT)
         if forgotten:
             log.info(
