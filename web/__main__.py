@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 
 from cortex.base import scan
@@ -11,6 +12,8 @@ from cortex.base.errors import CortexError
 def main() -> None:
     """Run a command; what went wrong is one line on standard error and exit code 1."""
     gc.disable()  # what is loaded stays: looking for garbage in it cost a tenth of the start; `serve` enables it again
+    if sys.argv[1:] in (["serve"], ["web"], ["worker"]):
+        _leave_when_told()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else it reads what every package on the disk offers
     try:
         if sys.argv[1:] == ["serve"]:
@@ -28,6 +31,14 @@ def main() -> None:
         if not sentence:
             raise
         _end(sentence)
+
+
+def _leave_when_told() -> None:
+    """Until `web/signals.py` hears them: end in order, for nothing is open yet, also in a container of its own."""
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: os._exit(0))
+    for order in (signal.SIGUSR1, signal.SIGUSR2):  # by default they kill
+        signal.signal(order, lambda *_: None)
 
 
 def _end(sentence: str) -> None:

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, nullcontext, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -28,6 +28,7 @@ from cortex.services.health.restarts import Restarts
 from web.app import create_app
 from web.connections import SEND_BUFFER_BYTES, Connection, Connections
 from web.security import refusal
+from web.signals import Signals, cancelled_by
 
 log = logging.getLogger(__name__)
 
@@ -68,15 +69,8 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End on SIGTERM and SIGINT without raising them again afterwards: the server still has to close."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.end)
-        try:
-            yield
-        finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(number)
+        """Nothing: they are heard before the server is there and after it has ended (`web/signals.py`)."""
+        yield
 
     async def main_loop(self) -> None:
         """Until `end`. Uvicorn's own looks ten times a second, which was a tenth of what an idle server costs."""
@@ -87,9 +81,9 @@ class Server(uvicorn.Server):
                 async with asyncio.timeout(TICK_S):
                     await closing.wait()
 
-    def end(self) -> None:
-        """Stop accepting and let streams finish; a second signal does not wait for open requests."""
-        self.force_exit = self.should_exit
+    def end(self, *, is_forced: bool = False) -> None:
+        """Stop accepting and let streams finish. is_forced: wait for no open request."""
+        self.force_exit = self.force_exit or is_forced
         self.should_exit = True
         self._app.state.closing.set()
         self._on_end()
@@ -104,12 +98,13 @@ def run(settings: Settings) -> None:
     """Serve until a signal comes. Raises ConfigError when it must not or cannot start."""
     for line in unknown_variables(os.environ):
         log.warning(line)
-    with only_one(settings):
-        if asyncio.run(restore.finish(settings)):
+    signals = Signals()
+    with signals.heard(), only_one(settings):
+        if signals.run(cancelled_by(signals, restore.finish(settings))):
             settings = settings_in_force()  # another key came with it
-        is_asked = asyncio.run(serve(settings))
-    # An admin asked for it, or the set-up page for a start on the home that was restored.
-    if is_asked or restore.is_pending(settings.home):
+        is_asked = signals.run(serve(settings, signals=signals))
+    # An admin asked for it, or the set-up page for a start on the home that was restored; whoever ends it has the say.
+    if not signals.ends and (is_asked or restore.is_pending(settings.home)):
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "web", "serve"])  # noqa: S606 - ourselves, without a shell
 
@@ -119,38 +114,48 @@ def main_shared() -> None:
     settings = settings_in_force()
     for line in unknown_variables(os.environ):
         log.warning(line)
-    asyncio.run(serve(settings, Cortex.web, can_restart=False))  # others that serve it would go on
+    signals = Signals()
+    with signals.heard():
+        signals.run(serve(settings, Cortex.web, signals=signals, can_restart=False))  # others that serve it would go on
 
 
-async def serve(settings: Settings, opened: Opened = Cortex.open, *, can_restart: bool = True) -> bool:
+async def serve(
+    settings: Settings, opened: Opened = Cortex.open, *, signals: Signals, can_restart: bool = True
+) -> bool:
     """Open the server, listen, print where and how to set up, serve, close; whether it shall begin anew."""
-    async with opened(settings) as cortex:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGUSR1, cortex.stop_all.pull)
+    async with AsyncExitStack() as stack:
+        cortex = await cancelled_by(signals, stack.enter_async_context(opened(settings)))
+        stack.enter_context(signals.obeying(signal.SIGUSR1, cortex.stop_all.pull))
         if can_restart:
-            loop.add_signal_handler(signal.SIGUSR2, cortex.restarts.order)
-        has_account = await cortex.accounts.has_users()
-        why_not = refusal(settings, has_account=has_account)
-        if why_not:
-            raise ConfigError(why_not)
-        listening = listen(settings)
-        token = "" if has_account else await cortex.accounts.setup_link()
-        app = create_app(cortex)
-        connections = Connections(app, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
-        app.state.connections = connections
-        server = Server(
-            configured(connections, settings),
-            app,
-            connections,
-            on_ready=lambda: _on_ready(settings, listening, token),
-            on_end=cortex.streams.end_all_streams,
-        )
-        app.state.end = server.end
-        with listening:
-            async with background_tasks(*([_end_when_due(cortex.restarts, server)] if can_restart else [])):
-                await server.serve(sockets=[listening])
+            stack.enter_context(signals.obeying(signal.SIGUSR2, cortex.restarts.order))
+        await _serve(settings, cortex, signals, can_restart=can_restart)
         log.info("shutting down: waiting for running turns to reach a safe point")
-        return cortex.restarts.is_asked
+    return cortex.restarts.is_asked
+
+
+async def _serve(settings: Settings, cortex: Cortex, signals: Signals, *, can_restart: bool) -> None:
+    """Until it is told to end."""
+    has_account = await cortex.accounts.has_users()
+    why_not = refusal(settings, has_account=has_account)
+    if why_not:
+        raise ConfigError(why_not)
+    listening = listen(settings)
+    token = "" if has_account else await cortex.accounts.setup_link()
+    app = create_app(cortex)
+    connections = Connections(app, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
+    app.state.connections = connections
+    server = Server(
+        configured(connections, settings),
+        app,
+        connections,
+        on_ready=lambda: _on_ready(settings, listening, token),
+        on_end=cortex.streams.end_all_streams,
+    )
+    app.state.end = server.end
+    looks = [_end_when_due(cortex.restarts, server)] if can_restart else []
+    with listening, signals.ending(lambda: server.end(is_forced=signals.ends > 1)):
+        async with background_tasks(*looks):
+            await server.serve(sockets=[listening])
 
 
 async def _end_when_due(restarts: Restarts, server: Server) -> None:

@@ -8,10 +8,12 @@ import logging
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 
 from cortex.app import Cortex
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.start import settings_in_force
+from web.signals import Signals, cancelled_by
 
 log = logging.getLogger(__name__)
 
@@ -25,18 +27,18 @@ def run(settings: Settings) -> None:
     """Work until a signal comes. Raises ConfigError when it must not or cannot start."""
     for line in unknown_variables(os.environ):
         log.warning(line)
-    asyncio.run(work(settings))
+    signals = Signals()
+    with signals.heard():
+        signals.run(work(settings, signals))
 
 
-async def work(settings: Settings) -> None:
+async def work(settings: Settings, signals: Signals) -> None:
     """Open the server, say so, wait for SIGTERM or SIGINT, bring open turns to a safe point."""
     ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
-    async with Cortex.worker(settings) as cortex:
-        loop.add_signal_handler(signal.SIGUSR1, cortex.stop_all.pull)
-        sys.stdout.write(f"Cortex works (process {os.getpid()})\n")
-        sys.stdout.flush()
-        await ended.wait()
+    async with AsyncExitStack() as stack:
+        cortex = await cancelled_by(signals, stack.enter_async_context(Cortex.worker(settings)))
+        with signals.obeying(signal.SIGUSR1, cortex.stop_all.pull), signals.ending(ended.set):
+            sys.stdout.write(f"Cortex works (process {os.getpid()})\n")
+            sys.stdout.flush()
+            await ended.wait()
         log.info("shutting down: waiting for running turns to reach a safe point; other workers resume them")

@@ -43,6 +43,7 @@ class Restarts:
         await self._asked.wait()
         ends_s = ticks_s() + WAITED_S
         running = set(await self._running())
+        log.info("restarting: waiting for %d turns", len(running))
         while running and ticks_s() < ends_s:
             await asyncio.sleep(LOOK_S)
             running &= set(await self._running())
