@@ -42,6 +42,7 @@ from cortex.services.turns.queue import WORKFLOW
 from cortex.storage.audit_head import AuditHead
 from cortex.storage.conversations import AllConversationsRepository
 from cortex.storage.db import BUSY_TIMEOUT_S, Database
+from cortex.storage.outage_lines import OutageLines
 from cortex.toolkit.registry import Registry
 
 ACCESS_ENDED = "access.ended"
@@ -237,7 +238,8 @@ async def _services(
     cortex = kind(runtime, sandbox=sandbox, is_boxed=is_boxed, log_book=book, access_ended=access_ended)
     logging.getLogger().addHandler(book)
     try:
-        yield cortex
+        with OutageLines(outages).on_every_handler():
+            yield cortex
     finally:
         logging.getLogger().removeHandler(book)
         cortex.encoders.close()

@@ -158,7 +158,7 @@ async def _ours(request: Request, error: Exception) -> Response:
 async def _away(request: Request, error: Exception) -> Response:
     """The frame is read from the database too: a bare page, which comes back by itself."""
     assert isinstance(error, DatabaseUnavailable)  # noqa: S101
-    log.warning("request=%s database: %s", request_id(request), error.message)
+    log.warning("request=%s database: %s", request_id(request), error)
     if wants_json(request):
         answer: Response = _as_json(request, error.status, error.message)
     else:

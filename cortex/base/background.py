@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import asynccontextmanager
 
 AGAIN_S = 5.0
+LOGGER = __name__
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(LOGGER)
 
 
 @asynccontextmanager

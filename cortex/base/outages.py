@@ -22,11 +22,15 @@ T = TypeVar("T")
 
 
 class Outages:
-    """What waits for the database in this process. `on_change` is called when the first begins and the last ends."""
+    """What waits for the database in this process. `on_change` is called when the first begins and the last ends.
+
+    `on_answer` is called whenever the database has done what it was asked for.
+    """
 
     def __init__(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """`sleep`: tests have their own."""
         self.on_change: list[Callable[[], None]] = []
+        self.on_answer: list[Callable[[], None]] = []
         self._sleep = sleep
         self._waiting = 0
 
@@ -34,6 +38,11 @@ class Outages:
     def is_waiting(self) -> bool:
         """Whether something waits for the database now."""
         return self._waiting > 0
+
+    def answered(self) -> None:
+        """The database is there."""
+        for listener in self.on_answer:
+            listener()
 
     async def wait_out(self, action: Callable[[], Awaitable[T]]) -> T:
         """What the action returns, which is begun anew while the database is away: it must bear being done twice.

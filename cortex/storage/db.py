@@ -73,10 +73,11 @@ class Database:
     ) -> None:
         """write_wait_s: how long a transaction that writes waits for its turn, unless `write_line.py` says less.
 
-        outages: learns that one waits for another program that holds a SQLite file, after some seconds.
+        outages: learns of each answer, and that one waits for another program that holds a SQLite file.
         """
         self.clock = clock
         self.audit_head = audit_head
+        self._outages = outages or Outages()
         self.url = _normal(url)
         self.is_postgresql = self.url.get_backend_name() == "postgresql"
         if self.is_postgresql:
@@ -84,7 +85,7 @@ class Database:
             self.commits = Commits(None)
         else:
             private.make_database(Path(self.url.database or ""))
-            self.write = _sqlite(self.url, pool_size=1, is_reading=False, wait_s=write_wait_s, outages=outages)
+            self.write = _sqlite(self.url, pool_size=1, is_reading=False, wait_s=write_wait_s, outages=self._outages)
             self.read = _sqlite(self.url, pool_size=READERS, is_reading=True, wait_s=BUSY_TIMEOUT_S)
             self.commits = Commits(Path(self.url.database or ""))
         info = {AUDIT_KEY: audit_head.key if audit_head else b""}
@@ -126,6 +127,7 @@ class Database:
             else:
                 session = await self._turn_to_write(opened)
             yield session
+        self._outages.answered()
         if AUDITED in session.info and self.audit_head is not None:
             await self._keep_audit_head(self.audit_head, is_first=session.info[AUDITED] == 1)
 

@@ -187,6 +187,24 @@ def test_a_page_that_is_loaded_while_the_database_is_away_says_so_and_comes_back
 
 
 @OWN
+def test_the_log_says_once_that_postgresql_is_away_and_once_that_it_is_back(daemon: Daemon) -> None:
+    with private_server() as server, Caller(daemon) as ada:
+        daemon.set(database_url=server.url)
+        daemon.start()
+        ada.set_up()
+        before = len(daemon.log)
+        server.stop()
+        for _ in range(20):
+            assert ada.get("/tasks").status_code == 503
+        until(lambda: "one such line a minute" in daemon.log)
+        server.start()
+        until(lambda: "the database answers again, after" in daemon.log)
+        lines = daemon.log[before:].splitlines()
+        assert len(lines) == 2, lines
+        assert daemon.stop() == 0
+
+
+@OWN
 @pytest.mark.full
 @pytest.mark.parametrize("away_s", [1.0, 40.0])
 def test_a_turn_waits_for_postgresql_over_tcp(daemon: Daemon, away_s: float) -> None:
