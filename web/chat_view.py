@@ -11,6 +11,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotFound
+from cortex.base.ids import new_id
 from cortex.base.media import ACCEPTED
 from cortex.base.user import User
 from cortex.services.chat.chat import LogPage
@@ -49,6 +50,7 @@ class ChatContext(TurnViewContext):
     attached: Sequence[Any] = described("files that go with the draft", default=())
     accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
     upload_bytes: int = described("what one file may have")
+    once: str = described("what the next message is known by, so that sending it twice is sending it once")
 
 
 async def chat_context(
@@ -62,6 +64,7 @@ async def chat_context(
     draft: str = "",
     error: str = "",
     attached: Sequence[str] = (),
+    once: str = "",
 ) -> ChatContext:
     """The context of a conversation's page, or of a new one (`page` None)."""
     conversation = page.conversation if page else None
@@ -90,6 +93,7 @@ async def chat_context(
         error=error,
         attached=await services.documents.named(user, attached) if attached else (),
         upload_bytes=services.documents.limit_bytes,
+        once=once or new_id(),
     )
 
 

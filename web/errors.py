@@ -4,6 +4,7 @@ One of the three places that may catch any exception; it logs what it catches.
 """
 
 import logging
+import re
 from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from urllib.parse import urlencode
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -35,6 +37,7 @@ TITLES = {
     502: "A service did not answer",
     503: "Busy",
 }
+SECRET = re.compile("pass|secret|token|key|auth|config|^(?:old|new|code)$", re.IGNORECASE)  # never shown again
 AWAY = "Database unavailable"
 COMES_BACK = "The database is not answering. This page reloads when it is back."
 RELOADS_S = 3  # a page that needs the database asks for itself again, until it is back
@@ -55,6 +58,7 @@ class ErrorContext(Context):
     text: str = described("what happened and what to do")
     status: int = described("the HTTP status")
     request_id: str = described("what the log calls this request")
+    kept: tuple[str, ...] = described("what the person wrote into the form that was not taken", default=())
     reloads_s: int = described("after how many seconds the page asks for itself again; 0: never", default=0)
 
 
@@ -215,7 +219,15 @@ def _context(request: Request, frame: Frame, status: int, text: str) -> ErrorCon
         text=text,
         status=status,
         request_id=request_id(request),
+        kept=_written(request) if status >= 500 else (),
     )
+
+
+def _written(request: Request) -> tuple[str, ...]:
+    """The words in the form that this request brought; nothing that lets anybody in."""
+    form: FormData = getattr(request.state, "form", FormData())
+    words = ((name, value) for name, value in form.multi_items() if isinstance(value, str))
+    return tuple(value for name, value in words if any(map(str.isspace, value.strip())) and not SECRET.search(name))
 
 
 def _as_json(request: Request, status: int, text: str) -> Response:

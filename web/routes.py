@@ -30,6 +30,11 @@ class FormRequest(Request):
     """
 
     async def _get_form(self, **limits: Any) -> FormData:  # what `form` calls
+        form = await self._read_form(**limits)
+        self.state.form = form  # for `web/errors.py`, which has another request of the same scope
+        return form
+
+    async def _read_form(self, **limits: Any) -> FormData:
         if int(self.headers.get("content-length", 0)) <= LARGE_BYTES:
             return await super()._get_form(**limits)
         await self.body()  # is kept, so that nothing below waits for the network

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from playwright.sync_api import Browser, FilePayload, Route, expect
 from tests.e2e.browser import axe, overflow_px
 from tests.e2e.chat_tab import Served, Tab, tab
 from tests.e2e.person import poll
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, ScriptedServer, rule
 from tests.web.talks import Talks, talking_house
 from tests.web.test_markdown import PAYLOADS
@@ -155,6 +157,48 @@ def test_a_cut_connection_comes_back_without_a_lost_or_doubled_word(chat: Tab, s
     assert chat.page.input_value("#text") == "written while away"
     chat.as_reloaded()
     chat.complaints.clear()  # Chromium reports the cut itself
+
+
+def test_a_message_that_does_not_get_through_is_kept_over_a_reload_and_sent_once(chat: Tab, served: Lived) -> None:
+    """The first try reaches the server and its answer is lost; then a proxy answers that nobody is there."""
+    tries = list[str]()
+
+    def lost(route: Route) -> None:
+        tries.append(route.request.post_data or "")
+        if len(tries) == 1:
+            route.fetch()
+            route.abort()
+        else:
+            route.fulfill(status=503 if len(tries) == 2 else 502, body="away")
+
+    chat.page.route("**/messages", lost)
+    before = chat.page.locator(".turn.user").count()
+    chat.page.fill("#text", "Which nightly job failed?")
+    chat.page.click(".send:not(.stop)")
+    expect(chat.page.locator("#unsent")).to_contain_text("sent again by itself")
+    with chat.page.expect_request("**/messages", timeout=PATIENCE_S * 1000):
+        """It goes again by itself."""
+    with chat.page.expect_request("**/messages", timeout=PATIENCE_S * 1000):
+        chat.page.reload()
+        expect(chat.page.locator("#text")).to_have_value("Which nightly job failed?")
+    chat.page.unroute("**/messages")
+    chat.until("() => document.querySelector('#text').value === '' && document.querySelector('#unsent').hidden")
+    chat.until("() => document.querySelector('.turn:last-child .foot')")
+    chat.idle()
+    assert chat.page.locator(".turn.user").count() == before + 1
+    keys = {re.search(r'name="?once"?\W+(\w+)|once=(\w+)', one)[0] for one in tries}  # type: ignore[index]
+    assert len(keys) == 1
+    chat.page.route("**/messages", lambda route: route.abort())
+    chat.page.fill("#text", "one more")
+    chat.page.click(".send:not(.stop)")
+    expect(chat.page.locator("#unsent")).to_contain_text("sent again by itself")
+    chat.page.locator("#text").press_sequentially(" wo")
+    expect(chat.page.locator("#unsent")).to_contain_text("Press Send when you have finished")
+    chat.page.unroute("**/messages")
+    chat.page.click(".send:not(.stop)")
+    chat.until("() => document.querySelector('#text').value === ''")
+    expect(chat.page.locator(".turn.user").last).to_contain_text("one more wo")
+    chat.complaints.clear()  # Chromium reports what was aborted
 
 
 def test_stop_keeps_what_was_written(chat: Tab, served: Lived) -> None:

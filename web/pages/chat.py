@@ -21,6 +21,7 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 
 NOT_ATTACHED = "Press Attach first: the files that you chose have not been sent yet."
+ONCE_CHARS = 64
 Text = Annotated[str, Form()]
 Mode = Annotated[ToolMode, Form()]
 Rounds = Annotated[str, Form()]
@@ -86,12 +87,14 @@ async def send(
     quick: Text = "",
     attached: Annotated[list[str] | None, Form()] = None,
     files: Annotated[list[str] | None, Form()] = None,
+    once: Text = "",
 ) -> Response:
     """Take a message; a new conversation begins with it. Rounds left at their default are not fixed.
 
     Mode and rounds stay with the conversation, but for a `quick` question. `files`: names of what was chosen without a
-    script and not yet attached.
+    script and not yet attached. `once`: one and the same for as long as it is tried to send a message.
     """
+    once = once[:ONCE_CHARS]
     rounds = whole_number(max_rounds) if max_rounds != rounds_default else None
     is_new = cid == "new"
     try:
@@ -100,7 +103,7 @@ async def send(
         if is_new and (text.strip() or attached):
             chosen = services.composer.checked_choices(await tool_choices(request))
             picked = {name: use for name, use in chosen.items() if use}
-            cid = (await services.conversations.new(user, role, "auto" if quick else mode, picked)).id
+            cid = (await services.conversations.new(user, role, "auto" if quick else mode, picked, once)).id
         await services.chat.send_message(
             user,
             cid,
@@ -110,13 +113,22 @@ async def send(
             model=chosen_model(model),
             is_kept=not quick,
             attached=attached or (),
+            once=once,
         )
     except (UserError, Busy) as refused:
         if wants_fragment(request) and isinstance(refused, Busy):
-            raise  # the composer there keeps its words
+            raise  # the composer there keeps its words, and sends them again
         page = None if cid == "new" else await services.chat.log(user, cid)
         context = await chat_context(
-            request, services, user, page, role=role, draft=text, error=refused.message, attached=attached or ()
+            request,
+            services,
+            user,
+            page,
+            role=role,
+            draft=text,
+            error=refused.message,
+            attached=attached or (),
+            once=once,
         )
         return respond(request, "chat.html", context, block="composer", status=refused.status)
     return done(request, f"/c/{cid}", is_new_place=is_new)

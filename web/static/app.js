@@ -77,8 +77,40 @@
     if (box.id !== 'text') return;
     if (!fits) { box.style.height = 'auto'; box.style.height = box.scrollHeight + 'px'; }
     box.value ? sessionStorage[draft] = box.value : delete sessionStorage[draft];
+    if (event.isTrusted && pending()) { clearTimeout(again); unsent('held'); } // nobody is sent half a sentence
   });
   if (text() && !text().value && sessionStorage[draft]) { text().value = sessionStorage[draft]; setTimeout(typed, 300); }
+  const press = isQuick => {
+    const box = form(), was = box.mode.value;
+    if (isQuick) { box.mode.value = 'chat'; box.quick.value = 1; }
+    box.requestSubmit($('.send:not(.stop)'));
+    if (isQuick) setTimeout(() => { box.mode.value = was; box.quick.value = ''; }, 50);
+  };
+  // what did not get through goes again by itself, also after a reload: the server takes the same words with the same
+  // `once` in once. Who writes on stops that.
+  const unsentAs = 'unsent:' + location.pathname, pending = () => sessionStorage[unsentAs];
+  let again, wait = 0, isQuick = false;
+  const unsent = words => {
+    const line = $('#unsent');
+    line.hidden = !words;
+    if (words && line.textContent !== line.dataset[words]) say(line.textContent = line.dataset[words]);
+  };
+  const resend = () => { clearTimeout(again); if (pending() && text()?.value.trim()) press(isQuick); };
+  const later = quick => {
+    sessionStorage[unsentAs] = form().once.value;
+    isQuick = Boolean(quick);
+    wait = Math.min(wait * 2 || 2000, 15000);
+    clearTimeout(again);
+    again = setTimeout(resend, wait);
+    unsent('again');
+  };
+  const arrived = () => {
+    clearTimeout(again); wait = 0; delete sessionStorage[unsentAs]; unsent('');
+    form().once.value = [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
+  };
+  const comesBack = ctx => ctx?.sourceElement === form() && form() && (!ctx.response || [502, 503, 504].includes(ctx.response.status));
+  if (form() && pending()) { if (text().value.trim()) { form().once.value = pending(); later(); } else delete sessionStorage[unsentAs]; }
+  addEventListener('online', resend);
   on('keydown', event => {
     if (event.key !== 'Enter' || event.isComposing) return;
     if (event.target.matches('.ask [name=choice]:not([value=deny])')) { event.preventDefault(); return say('Enter does not approve. Press Space, or click.'); }
@@ -87,16 +119,15 @@
     if (matchMedia('(pointer:coarse)').matches && !event.metaKey && !event.ctrlKey) return; // on phones Enter is a new line
     event.preventDefault();
     if (edited) return edited.requestSubmit();
-    const box = form(), was = box.mode.value;
-    if (event.altKey) { box.mode.value = 'chat'; box.quick.value = 1; }
-    box.requestSubmit($('.send:not(.stop)'));
-    if (event.altKey) setTimeout(() => { box.mode.value = was; box.quick.value = ''; }, 50);
+    press(event.altKey);
   });
   on('htmx:after:request', event => {
     const source = event.detail.ctx?.sourceElement, status = event.detail.ctx?.response?.status ?? 0;
     if (source?.matches?.('[data-ask]') && status < 400) text()?.focus({ preventScroll: true });
     if (source !== form() || !source) return;
+    if (status >= 400 && status < 500) { clearTimeout(again); delete sessionStorage[unsentAs]; unsent(''); } // it says why
     if (!status || status >= 400) return;
+    arrived();
     const sent = event.detail.ctx.request.body;
     if (!sent.get('quick')) source.rounds_default.value = sent.get('max_rounds');
     const said = sent.get('text'), now = text().value; // what was typed while it was on its way stays
@@ -250,9 +281,11 @@
   const isAct = ctx => ctx?.request.method === 'POST' && !isTyping(ctx);
   on('htmx:error', ({ detail: { ctx } }) => {
     if (!navigator.onLine) net();
+    if (comesBack(ctx)) return later(ctx.request.body?.get?.('quick'));
     if (isAct(ctx) && !ctx.response) tell();
   });
   on('htmx:response:error', ({ detail: { ctx } }) => {
+    if (comesBack(ctx)) return later(ctx.request.body?.get?.('quick'));
     const { status } = ctx.response, isShown = ctx.swap !== 'none' || (status === 422 && ctx.sourceElement === form());
     if (status === 401 || isTyping(ctx) || (isShown && status < 500)) return; // 401 leads to the login
     const page = new DOMParser().parseFromString(ctx.text, 'text/html');

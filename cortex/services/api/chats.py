@@ -16,8 +16,8 @@ from cortex.services.api.answers import Failure, Finished, Said, Tell, Voice, Wo
 from cortex.services.api.following import follow, waiting
 from cortex.services.api.requests import MODEL, ChatRequest, Dialogue, dialogue_of, thread_of
 from cortex.services.api.tokens import ApiTokens, Caller
-from cortex.services.chat.chat import MESSAGE_CHARS_MAX
 from cortex.services.chat.laid_down import lay_down
+from cortex.services.chat.sending import MESSAGE_CHARS_MAX
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime

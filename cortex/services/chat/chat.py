@@ -4,39 +4,40 @@ A message is committed before it is acknowledged and before a model is asked; ru
 browser's connection.
 """
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cortex.agent.titles import title
-from cortex.base.attachments import Attachment
-from cortex.base.errors import Conflict, NotFound, UserError
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.errors import Conflict, CortexError, NotFound, UserError
 from cortex.base.events import Event, OpenPart
-from cortex.base.ids import new_id
+from cortex.base.ids import derived_id, new_id
 from cortex.base.role import ToolMode
-from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.chat.attached_files import attachments, lost_files
+from cortex.services.chat.sending import checked_words, keep_settings, store_message
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.versions import hold_still
 from cortex.services.models.models import Models
 from cortex.services.runtime import Runtime
-from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
-from cortex.storage.db import Opener
 from cortex.storage.documents import DocumentsRepository
-from cortex.storage.halts import HaltsRepository
 from cortex.storage.plans import PlansRepository
 from cortex.storage.summaries import SummariesRepository
-from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 
-MESSAGE_CHARS_MAX = 32_000
 LOOK_AGAIN_S = 15.0  # should a signal be lost
+BEGINS_WITHIN_S = 5.0  # then whoever sent it is answered, and the start goes on by itself
 NOT_SAID = ("agent", "result", "api")  # channels whose texts no person wrote
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +82,11 @@ class Chat:
         is_tainted: bool = False,
         is_kept: bool = False,
         attached: Sequence[str] = (),
+        once: str = "",
     ) -> str:
         """Commit the message and start its turn; the turn's id. `is_tainted`: its words are not the person's own.
+
+        `once`: of whoever sends it; sent again with the same one, the same words are the same message.
 
         `attached`: ids of the person's files that go with it; with one it needs no words. NotFound for a foreign one.
         `model`: asked first, "" for the role's; None for the conversation's. `is_kept`: mode, rounds and model, as far
@@ -90,20 +94,46 @@ class Chat:
 
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
-        words = _checked(text, max_rounds, has_files=bool(attached))
+        words = checked_words(text, max_rounds, has_files=bool(attached))
+        turn_id = f"turn:{derived_id('sent', user.id, once, words, *attached) if once else new_id()}"
+        if once and await self.place_of(user, turn_id):
+            return turn_id
         await self._check_model(user, model, conversation_id)
         async with self.runtime.transaction_then_notify(user.id, conversation_id) as repository:
+            if once and await repository(TurnsRepository).places([turn_id]):  # both came at the same moment
+                return turn_id
             files = await attachments(repository(DocumentsRepository), attached)
             if role is not None and role != (await repository(ConversationsRepository).get(conversation_id)).role:
                 await repository(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
-                await _keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds, model)
-            row, is_queued = await _sent(
-                repository, conversation_id, words, mode, max_rounds, model, NOTHING_READ, files, is_tainted=is_tainted
+                await keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds, model)
+            row, is_queued = await store_message(
+                repository,
+                conversation_id,
+                words,
+                mode,
+                max_rounds,
+                model,
+                NOTHING_READ,
+                files,
+                is_tainted=is_tainted,
+                id=turn_id,
             )
         if not is_queued:
-            await self.turns.start(row, is_free=True)
+            await self._begin(row)
         return row.id
+
+    async def place_of(self, user: User, turn_id: str) -> str:
+        """The conversation in which this turn of the user's stands, "" for none."""
+        return (await self.runtime.db.repository(TurnsRepository, user.id).places([turn_id])).get(turn_id, "")
+
+    async def _begin(self, row: TurnRow) -> None:
+        """Start its run. The message is stored: that the engine is busy or ends is no reason to tell otherwise."""
+        try:
+            async with asyncio.timeout(BEGINS_WITHIN_S):
+                await self.turns.start(row, is_free=True)
+        except (TimeoutError, CortexError, SQLAlchemyError) as error:
+            log.warning("chat: turn %s is stored, and begins with the next look of its queue: %r", row.id, error)
 
     async def stop(self, user: User, conversation_id: str) -> None:
         """End the running turn now; what it said so far stays visible. Nothing running: nothing happens."""
@@ -126,7 +156,7 @@ class Chat:
     async def edit(self, user: User, turn_id: str, text: str) -> str:
         """Say it differently: the new text is sent as another version of the turn."""
         row = await self._settled(user, turn_id)
-        words = _checked(text, None, has_files=bool(row.attachments))
+        words = checked_words(text, None, has_files=bool(row.attachments))
         return await self._replace(user, row, words, row.mode)
 
     async def keep_going(self, user: User, turn_id: str) -> str:
@@ -298,7 +328,7 @@ class Chat:
                 row.conversation_id, [("turn.drop", {"turns": dropped}, None)]
             )
             # Changed words of a job's prompt that a model wrote name no place either: most of them are still its.
-            made, is_queued = await _sent(
+            made, is_queued = await store_message(
                 repository,
                 row.conversation_id,
                 text,
@@ -310,81 +340,12 @@ class Chat:
                 is_tainted=row.is_tainted,
             )
             for words in meanwhile:  # none was marked: the turn would not have taken it in
-                await _sent(
+                await store_message(
                     repository, row.conversation_id, words, mode, row.max_rounds, model, NOTHING_READ, is_tainted=False
                 )
         if not is_queued:
-            await self.turns.start(made, is_free=True)
+            await self._begin(made)
         return made.id
-
-
-async def _keep_settings(
-    conversations: ConversationsRepository,
-    conversation_id: str,
-    mode: ToolMode | None,
-    max_rounds: int | None,
-    model: str | None,
-) -> None:
-    conversation = await conversations.get(conversation_id)
-    if mode is not None and conversation.mode != mode:
-        await conversations.set_mode(conversation_id, mode)
-    if max_rounds is not None and conversation.max_rounds != max_rounds:
-        await conversations.set_max_rounds(conversation_id, max_rounds)
-    if model is not None and conversation.model != model:
-        await conversations.set_model(conversation_id, model)
-
-
-async def _sent(
-    repository: Opener,
-    conversation_id: str,
-    words: str,
-    mode: ToolMode | None,
-    max_rounds: int | None,
-    model: str | None,
-    reads: Reads,
-    attachments: tuple[Attachment, ...] = (),
-    *,
-    is_tainted: bool,
-) -> tuple[TurnRow, bool]:
-    """The message as a turn of the conversation, and whether it waits behind another one."""
-    conversation = await repository(ConversationsRepository).get(conversation_id)
-    row = await repository(TurnsRepository).create(
-        f"turn:{new_id()}",
-        conversation_id,
-        words,
-        mode=mode or conversation.mode,
-        role=conversation.role,
-        model=conversation.model if model is None else model,
-        max_rounds=max_rounds if max_rounds is not None else conversation.max_rounds,
-        is_tainted=is_tainted,
-        reads=Reads(outside=True, private=True) if attachments else reads,
-        attachments=attachments,
-    )
-    ahead = [turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal]
-    is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
-    is_queued = is_queued or await repository(HaltsRepository).of(row.owner_id) is not None
-    versions = [version.id for version in await repository(VersionsRepository).of(row)]
-    rows: list[Row] = [message_row(row, is_queued, versions=versions if len(versions) > 1 else ())]
-    if conversation.is_title_auto and not conversation.title and words:
-        name = title(words)
-        await repository(ConversationsRepository).rename(conversation_id, name, by_user=False, is_tainted=is_tainted)
-        rows.append(("title", {"title": name}, None))
-    await repository(ConversationsRepository).append(conversation_id, rows)
-    return row, is_queued
-
-
-def _checked(text: str, max_rounds: int | None, *, has_files: bool = False) -> str:
-    """The message without outer blanks; UserError for an empty or oversized one."""
-    words = text.strip()
-    if not words and not has_files:
-        raise UserError("Write a message first.")
-    if len(words) > MESSAGE_CHARS_MAX:
-        raise UserError(
-            f"The message has {len(words):,} characters; the limit is {MESSAGE_CHARS_MAX:,}. Put the rest in a file."
-        )
-    if max_rounds is not None and not 1 <= max_rounds <= MAX_ROUNDS_CAP:
-        raise UserError(f"Rounds must be 1 to {MAX_ROUNDS_CAP}, not {max_rounds}.")
-    return words
 
 
 def _carried(receipt: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -90,10 +90,15 @@ class ConversationsService:
         role: str = "orchestrator",
         mode: ToolMode = "auto",
         tool_choices: Mapping[str, str] = MappingProxyType({}),
+        once: str = "",
     ) -> ConversationRow:
-        """An empty conversation; a form that names no role begins with the usual one."""
+        """An empty conversation; a form that names no role begins with the usual one.
+
+        `once`: asked for again with the same one, it is the same conversation.
+        """
+        id = derived_id("new", user.id, once) if once else None
         return await self._db.repository(ConversationsRepository, user.id).create(
-            role or "orchestrator", mode, tool_choices=tool_choices, is_title_tainted=False
+            role or "orchestrator", mode, id=id, tool_choices=tool_choices, is_title_tainted=False
         )
 
     async def rename(self, user: User, conversation_id: str, title: str) -> None:
