@@ -1,6 +1,7 @@
 """The real daemon while another process holds the write lock of its database, as a backup or a stuck command would."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.e2e.crowd import shopping_model
 from tests.e2e.daemon import Daemon
 from tests.e2e.tables import locked
 from tests.patience import PATIENCE_S
-from tests.scripted_server import Fault
+from tests.scripted_server import Fault, ScriptedServer
 
 pytestmark = pytest.mark.skipif(is_on_postgresql(), reason="only SQLite locks the whole database for a writer")
 
@@ -42,20 +43,24 @@ def posted(daemon: Daemon, caller: Caller, path: str, **fields: str) -> httpx.Re
     )
 
 
+def begun(ada: Caller, model: ScriptedServer) -> str:
+    """The conversation of a turn whose model has begun to answer, and waits for `go_on`."""
+    ada.set_up()
+    form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
+    ada.post("/models", name="shopper", streams="on", tools="on", **form)
+    model.fail(Fault(kind="pause", after_bytes=1))
+    place = ada.send("new", "add bottle 7 to my shopping list and jot it down")
+    while not model.log:
+        time.sleep(0.05)
+    return place
+
+
 @pytest.mark.parametrize("held_s", [0, pytest.param(LONGER_THAN_ANY_WAIT_S, marks=pytest.mark.full)])
-def test_pages_answer_messages_are_refused_and_a_turn_waits_while_the_database_is_locked(
-    daemon: Daemon, held_s: float
-) -> None:
+def test_pages_answer_and_a_turn_waits_while_the_database_is_locked(daemon: Daemon, held_s: float) -> None:
     daemon.start()
     with shopping_model() as model, Caller(daemon) as ada:
-        ada.set_up()
-        form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
-        ada.post("/models", name="shopper", streams="on", tools="on", **form)
+        place = begun(ada, model)
         shown = ada.pages()
-        model.fail(Fault(kind="pause", after_bytes=1))
-        place = ada.send("new", "add bottle 7 to my shopping list and jot it down")
-        while not model.log:
-            time.sleep(0.05)
         forget_when_logins_were_seen(daemon.home)
         with Listener(daemon.origin, ada.token, events_of(place)) as live, locked(daemon.home / "cortex.db"):
             live.first("", "bottle 7")
@@ -63,37 +68,48 @@ def test_pages_answer_messages_are_refused_and_a_turn_waits_while_the_database_i
             live.first("", AWAY)
             for path in shown:  # nobody lets the lock go before these have answered
                 assert ada.get(path).status_code in (200, 404), path
+            time.sleep(held_s)
+        page = ada.until_idle(place)
+        assert "It is done: bottle 7 stands on the list and on the scratchpad." in page
+        ada.send(place, "add bottle 9 to my shopping list and jot it down")
+        assert "It is done: bottle 9" in ada.until_idle(place)
+
+
+def test_a_message_waits_for_another_program_that_lets_go(daemon: Daemon) -> None:
+    daemon.start()
+    with shopping_model() as model, Caller(daemon) as ada, ThreadPoolExecutor() as threads:
+        place = begun(ada, model)
+        with Listener(daemon.origin, ada.token, events_of(place)) as live:
+            with locked(daemon.home / "cortex.db"):
+                model.go_on(10_000)
+                sent = threads.submit(posted, daemon, ada, f"/c/{place}/messages", text="add bottle 8 to my list")
+                live.first("", AWAY)  # both have waited for two seconds by then, about
+            assert sent.result(PATIENCE_S).status_code == 303
+        assert "It is done: bottle 8" in ada.until_idle(place)
+
+
+@pytest.mark.full
+def test_what_another_program_keeps_out_for_long_is_given_back_and_a_stop_stops(daemon: Daemon) -> None:
+    daemon.start()
+    with shopping_model() as model, Caller(daemon) as ada:
+        place = begun(ada, model)
+        with locked(daemon.home / "cortex.db"):
             refused = posted(daemon, ada, f"/c/{place}/messages", text="and what about bottle 8?")
             assert refused.status_code == 503
             assert "database is busy" in refused.text
             assert "and what about bottle 8?" in refused.text  # the words are not lost
-            time.sleep(held_s)
-        page = ada.until_idle(place)
-        assert "It is done: bottle 7 stands on the list and on the scratchpad." in page
-        assert "bottle 8" not in page
-        ada.send(place, "add bottle 9 to my shopping list and jot it down")
-        assert "It is done: bottle 9" in ada.until_idle(place)
-        model.fail(Fault(kind="hang"))
-        ada.send(place, "add bottle 10 to my shopping list and jot it down")
-        while "bottle 10" not in str(model.log[-1].body["messages"]):
-            time.sleep(0.05)
-        with locked(daemon.home / "cortex.db"):
             assert "database is busy" in posted(daemon, ada, f"/c/{place}/stop").text
             assert model.log[-1].left.is_set(), "what was stopped goes on"
-        assert '<p class="end">Stopped.</p>' in ada.until_idle(place)
+        page = ada.until_idle(place)
+        assert '<p class="end">Stopped.</p>' in page
+        assert "bottle 8" not in page
 
 
 @pytest.mark.full
 def test_a_turn_says_that_it_waits_while_the_engines_database_is_locked(daemon: Daemon) -> None:
     daemon.start()
     with shopping_model() as model, Caller(daemon) as ada:
-        ada.set_up()
-        form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
-        ada.post("/models", name="shopper", streams="on", tools="on", **form)
-        model.fail(Fault(kind="pause", after_bytes=1))
-        place = ada.send("new", "add bottle 7 to my shopping list and jot it down")
-        while not model.log:
-            time.sleep(0.05)
+        place = begun(ada, model)
         with Listener(daemon.origin, ada.token, events_of(place)) as live, locked(daemon.home / "engine.db"):
             live.first("", "bottle 7")
             model.go_on(10_000)

@@ -26,6 +26,7 @@ from cortex.storage.halts import HaltRow, HaltsRepository, halt_of
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
+from cortex.storage.write_line import writes_within
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ LOOKS_S = (2.0, 5.0)  # after a start: the engine tries for some seconds to take
 LOOK_S = 30.0
 HELD_LOOK_S = 1.0
 MESSAGES = ("chat", "result")  # what waits for its turn, rather than ends, while work is stopped
+STOP_WRITES_S = 4.0
 AGAIN_S = 5.0  # after a look that found something left: the second sight
 LOST = "Cortex stopped during this answer and could not continue it. Everything shown here was done."
 OUTDATED = (
@@ -97,7 +99,8 @@ class TurnQueue:
         That it has to end is written down first: what a kill leaves of it undone, the next look or life does.
         """
         try:
-            await self.runtime.db.repository(TurnsRepository, row.owner_id).ask_to_stop(row.id)
+            with writes_within(STOP_WRITES_S):  # it is what the person waits for, not that it is written down
+                await self.runtime.db.repository(TurnsRepository, row.owner_id).ask_to_stop(row.id)
         except (Busy, DatabaseUnavailable) as error:  # what runs may be what fills the disk: it ends all the same
             log.warning("turn queue: the stop of turn %s cannot be written down: %s", row.id, error)
         async with self._stops.setdefault(row.id, asyncio.Lock()):
