@@ -28,7 +28,7 @@ from cortex.services.health.restarts import Restarts
 from web.app import create_app
 from web.connections import SEND_BUFFER_BYTES, Connection, Connections
 from web.security import refusal
-from web.signals import Signals, cancelled_by
+from web.signals import ProcessSignals, cancelled_by
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ def run(settings: Settings) -> None:
     """Serve until a signal comes. Raises ConfigError when it must not or cannot start."""
     for line in unknown_variables(os.environ):
         log.warning(line)
-    signals = Signals()
+    signals = ProcessSignals()
     with signals.heard(), only_one(settings):
         if signals.run(cancelled_by(signals, restore.finish(settings))):
             settings = settings_in_force()  # another key came with it
@@ -114,13 +114,13 @@ def main_shared() -> None:
     settings = settings_in_force()
     for line in unknown_variables(os.environ):
         log.warning(line)
-    signals = Signals()
+    signals = ProcessSignals()
     with signals.heard():
         signals.run(serve(settings, Cortex.web, signals=signals, can_restart=False))  # others that serve it would go on
 
 
 async def serve(
-    settings: Settings, opened: Opened = Cortex.open, *, signals: Signals, can_restart: bool = True
+    settings: Settings, opened: Opened = Cortex.open, *, signals: ProcessSignals, can_restart: bool = True
 ) -> bool:
     """Open the server, listen, print where and how to set up, serve, close; whether it shall begin anew."""
     async with AsyncExitStack() as stack:
@@ -133,7 +133,7 @@ async def serve(
     return cortex.restarts.is_asked
 
 
-async def _serve(settings: Settings, cortex: Cortex, signals: Signals, *, can_restart: bool) -> None:
+async def _serve(settings: Settings, cortex: Cortex, signals: ProcessSignals, *, can_restart: bool) -> None:
     """Until it is told to end."""
     has_account = await cortex.accounts.has_users()
     why_not = refusal(settings, has_account=has_account)

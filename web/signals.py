@@ -19,7 +19,7 @@ ORDERS = (signal.SIGUSR1, signal.SIGUSR2)  # for as long as nobody takes them th
 T = TypeVar("T")
 
 
-class Signals:
+class ProcessSignals:
     """What the signals of this process do now. `ends` counts how often it was told to end."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Signals:
             self._end = outer
 
     @contextmanager
-    def obeying(self, number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
+    def obeying(self, number: signal.ProcessSignals, act: Callable[[], object]) -> Iterator[None]:
         """Inside the block this one of `ORDERS` calls `act`, in this loop."""
         loop = asyncio.get_running_loop()
         self._orders[number] = lambda: loop.call_soon_threadsafe(act)
@@ -80,7 +80,7 @@ class Signals:
             self._orders[number]()
 
 
-async def cancelled_by(signals: Signals, work: Coroutine[Any, Any, T]) -> T:
+async def cancelled_by(signals: ProcessSignals, work: Coroutine[Any, Any, T]) -> T:
     """What the work returns; it is cancelled when the process is told to end."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from cortex.app import Cortex
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.start import settings_in_force
-from web.signals import Signals, cancelled_by
+from web.signals import ProcessSignals, cancelled_by
 
 log = logging.getLogger(__name__)
 
@@ -27,12 +27,12 @@ def run(settings: Settings) -> None:
     """Work until a signal comes. Raises ConfigError when it must not or cannot start."""
     for line in unknown_variables(os.environ):
         log.warning(line)
-    signals = Signals()
+    signals = ProcessSignals()
     with signals.heard():
         signals.run(work(settings, signals))
 
 
-async def work(settings: Settings, signals: Signals) -> None:
+async def work(settings: Settings, signals: ProcessSignals) -> None:
     """Open the server, say so, wait for SIGTERM or SIGINT, bring open turns to a safe point."""
     ended = asyncio.Event()
     async with AsyncExitStack() as stack:

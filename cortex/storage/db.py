@@ -2,8 +2,7 @@
 
 SQLite has two engines on one file, because a deferred BEGIN that reads and then writes loses transactions to "database
 is locked" (1,913 of 2,000 with 50 writers, measured): `write` has one connection and begins IMMEDIATE, `read` six that
-cannot write and wait for no writer. On PostgreSQL both are one. Who writes next: `storage/write_line.py`. Migrations
-run through `storage/migrate.py`.
+cannot write and wait for no writer. On PostgreSQL both are one. Who writes next: `write_line.py` beside.
 """
 
 import asyncio
