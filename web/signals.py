@@ -51,7 +51,7 @@ class ProcessSignals:
             self._end = outer
 
     @contextmanager
-    def obeying(self, number: signal.ProcessSignals, act: Callable[[], object]) -> Iterator[None]:
+    def obeying(self, number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
         """Inside the block this one of `ORDERS` calls `act`, in this loop."""
         loop = asyncio.get_running_loop()
         self._orders[number] = lambda: loop.call_soon_threadsafe(act)
