@@ -15,6 +15,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from cortex.app import Cortex
 from cortex.base import scan
 from cortex.base.settings import Settings
+from web.bodies import Line
 from web.errors import add_handlers, not_found
 from web.live import LivePages
 from web.render import NavEntry, Renderer
@@ -41,6 +42,7 @@ def create_app(cortex: Cortex) -> FastAPI:
     app = FastAPI(title="Cortex", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.cortex = cortex
     app.state.pages = Renderer()
+    app.state.line = Line()
     app.state.live = LivePages(cortex, app.state.pages)
     app.state.closing = asyncio.Event()
     app.state.end = app.state.closing.set  # `web/serve.py` puts its own there, which ends the server
@@ -59,7 +61,6 @@ def create_app(cortex: Cortex) -> FastAPI:
         Shield,
         hosts=host_rule(settings),
         is_https=settings.public_url.startswith("https://"),
-        upload_bytes=cortex.documents.limit_bytes,
     )
     return app
 

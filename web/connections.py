@@ -8,7 +8,8 @@ import ipaddress
 import os
 import resource
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import h11
@@ -20,9 +21,9 @@ from uvicorn.server import ServerState
 
 from cortex.base.address import network_of
 from cortex.base.clock import ticks_s
-from web.security import UPLOADS
 
 HEAD_S = 10.0  # from the first moment, or from the answer before, until a request's head is whole
+REST_S = 30.0  # after an answer ahead of the body, in which what still comes is thrown away
 BODY_S = 60.0  # from the head until the body is whole; of an upload, in which nothing comes
 UPLOAD_S = 3_600.0  # from the head until an upload is whole
 STALLED_S = 30.0  # in which a reader takes nothing of what waits to be sent
@@ -63,7 +64,6 @@ class Connections:
         connection: Connection = scope["state"]["connection"]
         self.forget(connection)
         self.doubt(connection, scope["client"])
-        connection.is_upload = scope["path"] == UPLOADS
         await self._app(scope, receive, send)
 
     def accept(self, connection: "Connection") -> bool:
@@ -130,7 +130,7 @@ class Connection(H11Protocol):
         self._all = cast(Connections, config.app)  # `web/serve.py` has uvicorn serve nothing else
         self._waits_since_s = self._moved_s = self._came_s = ticks_s()
         self._unsent = 0
-        self.is_upload = False
+        self.is_upload = self.is_in_line = False
 
     def connection_made(self, transport: Any) -> None:
         """Taken in, or told that there is no room."""
@@ -164,6 +164,10 @@ class Connection(H11Protocol):
         self.is_upload = False
         super().on_response_complete()
 
+    def begin_anew(self) -> None:
+        """Its body is read from now on."""
+        self._waits_since_s = self._came_s = ticks_s()
+
     def prove(self) -> None:
         """Its request is a person's who is logged in."""
         self._all.forget(self)
@@ -183,6 +187,10 @@ class Connection(H11Protocol):
 
     def _patience_s(self) -> float:
         state = self.conn.their_state
+        if self.is_in_line:
+            return float("inf")  # it waits for us
+        if state is h11.SEND_BODY and self.conn.our_state is h11.DONE:
+            return REST_S
         if state is h11.SEND_BODY and self.is_upload:  # a slow phone is not cut off while something comes
             return min(UPLOAD_S, BODY_S + self._came_s - self._waits_since_s)
         return HEAD_S if state is h11.IDLE else BODY_S if state is h11.SEND_BODY else float("inf")
@@ -193,6 +201,28 @@ def prove(request: Request) -> None:
     connection: Connection | None = getattr(request.state, "connection", None)
     if connection is not None:
         connection.prove()
+
+
+def bear(request: Request) -> None:
+    """Let this request's body take its time: it brings files, of somebody who is logged in."""
+    connection: Connection | None = getattr(request.state, "connection", None)
+    if connection is not None:
+        connection.is_upload = True
+
+
+@contextmanager
+def in_line(request: Request) -> Iterator[None]:
+    """Inside, the request waits for its turn here, and its body for being read: nobody is late."""
+    connection: Connection | None = getattr(request.state, "connection", None)
+    if connection is None:
+        yield
+        return
+    connection.is_in_line = True
+    try:
+        yield
+    finally:
+        connection.is_in_line = False
+        connection.begin_anew()
 
 
 def most_connections() -> int:

@@ -101,3 +101,5 @@ async def reauthed_admin(request: Request) -> User:
 
 
 ReauthedAdmin = Annotated[User, Depends(reauthed_admin)]
+
+GUARDS = (login, current_user, admin, reauthed_user, reauthed_admin)  # what an endpoint can ask of whoever sends

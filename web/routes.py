@@ -3,42 +3,25 @@
 Of two hundred routes most are never asked for in the life of a daemon. Each page makes its router with `LazyRoute`.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from starlette.datastructures import FormData
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 from starlette.types import Scope
 
-from web.deps import services
+from web.bodies import LARGE_BYTES, BodyRequest, asked_by, taken_by
+from web.deps import GUARDS, login_or_none, services
 from web.security import API, HOOKS, MCP
 
-LARGE_BYTES = 32_768
+Guard = Callable[[Request], Awaitable[object]]
 # People go first, so that only another program that holds the database for so long is ever heard of; then the person
 # is told before a proxy is (60 s with most), and the page sends a message again by itself.
 WRITES_WITHIN_S = 30.0
-
-
-class FormRequest(Request):
-    """A request whose form is read in a thread when it is large.
-
-    A megabyte of broken escapes takes a second of processor, nearly all of it in one step.
-    """
-
-    async def _get_form(self, **limits: Any) -> FormData:  # what `form` calls
-        form = await self._read_form(**limits)
-        self.state.form = form  # for `web/errors.py`, which has another request of the same scope
-        return form
-
-    async def _read_form(self, **limits: Any) -> FormData:
-        if int(self.headers.get("content-length", 0)) <= LARGE_BYTES:
-            return await super()._get_form(**limits)
-        await self.body()  # is kept, so that nothing below waits for the network
-        return await asyncio.to_thread(asyncio.run, super()._get_form(**limits))
 
 
 class LazyRoute(APIRoute):
@@ -70,13 +53,44 @@ class LazyRoute(APIRoute):
         handler = super().get_route_handler()
         is_looked_at = self.methods == {"GET"}
         is_person = not self.path.startswith((API, MCP, HOOKS))
+        guards = guards_of(self.dependant)
+        takes = taken_by(self.endpoint, is_open=not guards)
+        has_form = self.body_field is not None or takes.has_files
+
+        async def read(request: Request) -> Response:
+            asked = BodyRequest(request.scope, request.receive, takes)
+            try:
+                await _let_in(asked, guards, has_form=has_form)
+                return await handler(asked)
+            except ClientDisconnect:  # cut off: nobody waits for an answer, and nothing was kept
+                return Response(status_code=400)
 
         async def handle(request: Request) -> Response:
             cortex = services(request)
             with cortex.writes_within(WRITES_WITHIN_S, is_person=is_person):
                 if not is_looked_at:
-                    return await handler(FormRequest(request.scope, request.receive))
+                    return await read(request)
                 async with cortex.page_view():
                     return await handler(request)
 
         return handle
+
+
+def guards_of(dependant: Dependant) -> Sequence[Guard]:
+    """What the endpoint itself asks of whoever sends the request: a login, an admin's, a password given of late."""
+    return [one.call for one in dependant.dependencies if one.call in GUARDS and one.call is not None]
+
+
+async def _let_in(request: BodyRequest, guards: Sequence[Guard], *, has_form: bool) -> None:
+    """Ask who it is before a byte of the body is read, then read its form.
+
+    FastAPI reads first and asks then, and calls whatever goes wrong in between a form that cannot be read.
+    """
+    for guard in guards:
+        await guard(request)
+    if guards and (view := await login_or_none(request)):
+        asked_by(request, view.user.id)
+    if has_form:
+        await request.form()
+        if guards and request.length > LARGE_BYTES:
+            del request.state.login  # it may have ended meanwhile: the endpoint asks anew

@@ -35,11 +35,7 @@ OPEN_TO_PROBES = ("/healthz", "/readyz")  # asked by address from inside a conta
 HOOKS = "/hooks/"  # other programs send there: no cookie of ours lets anybody in
 API = "/v1/"  # likewise, by a token in a header
 MCP = "/mcp"  # likewise; a page of another site is refused all the same, as the protocol wants it
-MAX_BODY_BYTES = 2_000_000
-IMPORTS = "/account/import"
-MAX_IMPORT_BYTES = 52_000_000  # of one file of chats, with what a form puts around it
-UPLOADS = "/files"  # a POST there brings files that a person gives
-UPLOADS_AT_ONCE = 5  # whole ones in one form; a script sends each by itself
+LENGTH_DIGITS = 15
 COOKIE = "cortex"
 SECURE_COOKIE = "__Host-cortex"
 COOKIE_LIFE_S = 30 * 24 * 3600
@@ -105,10 +101,9 @@ def refusal(settings: Settings, *, has_account: bool) -> str:
 class Shield:
     """The outermost layer: gives each request an id, refuses foreign hosts and cross-site requests, sets headers."""
 
-    def __init__(self, app: ASGIApp, *, hosts: HostRule, is_https: bool, upload_bytes: int) -> None:
-        """`is_https`: the public address is https, so browsers are told to stay there. `upload_bytes`: of one file."""
+    def __init__(self, app: ASGIApp, *, hosts: HostRule, is_https: bool) -> None:
+        """`is_https`: the public address is https, so browsers are told to stay there."""
         self._app = app
-        self._upload_bytes = UPLOADS_AT_ONCE * upload_bytes + MAX_BODY_BYTES
         self._hosts = hosts
         self._is_https = is_https
 
@@ -150,8 +145,7 @@ class Shield:
         if "transfer-encoding" in headers:
             return PlainTextResponse("Content-Length is required.\n", 411)
         length = headers.get("content-length", "0")
-        mosts = {IMPORTS: MAX_IMPORT_BYTES, UPLOADS: self._upload_bytes}
-        if not length.isdecimal() or int(length) > mosts.get(scope["path"], MAX_BODY_BYTES):
+        if not length.isdecimal() or len(length) > LENGTH_DIGITS:  # `web/bodies.py` says what each route takes
             return PlainTextResponse("The request is too large.\n", 413)
         return None
 

@@ -5,6 +5,8 @@ CortexError(message, status)
 ├── NotAllowed       the person or the turn may not do this (403)
 ├── NotFound         absent, or another user's: the two look the same (404)
 ├── Conflict         the thing changed since it was read (409)
+├── TooLarge         more than is taken here (413)
+├── Unsupported      in a form that is not read here (415)
 ├── Busy             the database has no room for a change now; nothing was changed (503)
 ├── Throttled        too many tries; `wait_s` says how long (429)
 ├── DatabaseUnavailable  away, locked or its disk full: the same may be tried again (503)
@@ -58,6 +60,18 @@ class Conflict(CortexError):
     """Somebody changed it in between; nothing was overwritten."""
 
     status = 409
+
+
+class TooLarge(CortexError):
+    """More bytes than are taken here; none of them was read."""
+
+    status = 413
+
+
+class Unsupported(CortexError):
+    """Sent in a form that is not read here: packed, or in another character set."""
+
+    status = 415
 
 
 class Busy(CortexError):

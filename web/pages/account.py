@@ -14,6 +14,7 @@ from cortex.services.roles.roles import PERSONA
 from cortex.services.roles.settings import RoleSettings
 from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
+from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentLogin, Services
 from web.frame import frame_of
 from web.render import MORE, Context, DeletionContext, NavEntry, described, respond
@@ -127,6 +128,7 @@ async def save_start(
 
 
 @router.post("/account/persona")
+@takes(TEXT_BYTES)
 async def save_persona(
     request: Request, services: Services, view: CurrentLogin, persona: Text = "", version: Text = ""
 ) -> Response:

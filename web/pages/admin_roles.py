@@ -14,6 +14,7 @@ from cortex.base.model import OFFLINE
 from cortex.base.user import User
 from cortex.services.workshop.role_editing import EDITED, CategoryChoice, PricedTools, RoleSheet
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
+from web.bodies import TEXT_BYTES, takes
 from web.deps import ReauthedAdmin, Services
 from web.figures import counted
 from web.frame import frame_of
@@ -103,6 +104,7 @@ async def show_one(request: Request, services: Services, user: ReauthedAdmin, ro
 
 
 @router.post(HREF + "/{role}")
+@takes(TEXT_BYTES)
 async def save(
     request: Request,
     services: Services,

@@ -10,6 +10,7 @@ from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.turns.call_changes import Editable
 from cortex.services.workshop.call_forms import CallField, fields_of, read, typed_of
+from web.bodies import TEXT_BYTES, takes
 from web.chat_view import back_to
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
@@ -42,6 +43,7 @@ async def show(request: Request, services: Services, user: CurrentUser, approval
 
 
 @router.post(PLACE)
+@takes(TEXT_BYTES)
 async def answer(request: Request, services: Services, user: CurrentUser, approval_id: str) -> Response:
     """Deny it, or allow it with the arguments as typed; what is wrong with them is said at their fields."""
     form = {name: str(value) for name, value in (await request.form()).items()}

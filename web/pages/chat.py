@@ -10,6 +10,7 @@ from markupsafe import Markup
 from cortex.base.errors import Busy, UserError
 from cortex.base.numbers import whole_number
 from cortex.base.role import ToolMode
+from web.bodies import TEXT_BYTES, takes
 from web.chat_view import chat_context, chosen_model, done, tool_choices
 from web.deps import CurrentUser, Number, Services
 from web.live import LivePages
@@ -73,6 +74,7 @@ async def earlier(request: Request, services: Services, user: CurrentUser, cid: 
 
 
 @router.post("/c/{cid}/messages")
+@takes(TEXT_BYTES)
 async def send(
     request: Request,
     services: Services,
@@ -135,6 +137,7 @@ async def send(
 
 
 @router.post("/c/{cid}/role")
+@takes(TEXT_BYTES)  # the draft comes along
 async def choose_role(request: Request, services: Services, user: CurrentUser, cid: str, role: Text = "") -> Response:
     """Go on in another role, where this conversation's is not there any more."""
     await services.role_library.give(user, cid, role)
@@ -142,6 +145,7 @@ async def choose_role(request: Request, services: Services, user: CurrentUser, c
 
 
 @router.post("/c/{cid}/recipe")
+@takes(TEXT_BYTES)
 async def choose_recipe(
     request: Request, services: Services, user: CurrentUser, cid: str, recipe: Text = ""
 ) -> Response:
@@ -151,6 +155,7 @@ async def choose_recipe(
 
 
 @router.post("/c/{cid}/tools")
+@takes(TEXT_BYTES)
 async def choose_tools(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """From the next message on, always or never use these tools in this conversation."""
     await services.composer.choose_tools(user, cid, await tool_choices(request))
@@ -158,6 +163,7 @@ async def choose_tools(request: Request, services: Services, user: CurrentUser, 
 
 
 @router.post("/c/{cid}/model")
+@takes(TEXT_BYTES)
 async def choose_model(request: Request, services: Services, user: CurrentUser, cid: str, model: Text = "") -> Response:
     """From the next message on, ask this model first; none leaves that to the role."""
     await services.chat.set_model(user, cid, chosen_model(model) or "")

@@ -10,14 +10,16 @@ from starlette.background import BackgroundTask
 
 from cortex.base.errors import NotFound, UserError
 from cortex.services.chat.imports import ImportState
+from web.bodies import takes
 from web.deps import CurrentUser, ReauthedUser, Services
 from web.frame import frame_of
 from web.render import MORE, Context, NavEntry, described, respond
 from web.routes import LazyRoute
-from web.security import IMPORTS
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+IMPORTS = "/account/import"
+MOST_BYTES = 52_000_000  # of one file of chats, with what a form puts around it
 NAV = NavEntry(
     title="Import chats",
     href=IMPORTS,
@@ -45,6 +47,7 @@ async def show(request: Request, services: Services, user: CurrentUser) -> Respo
 
 
 @router.post(IMPORTS)
+@takes(MOST_BYTES, has_files=True)
 async def read(
     request: Request, services: Services, user: CurrentUser, file: Annotated[UploadFile | None, FormFile()] = None
 ) -> Response:

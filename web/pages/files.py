@@ -10,22 +10,25 @@ from urllib.parse import quote
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.datastructures import FormData, UploadFile
-from starlette.requests import ClientDisconnect
 
+from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.media import ACCEPTED, KINDS, PDF, PLAIN, TAKEN, safe_name
 from cortex.base.user import User
 from cortex.services.content.documents import PAGES_SHOWN, DocumentPage, DocumentRow, FileSpace
 from cortex.services.search.search import Hit
+from web.bodies import TEXT_BYTES, takes
 from web.chat_view import chat_context
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond
 from web.routes import LazyRoute
-from web.security import INERT, UPLOADS, UPLOADS_AT_ONCE, local_path
+from web.security import INERT, local_path
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+UPLOADS = "/files"
+AT_ONCE = 5  # whole ones in one form; a script sends each by itself
 NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=19)
 LISTED = 500
 NO_FILE = "Choose a file first."
@@ -72,13 +75,15 @@ async def show(request: Request, services: Services, user: CurrentUser, q: str =
     return respond(request, "files.html", await _list(request, services, user, query=q))
 
 
+def _most(cortex: Cortex) -> int:
+    return AT_ONCE * cortex.documents.limit_bytes + TEXT_BYTES
+
+
 @router.post(UPLOADS)
+@takes(_most, has_files=True)
 async def take(request: Request, services: Services, user: CurrentUser) -> Response:
-    """Take the files of the form. The body is read here, once it is known who sends it, and never whole in memory."""
-    try:
-        form = await Request(request.scope, request.receive).form(max_files=UPLOADS_AT_ONCE * 4, max_fields=40)
-    except ClientDisconnect:  # cut off: nobody waits for an answer, and nothing was kept
-        return Response(status_code=400)
+    """Take the files of the form."""
+    form = await request.form()
     try:
         return await _answer(request, services, user, form)
     finally:

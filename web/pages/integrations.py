@@ -15,6 +15,7 @@ from cortex.base.user import User
 from cortex.services.integrations.forms import FormErrors
 from cortex.services.integrations.integrations import IntegrationCard
 from cortex.services.integrations.kinds import PAGE
+from web.bodies import TEXT_BYTES, takes
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import ADMIN, ConfirmContext, Context, NavEntry, described, respond
@@ -82,6 +83,7 @@ async def at_card(user: ReauthedAdmin, kind: str) -> Response:
 
 
 @router.post(PAGE + "/{kind}")
+@takes(TEXT_BYTES)
 async def save(
     request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_new: Text = ""
 ) -> Response:
@@ -95,6 +97,7 @@ async def save(
 
 
 @router.post(PAGE + "/{kind}/test")
+@takes(TEXT_BYTES)
 async def try_connection(
     request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_new: Text = ""
 ) -> Response:
@@ -110,6 +113,7 @@ async def try_connection(
 
 
 @router.post(PAGE + "/{kind}/search")
+@takes(TEXT_BYTES)
 async def search(
     request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_new: Text = ""
 ) -> Response:

@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.jobs.crontab import CrontabLine
+from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.job_words import at_zone
@@ -43,6 +44,7 @@ async def show(request: Request, services: Services, user: CurrentUser) -> Respo
 
 
 @router.post(f"{HREF}/reading")
+@takes(TEXT_BYTES)
 async def read(
     request: Request, services: Services, user: CurrentUser, text: Text = "", time_zone: Text = ""
 ) -> Response:
@@ -56,6 +58,7 @@ async def read(
 
 
 @router.post(HREF)
+@takes(TEXT_BYTES)
 async def save(
     request: Request,
     services: Services,

@@ -15,6 +15,7 @@ from cortex.services.jobs.forms import JobChoices, JobForm
 from cortex.services.jobs.jobs import JobFilter, JobList, JobView
 from cortex.services.jobs.tools import JobToolPlan
 from cortex.services.notices.addresses import ChannelView
+from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.job_words import LIVE, PreviewLine, at_zone, is_live, lines, summed, titled, when_at
@@ -127,12 +128,14 @@ async def new(request: Request, services: Services, user: CurrentUser, example: 
 
 
 @router.post(f"{HOME}/preview")
+@takes(TEXT_BYTES)
 async def preview_new(request: Request, services: Services, user: CurrentUser, part: str = "") -> Response:
     """How the words of a new job are read now, or its list of tools (`part`: tools); nothing is saved."""
     return await _preview(request, services, user, await typed(request), None, part)
 
 
 @router.post(f"{HOME}/new")
+@takes(TEXT_BYTES)
 async def add(request: Request, services: Services, user: CurrentUser) -> Response:
     """Save a new job, and say when it runs first."""
     form = await typed(request)
@@ -153,6 +156,7 @@ async def show(request: Request, services: Services, user: CurrentUser, job_id: 
 
 
 @router.post(HOME + "/{job_id}/preview")
+@takes(TEXT_BYTES)
 async def preview(request: Request, services: Services, user: CurrentUser, job_id: str, part: str = "") -> Response:
     """The same of one that stands; nothing is saved."""
     job = await services.jobs.get(user, job_id)
@@ -160,6 +164,7 @@ async def preview(request: Request, services: Services, user: CurrentUser, job_i
 
 
 @router.post(HOME + "/{job_id}")
+@takes(TEXT_BYTES)
 async def save(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Save it, unless it was changed in between: then what was typed stands beside what is there."""
     jobs = services.jobs

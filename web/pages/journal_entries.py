@@ -12,6 +12,7 @@ from cortex.base.journal_rules import ENTRY_CHARS_MAX, TITLE_CHARS_MAX
 from cortex.ports.aether import Journal, JournalEntry
 from cortex.ports.journals import EntryVersion
 from cortex.services.content.journals import ComparedVersion
+from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, FormNumber, Number, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
@@ -66,6 +67,7 @@ async def show_new(request: Request, services: Services, user: CurrentUser, jour
 
 
 @router.post("/journals/{journal_id}/new")
+@takes(TEXT_BYTES)
 async def write(
     request: Request,
     services: Services,
@@ -100,6 +102,7 @@ async def show_form(request: Request, services: Services, user: CurrentUser, ent
 
 
 @router.post("/journal-entries/{entry_id}/edit")
+@takes(TEXT_BYTES)
 async def save(
     request: Request,
     services: Services,

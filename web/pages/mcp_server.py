@@ -10,6 +10,7 @@ from cortex.app import Cortex
 from cortex.base import scan
 from cortex.base.errors import CortexError
 from cortex.services.api.tokens import Caller
+from web.bodies import TEXT_BYTES, takes
 from web.deps import Services
 from web.programs import caller_of, refused
 from web.routes import LazyRoute
@@ -41,6 +42,7 @@ class McpAnswer(Response):
 
 
 @router.post(MCP)
+@takes(TEXT_BYTES)
 async def message(request: Request, services: Services) -> Response:
     """One message of the protocol."""
     try:

@@ -15,6 +15,7 @@ from cortex.base.errors import CortexError
 from cortex.base.hidden import show_hidden
 from cortex.base.user import User
 from cortex.services.integrations.mcp import PAGE, Choice, SeenTool
+from web.bodies import TEXT_BYTES, takes
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import ADMIN, Context, NavEntry, described, respond
@@ -90,6 +91,7 @@ async def show(request: Request, services: Services, user: ReauthedAdmin) -> Res
 
 
 @router.post(PAGE)
+@takes(TEXT_BYTES)
 async def paste(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Set up what the usual JSON says."""
     text = str((await request.form()).get("text", ""))
@@ -141,6 +143,7 @@ async def login(request: Request, services: Services, user: ReauthedAdmin, serve
 
 
 @router.post(PAGE + "/{server}")
+@takes(TEXT_BYTES)
 async def choose(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
     """Allow the ticked tools, as they were shown, and none of the others that were shown."""
     form = await request.form()

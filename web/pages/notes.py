@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from cortex.base.errors import Conflict, UserError
 from cortex.base.plain_text import plain_text
 from cortex.services.content.notes import AgentNotes, Note
+from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
@@ -79,6 +80,7 @@ async def show_note(request: Request, services: Services, user: CurrentUser, nam
 
 
 @router.post("/notes/{name}")
+@takes(TEXT_BYTES)
 async def save_note(
     request: Request, services: Services, user: CurrentUser, name: str, text: Text = "", version: Text = ""
 ) -> Response:
@@ -130,6 +132,7 @@ async def show_scratchpad(request: Request, services: Services, user: CurrentUse
 
 
 @router.post("/scratchpad")
+@takes(TEXT_BYTES)
 async def save_scratchpad(
     request: Request, services: Services, user: CurrentUser, text: Text = "", version: Text = ""
 ) -> Response:

@@ -11,9 +11,10 @@ from cortex.app import Cortex
 from cortex.base.errors import CortexError
 from cortex.services.api.requests import ChatRequest, read_request
 from cortex.services.api.tokens import Caller
+from web.bodies import LARGE_BYTES, TEXT_BYTES, takes
 from web.deps import Services
 from web.programs import Completion, ProgramAnswer, ProgramStream, caller_of, refused
-from web.routes import LARGE_BYTES, LazyRoute
+from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
 
@@ -44,6 +45,7 @@ async def model(request: Request, services: Services, model: str) -> Response:
 
 
 @router.post("/v1/chat/completions")
+@takes(TEXT_BYTES)
 async def complete(request: Request, services: Services) -> Response:
     """Answer a conversation: with Cortex's tools, or passed through where the request brings its own."""
     try:

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.workshop.role_library import NAME_MAX, PROMPT_MAX, RoleUse
+from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
@@ -58,6 +59,7 @@ async def ask_new(request: Request, services: Services, user: CurrentUser, sourc
 
 
 @router.post(HREF)
+@takes(TEXT_BYTES)
 async def make(
     request: Request, services: Services, user: CurrentUser, name: Text = "", source: Text = "", prompt: Text = ""
 ) -> Response:

@@ -14,6 +14,7 @@ from cortex.base.errors import Conflict, UserError
 from cortex.base.skill import TEXT_CHARS_MAX
 from cortex.base.user import User
 from cortex.services.tools.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillMatch, SkillRow, SkillTrial
+from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Services
 from web.figures import counted
 from web.frame import frame_of
@@ -122,6 +123,7 @@ async def create(
 
 
 @router.post(FOLDERS)
+@takes(TEXT_BYTES, has_files=True)
 async def bring_in(
     request: Request, services: Services, user: CurrentUser, file: Annotated[UploadFile | None, FormFile()] = None
 ) -> Response:
@@ -156,6 +158,7 @@ async def show_one(request: Request, services: Services, user: CurrentUser, skil
 
 
 @router.post(HREF + "/{skill}")
+@takes(TEXT_BYTES)
 async def save(
     request: Request,
     services: Services,
@@ -180,6 +183,7 @@ async def save(
 
 
 @router.post(HREF + "/{skill}/try")
+@takes(TEXT_BYTES)
 async def try_messages(
     request: Request,
     services: Services,

@@ -12,6 +12,7 @@ from cortex.base.user import User
 from cortex.services.tools.listing import ToolSheet
 from cortex.services.workshop.call_forms import WHOLE, CallField, fields_of, read, typed_of
 from cortex.services.workshop.call_trials import PATIENCE_S, CallResult, TrialCall
+from web.bodies import TEXT_BYTES, takes
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
@@ -73,6 +74,7 @@ async def show(
 
 
 @router.post(PLACE)
+@takes(TEXT_BYTES)
 async def call(request: Request, services: Services, user: ReauthedAdmin, tool: str) -> Response:
     """Make the call, or say what is wrong with it, or ask for a yes first."""
     sheet = await services.tool_listing.sheet(user, tool)

@@ -7,6 +7,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.tools.words import read_description
+from web.bodies import TEXT_BYTES, takes
 from web.deps import Number, ReauthedAdmin, Services
 from web.routes import LazyRoute
 from web.toast import redirect
@@ -20,6 +21,7 @@ Text = Annotated[str, Form()]
 
 
 @router.post(PLACE)
+@takes(TEXT_BYTES)
 async def change(
     request: Request,
     services: Services,

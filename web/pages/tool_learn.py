@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from cortex.base.errors import UserError
 from cortex.services.workshop.learning import LearningPage
 from cortex.services.workshop.refits import CASES_LEAST, Report, Version
+from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Number, ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
@@ -59,6 +60,7 @@ async def show(request: Request, services: Services, user: ReauthedAdmin) -> Res
 
 
 @router.post(HREF)
+@takes(TEXT_BYTES)
 async def act(
     request: Request,
     services: Services,

@@ -13,6 +13,7 @@ from cortex.services.tools.listing import CategoryWords
 from cortex.services.tools.words import Rival, WordsText, read, typed_of
 from cortex.services.workshop.tool_effects import Effect
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
+from web.bodies import TEXT_BYTES, takes
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
@@ -72,6 +73,7 @@ async def show(
 
 
 @router.post(HREF + "/in/{category}")
+@takes(TEXT_BYTES)
 async def change(
     request: Request,
     services: Services,

@@ -14,6 +14,7 @@ from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.services.chat.transcript_views import TurnView, turn_of
 from web import toast
+from web.bodies import TEXT_BYTES, takes
 from web.chat_view import back_to, chosen_model, done, find_turn, tool_choices
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
@@ -92,6 +93,7 @@ async def edit_form(
 
 
 @router.post("/c/{cid}/edit/{key}")
+@takes(TEXT_BYTES)
 async def edit(
     request: Request, services: Services, user: CurrentUser, cid: str, key: str, text: Text = ""
 ) -> Response:
@@ -158,6 +160,7 @@ async def why_turn(request: Request, services: Services, user: CurrentUser, key:
 
 
 @router.post("/why")
+@takes(TEXT_BYTES)
 async def why_draft(
     request: Request,
     services: Services,
@@ -171,6 +174,7 @@ async def why_draft(
 
 
 @router.post("/preview-tools")
+@takes(TEXT_BYTES)
 async def preview(
     request: Request,
     services: Services,

@@ -1,0 +1,173 @@
+"""The door for all that comes from outside: who asks is known before a byte of the body is read, whatever the route,
+and each route reads no more than it needs.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from cortex.app import Cortex
+from cortex.base.ids import new_id
+from cortex.services.jobs.forms import JobForm
+from tests.web.conftest import Browser
+from tests.web.test_routes import ANY, OPEN, filled, routes
+from web.bodies import AT_ONCE, FORM_BYTES, TEXT_BYTES, VISITOR_BYTES
+from web.security import SAFE_METHODS
+
+WHOLE = 52_000_000
+SAME_SITE = (b"sec-fetch-site", b"same-origin")
+UNKNOWN = ("/nowhere", "/files/", "//files", "/account/import/", "/static/app.css", "/v1/files", "/v1/chat", "/hooks/x/y")
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "x")
+
+
+@dataclass(slots=True)
+class Sender:
+    """A client of the application itself: what it is answered, and how many bytes of its body were read."""
+
+    app: FastAPI
+    read_bytes: int = 0
+    asks: int = 0
+    status: int = 0
+    text: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    async def send(self, method: str, path: str, *headers: tuple[bytes, bytes], body: bytes, length: int = 0) -> "Sender":
+        """Send one request. length: what it says that its body has; the rest of it never comes."""
+        self.read_bytes = self.asks = self.status = 0
+        self.text, self.headers = b"", {}
+        said = str(length or len(body)).encode()
+        given = [(b"host", b"localhost"), (b"content-length", said), SAME_SITE, *headers]
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "scheme": "http",
+            "query_string": b"",
+            "headers": given,
+            "client": ("127.0.0.1", 1),
+            "server": ("localhost", 80),
+        }
+
+        async def receive() -> dict[str, object]:
+            self.asks += 1
+            if self.asks == 1:
+                self.read_bytes += len(body)
+                return {"type": "http.request", "body": body, "more_body": bool(length)}
+            return {"type": "http.disconnect"}
+
+        async def send(message: dict[str, object]) -> None:
+            if message["type"] == "http.response.start":
+                self.status = int(str(message["status"]))
+                pairs = message["headers"]
+                assert isinstance(pairs, list)
+                self.headers = {name.decode(): value.decode() for name, value in pairs}
+            else:
+                self.text += bytes(message.get("body", b"") or b"")  # type: ignore[call-overload]  # bytes, by ASGI
+
+        await self.app(scope, receive, send)  # type: ignore[arg-type]  # plain dicts
+        return self
+
+
+FORM = (b"content-type", b"application/x-www-form-urlencoded")
+PARTS = (b"content-type", b"multipart/form-data; boundary=b")
+JSON = (b"content-type", b"application/json")
+KINDS = {"a form": FORM, "parts": PARTS, "JSON": JSON, "no kind": (b"x-none", b"")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_route_reads_a_byte_of_somebody_who_is_not_logged_in(app: FastAPI, kind: str) -> None:
+    sender, read = Sender(app), {}
+    paths = [(method, filled(path, ANY)) for method, path in routes() if path not in OPEN and method not in SAFE_METHODS]
+    for method, path in [*paths, *((method, path) for method in METHODS for path in UNKNOWN)]:
+        for token in (b"", b"cortex=" + b"x" * 43):
+            await sender.send(method, path, KINDS[kind], (b"cookie", token), body=b"a" * 1000, length=WHOLE)
+            is_said = sender.status in (303, 400, 401, 404) and (sender.text or method == "HEAD" or sender.status == 303)
+            if sender.asks or not is_said:
+                read[f"{method} {path}"] = (sender.status, sender.asks)
+    assert read == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_open_route_reads_no_more_than_a_login_form(app: FastAPI, kind: str) -> None:
+    sender, read = Sender(app), {}
+    for method, path in routes():
+        if path in OPEN and method not in SAFE_METHODS:
+            await sender.send(method, filled(path, {"address": "x"}), KINDS[kind], body=b"a" * 1000, length=VISITOR_BYTES + 1)
+            if sender.asks or sender.status not in (303, 401, 413):
+                read[f"{method} {path}"] = (sender.status, sender.asks)
+    assert read == {}
+
+
+async def test_a_login_form_of_any_length_that_people_type_is_read(app: FastAPI, visitor: httpx.AsyncClient) -> None:
+    answer = await visitor.post("/login", data={"name": "Ada", "password": "x" * 10_000})
+    assert (answer.status_code, "wrong" in answer.text) == (422, True)
+
+
+async def test_a_member_pays_no_reading_on_an_admins_route(app: FastAPI, bob: Browser) -> None:
+    sender, read = Sender(app), {}
+    cookie = (b"cookie", b"cortex=" + bob.http.cookies["cortex"].encode())
+    for method, path in routes():
+        if path.startswith("/admin") and method not in SAFE_METHODS:
+            await sender.send(method, filled(path, ANY), FORM, cookie, body=b"a" * 1000, length=60_000)
+            if (sender.asks, sender.status) != (0, 403):
+                read[f"{method} {path}"] = (sender.status, sender.asks)
+    assert read == {}
+
+
+async def test_a_route_takes_what_it_needs_and_says_how_much(app: FastAPI, ada: Browser) -> None:
+    sender, cookie = Sender(app), (b"cookie", b"cortex=" + ada.http.cookies["cortex"].encode())
+    for path, most, words in (
+        ("/tasks", FORM_BYTES, "64 KB"),
+        ("/notes/Garden", TEXT_BYTES, "2 MB"),
+        ("/account/import", WHOLE, "52 MB"),
+    ):
+        await sender.send("POST", path, FORM, cookie, body=b"a", length=most + 1)
+        assert (sender.status, sender.asks) == (413, 0)
+        assert f"at most {words}" in sender.text.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("content-encoding", "gzip", 415),
+        ("content-encoding", "identity", 303),
+        ("content-type", "multipart/form-data; boundary=b; charset=punycode", 415),
+        ("content-type", "multipart/form-data; boundary=b; charset=unicode_escape", 415),
+        ("content-type", "application/x-www-form-urlencoded; charset=UTF-8", 303),
+    ],
+)
+async def test_what_a_body_is_packed_in_is_said_and_not_unpacked(
+    ada: Browser, name: str, value: str, status: int
+) -> None:
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    answer = await ada.http.post("/tasks", headers=kind | {name: value}, content=b"title=Milk")
+    assert answer.status_code == status
+
+
+async def test_a_login_that_ended_while_the_body_came_counts_no_more(
+    app: FastAPI, house: Cortex, bob: Browser
+) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"text="
+        begun.set()
+        await go_on.wait()
+        yield b"a" * 40_000
+
+    head = {"content-type": "application/x-www-form-urlencoded", "content-length": "40005"}
+    async with asyncio.TaskGroup() as group:
+        sent = group.create_task(bob.http.post("/scratchpad", content=slowly(), headers=head))
+        await begun.wait()
+        await house.accounts.end_logins(bob.user)
+        go_on.set()
+    assert sent.result().headers["location"].startswith("/login")

@@ -1,0 +1,167 @@
+"""How much of a request's body is read: by who asks and by what the route needs, and only once that is known.
+
+`web/routes.py` asks who it is, then has `BodyRequest` read; a route that takes more than a small form says so with
+`takes`. Of somebody who is not logged in no more is read than a login form.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from fastapi import Request
+from starlette.datastructures import FormData
+from starlette.types import Receive, Scope
+
+from cortex.app import Cortex
+from cortex.base.errors import Throttled, TooLarge, Unsupported
+from web.connections import bear, in_line
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+VISITOR_BYTES = 16_384  # a login form, with room for what password managers put in
+FORM_BYTES = 65_536
+TEXT_BYTES = 2_000_000  # of a form with a long text, of a program's message
+LARGE_BYTES = 32_768  # from here on it is parsed in a thread, and counted
+FIELDS = 1_000
+FILES = 20  # a browser sends an empty one for each field of a form that has none chosen
+AT_ONCE = 4  # large bodies of one person that are read at the same time
+LINE_S = 600.0  # how long one more waits for its turn, unread
+CHARSETS = ("", "utf-8", "utf8", "us-ascii", "ascii")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takes:
+    """What a route takes. `most`: bytes, by the settings where it is a function; `has_files`: streamed to the disk."""
+
+    most: int | Callable[[Cortex], int]
+    has_files: bool = False
+
+    def bytes_of(self, cortex: Cortex) -> int:
+        """The limit of this server."""
+        return self.most if isinstance(self.most, int) else self.most(cortex)
+
+
+VISITOR = Takes(most=VISITOR_BYTES)
+FORM = Takes(most=FORM_BYTES)
+
+
+def takes(most: int | Callable[[Cortex], int], *, has_files: bool = False) -> Callable[[Endpoint], Endpoint]:
+    """Mark an endpoint as one that takes more than a small form."""
+
+    def mark(endpoint: Endpoint) -> Endpoint:
+        endpoint.__dict__["takes"] = Takes(most=most, has_files=has_files)
+        return endpoint
+
+    return mark
+
+
+def taken_by(endpoint: Callable[..., Any], *, is_open: bool) -> Takes:
+    """What this endpoint takes. is_open: whoever asks need not be logged in."""
+    marked: Takes | None = getattr(endpoint, "takes", None)
+    return marked or (VISITOR if is_open else FORM)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The large bodies that are being read, by person: some at once, the others wait unread."""
+
+    _places: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
+
+    @asynccontextmanager
+    async def place(self, request: Request) -> AsyncIterator[None]:
+        """Hold one of the person's places; Throttled when none becomes free."""
+        places = self._places.setdefault(asker(request), asyncio.Semaphore(AT_ONCE))
+        try:
+            with in_line(request):
+                async with asyncio.timeout(LINE_S):
+                    await places.acquire()
+        except TimeoutError:
+            words = f"{AT_ONCE} large uploads of yours are still running. Try again when one of them is done."
+            raise Throttled(words, wait_s=LINE_S) from None
+        try:
+            yield
+        finally:
+            places.release()
+
+
+def asked_by(request: Request, user_id: str) -> None:
+    """Say who sends this request, once that is proven: large bodies are counted by person."""
+    request.state.asker = user_id
+
+
+def asker(request: Request) -> str:
+    """Who sends it, "" where that is not proven."""
+    return str(getattr(request.state, "asker", ""))
+
+
+class BodyRequest(Request):
+    """A request whose body is read within limits: a small one at once, a large text in a thread, files to the disk.
+
+    TooLarge, Unsupported or Throttled before the first byte is read. A megabyte of broken escapes takes a second of
+    processor, nearly all of it in one step: hence the thread.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, takes: Takes) -> None:
+        super().__init__(scope, receive)
+        self._takes = takes
+
+    @property
+    def length(self) -> int:
+        """How long the body says it is, in bytes; `web/security.py` has seen to it that it says so."""
+        return int(self.headers.get("content-length", 0))
+
+    async def body(self) -> bytes:
+        """The whole of it, within the limit."""
+        if not hasattr(self, "_body"):
+            self._must_fit()
+            async with self._admitted():
+                await super().body()
+        return self._body
+
+    async def _get_form(self, **_limits: Any) -> FormData:  # what `form` calls
+        if self._form is not None:
+            return self._form
+        kind, charset = _kind_of(self.headers.get("content-type", ""))
+        if charset not in CHARSETS:  # some decoders take a megabyte for hours
+            raise Unsupported("Forms are read as UTF-8. Send it without another charset.")
+        if self._takes.has_files and kind == "multipart/form-data":
+            self._must_fit()
+            bear(self)
+            async with self._admitted():
+                return await super()._get_form(max_files=FILES, max_fields=FIELDS)
+        await self.body()  # is kept, so that nothing below waits for the network
+        limits = {"max_files": FILES, "max_fields": FIELDS, "max_part_size": TEXT_BYTES}
+        if self.length <= LARGE_BYTES:
+            return await super()._get_form(**limits)
+        return await asyncio.to_thread(asyncio.run, super()._get_form(**limits))
+
+    def _must_fit(self) -> None:
+        most = self._takes.bytes_of(self.app.state.cortex)
+        if self.length > most:
+            raise TooLarge(f"That is too large: at most {_size(most)} can be sent here.")
+        if self.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+            raise Unsupported("Packed requests are not read. Send it without Content-Encoding.")
+
+    @asynccontextmanager
+    async def _admitted(self) -> AsyncIterator[None]:
+        if self.length <= LARGE_BYTES:
+            yield
+            return
+        line: Line = self.app.state.line
+        async with line.place(self):
+            yield
+
+
+def _kind_of(header: str) -> tuple[str, str]:
+    """The type and the charset of a Content-Type, in small letters. Cut by hand: a parser raises on some."""
+    kind, _, rest = header.lower().partition(";")
+    parts = (part.partition("=") for part in rest.split(";"))
+    charset = next((value for name, _, value in parts if name.strip() == "charset"), "")
+    return kind.strip(), charset.strip().strip("\"'")
+
+
+def _size(count: int) -> str:
+    return f"{count // 1_000_000} MB" if count >= 1_000_000 else f"{count // 1024} KB"
