@@ -17,6 +17,7 @@ from cortex.base.errors import CortexError, NotAllowed, NotFound, ProviderError,
 from cortex.base.messages import ToolCall, Usage
 from cortex.services.api.answers import Finished, Said, Tell, Working
 from cortex.services.api.tokens import Caller
+from web.bodies import asked_by
 from web.connections import prove
 from web.deps import services
 
@@ -35,6 +36,7 @@ async def caller_of(request: Request) -> Caller:
         raise NotAllowed(UNNAMED)
     caller = await services(request).api_tokens.who(header[len(BEARER) :].strip())
     prove(request)
+    asked_by(request, caller.user.id)
     return caller
 
 

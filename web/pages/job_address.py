@@ -10,6 +10,7 @@ from cortex.base.errors import CortexError, NotAllowed, Throttled
 from cortex.services.jobs.hook_requests import BODY_BYTES, HookRequest
 from cortex.services.jobs.hooks import HookRow
 from cortex.services.jobs.jobs import JobView
+from web.bodies import asked_by, takes
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.job_words import at_zone, summed, titled
@@ -73,13 +74,13 @@ async def remove(request: Request, services: Services, user: CurrentUser, job_id
 
 
 @router.post(HOOKS + "{address}")
+@takes(BODY_BYTES)
 async def receive(request: Request, services: Services, address: str) -> Response:
     """What another program sends: noted and answered with 202 and the run's id, or refused in a sentence."""
-    body = await request.body()
-    if len(body) > BODY_BYTES:
-        return JSONResponse({"error": f"At most {BODY_BYTES:,} bytes."}, 413)
     headers = {name.lower(): value for name, value in request.headers.items()}
     try:
+        asked_by(request, await services.hooks.expect(address, headers))
+        body = await request.body()
         run = await services.hooks.receive(address, HookRequest(headers=headers, body=body))
     except NotAllowed as error:
         return JSONResponse({"error": error.message}, 401, {"WWW-Authenticate": "Bearer"})

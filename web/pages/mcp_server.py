@@ -1,6 +1,6 @@
 """Cortex's tools for other programs' models: the Model Context Protocol over streamable HTTP, at `/mcp`."""
 
-import json
+import asyncio
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -9,15 +9,17 @@ from starlette.types import Message, Receive, Scope, Send
 from cortex.app import Cortex
 from cortex.base import scan
 from cortex.base.errors import CortexError
+from cortex.base.json_text import must_be_small, parsed
 from cortex.services.api.tokens import Caller
-from web.bodies import TEXT_BYTES, takes
+from web.bodies import LARGE_BYTES, TEXT_BYTES, takes
 from web.deps import Services
 from web.programs import caller_of, refused
 from web.routes import LazyRoute
 from web.security import MCP
 
 router = APIRouter(route_class=LazyRoute)
-NO_MESSAGE = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Send one JSON-RPC message."}}
+MOST_ITEMS = 20_000
+ONE_MESSAGE = "Send one JSON-RPC message."
 
 
 class McpAnswer(Response):
@@ -49,8 +51,16 @@ async def message(request: Request, services: Services) -> Response:
         caller = await caller_of(request)
     except CortexError as error:
         return refused(error, is_caller=False)
-    body = await request.body()
-    return McpAnswer(services, caller, body) if _is_message(body) else JSONResponse(NO_MESSAGE, 400)
+    try:
+        services.api_tokens.must_not_insist(caller)
+        body = await request.body()
+    except CortexError as error:
+        return refused(error)
+    wrong = await asyncio.to_thread(_slip, body) if len(body) > LARGE_BYTES else _slip(body)
+    if wrong:
+        error = {"code": -32700, "message": wrong}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 400)
+    return McpAnswer(services, caller, body)
 
 
 @router.get(MCP)
@@ -59,9 +69,13 @@ async def stream() -> Response:
     return JSONResponse({"error": {"message": "Send messages with POST."}}, 405, {"Allow": "POST"})
 
 
-def _is_message(body: bytes) -> bool:
-    """Whether it is a JSON object; what it must hold is the package's to say."""
+def _slip(body: bytes) -> str:
+    """What is wrong with it as one JSON object; what that must hold is the package's to say. "" for nothing."""
     try:
-        return isinstance(json.loads(body), dict)
-    except (ValueError, RecursionError):
-        return False
+        must_be_small(body, items=MOST_ITEMS)
+    except ValueError as error:
+        return str(error)
+    try:
+        return "" if isinstance(parsed(body), dict) else ONE_MESSAGE
+    except ValueError:
+        return ONE_MESSAGE

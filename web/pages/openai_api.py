@@ -53,6 +53,7 @@ async def complete(request: Request, services: Services) -> Response:
     except CortexError as error:
         return refused(error, is_caller=False)
     try:
+        services.api_tokens.must_not_insist(caller)
         body = await request.body()
         asked = await asyncio.to_thread(read_request, body) if len(body) > LARGE_BYTES else read_request(body)
         return await _answer(request, services, caller, asked)

@@ -14,13 +14,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cortex.base.errors import UserError
+from cortex.base.json_text import must_be_small
 from cortex.base.messages import Message, Part, ToolCall, ToolResult, ToolSchema, assistant, user
 from cortex.services.models.files import Slips
 
 MODEL = "cortex"  # whichever model the token's role asks
 MOST_MESSAGES = 2_000
 MOST_TOOLS = 512
+MOST_ITEMS = 100_000  # values, names and lists: 512 tools of two hundred each
 TEXT_PARTS = ("text", "refusal", "input_text", "output_text")
+FIRST = Field(fail_fast=True)  # the first slip of a list is enough: fifty thousand would hold 100 MB
 ToolName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 
 
@@ -52,8 +55,8 @@ class ChatMessage(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[_Part] | None = None
-    tool_calls: list[_Call] | None = None
+    content: str | Annotated[list[_Part], FIRST] | None = None
+    tool_calls: Annotated[list[_Call], FIRST] | None = None
     tool_call_id: str = ""
 
     @property
@@ -112,17 +115,17 @@ class ChatRequest(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     model: str = MODEL
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)]
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
-    tools: Annotated[list[_Tool], Field(max_length=MOST_TOOLS)] | None = None
+    tools: Annotated[list[_Tool], Field(max_length=MOST_TOOLS, fail_fast=True)] | None = None
     tool_choice: Literal["none", "auto", "required"] | _Choice | None = None
     parallel_tool_calls: bool | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     n: Literal[1] | None = None
     response_format: _Format | None = None
-    stop: str | list[str] | None = None
+    stop: str | Annotated[list[str], FIRST] | None = None
     logprobs: Literal[False] | None = None
 
     @property
@@ -147,9 +150,12 @@ class Dialogue:
 def read_request(body: bytes) -> ChatRequest:
     """The request in this body; UserError says what is wrong with it."""
     try:
+        must_be_small(body, items=MOST_ITEMS)
         request = ChatRequest.model_validate_json(body)
     except ValidationError as error:
         raise Slips(error) from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
     if request.response_format is not None and request.response_format.type != "text":
         raise UserError("Cortex answers in words: ask for JSON in the message.", field="response_format")
     if request.stop:

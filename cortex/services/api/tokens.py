@@ -7,7 +7,7 @@ scope of tools, a budget of a day and so many requests a minute.
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from cortex.base.errors import Busy, NotAllowed, Throttled, UserError
 from cortex.base.ids import new_id
+from cortex.base.rates import MINUTE, Rates
 from cortex.base.user import User
 from cortex.ports.mcp import FAMILY
 from cortex.services.accounts.accounts import Accounts
@@ -34,7 +35,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 PREFIX = "cx-"
 MOST = 50
 SHOWN = 20
-MINUTE = timedelta(minutes=1)
+BESIDES = 20  # a minute, read besides the requests that count: handshakes, lists of tools, slips
 UNKNOWN = "This token is unknown, revoked or expired."
 STOPPED = "Work is stopped on this server. Try again later."
 
@@ -78,13 +79,14 @@ class TokenView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiTokens:
-    """The tokens of people. `stop`: ends a turn that runs."""
+    """The tokens of people. `stop`: ends a turn that runs; `_came`: what came with each token to this process."""
 
     runtime: Runtime
     accounts: Accounts
     roles: Roles
     tools: ToolsService
     stop: Callable[[TurnRow], Awaitable[None]]
+    _came: Rates = field(default_factory=Rates, init=False)
 
     async def list(self, user: User) -> Sequence[TokenView]:
         """The user's, the newest first, with what they took today."""
@@ -158,6 +160,13 @@ class ApiTokens:
             raise NotAllowed(UNKNOWN)
         return Caller(user=await self.accounts.user(found.owner_id), token=found)
 
+    def must_not_insist(self, caller: Caller) -> None:
+        """Count a request before a byte of it is read, whatever it holds; Throttled for one too many in a minute."""
+        now = self.runtime.clock()
+        if self._came.count(caller.token.id, now) >= caller.token.per_minute + BESIDES:
+            raise self._too_many(caller)
+        self._came.add(caller.token.id, now)
+
     async def must_be_open(self, repository: Opener, caller: Caller) -> None:
         """In the transaction of a request: NotAllowed, Throttled or Busy where it may not be taken."""
         tokens, now = repository(ApiTokensRepository), self.runtime.clock()
@@ -166,8 +175,12 @@ class ApiTokens:
         if await repository(HaltsRepository).of(caller.user.id):
             raise Busy(STOPPED)
         if await tokens.counted(caller.token.id, now - MINUTE) >= caller.token.per_minute:
-            most = f"At most {caller.token.per_minute} requests per minute with this token."
-            raise Throttled(most, wait_s=MINUTE.total_seconds())
+            raise self._too_many(caller)
+
+    @staticmethod
+    def _too_many(caller: Caller) -> Throttled:
+        most = f"At most {caller.token.per_minute} requests per minute with this token."
+        return Throttled(most, wait_s=MINUTE.total_seconds())
 
     async def _scope(self, user: User, text: str) -> tuple[str, ...] | None:
         """What was typed as a scope; UserError for a word that names nothing this person could have."""

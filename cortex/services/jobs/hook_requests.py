@@ -17,6 +17,8 @@ AGE_S = 300.0  # of a signature with a time (standardwebhooks.com)
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the mark that Standard Webhooks puts before a secret
 DELIVERIES = ("webhook-id", "x-github-delivery", "x-gitea-delivery", "idempotency-key")
 PLAIN = ("x-cortex-secret", "x-gitlab-token")
+SIGNED = ("x-hub-signature-256", "webhook-signature")
+MOST_FIELDS = 10_000
 _DELIVERY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
@@ -32,6 +34,11 @@ class HookRequest:
         """The sender's own id of it, by which a second try is known; "" where it gave none."""
         given = next((self.headers[name] for name in DELIVERIES if self.headers.get(name)), "")
         return given if _DELIVERY.fullmatch(given) else ""
+
+    @property
+    def has_proof(self) -> bool:
+        """Whether it brings anything that could prove who sends it: a secret, or a signature of the body."""
+        return any(self.headers.get(name) for name in ("authorization", *PLAIN, *SIGNED))
 
     def is_signed_by(self, secret: str, now: datetime) -> bool:
         """Whether its sender knows the secret: sent along, or by a signature of GitHub's or of Standard Webhooks."""
@@ -69,6 +76,8 @@ class HookRequest:
         if "\0" in text:
             raise UserError("The body contains a NUL character.")
         if kind == "application/x-www-form-urlencoded":
+            if text.count("&") >= MOST_FIELDS:
+                raise UserError(f"The form has too many fields: at most {MOST_FIELDS:,}.")
             return "\n".join(f"{name}: {value}" for name, value in parse_qsl(text, keep_blank_values=True))
         return text.strip()
 

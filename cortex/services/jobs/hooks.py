@@ -6,16 +6,17 @@ text from outside: the run is marked from its first round on, so that no earlier
 
 import asyncio
 import secrets
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NoReturn
 
 from cortex import notify
 from cortex.base.crypto import Vault
 from cortex.base.errors import Busy, Conflict, CortexError, NotAllowed, NotFound, Throttled
 from cortex.base.ids import derived_id, new_id
 from cortex.base.outside_text import cut, quoted
+from cortex.base.rates import MINUTE, Rates
 from cortex.base.user import User
 from cortex.services.jobs.hook_requests import HookRequest
 from cortex.services.runtime import Runtime
@@ -28,7 +29,7 @@ from cortex.storage.jobs import JobsRepository
 from cortex.storage.secrets import SecretsRepository
 from cortex.storage.slots import SlotsRepository, slot_id
 
-MINUTE = timedelta(minutes=1)
+READ_A_MINUTE = 120  # with second tries, which count no more
 TAKEN_A_MINUTE = 30
 REFUSED_A_MINUTE = 30
 WAITING_MOST = 20
@@ -45,13 +46,15 @@ _SECONDS_TRIED = TAKEN_A_MINUTE * 2 + 2
 class Hooks:
     """The addresses of jobs. `changed`: lets the runner of this process look at once.
 
-    `_refused`: when requests to an address were refused here, of the last minute: who tries on is not looked at.
+    `_refused`: the requests to an address that were refused here of late: who tries on is not looked at. `_read`: those
+    whose body was read.
     """
 
     runtime: Runtime
     vault: Vault
     changed: Callable[[], None]
-    _refused: dict[str, deque[datetime]] = field(default_factory=dict)
+    _refused: Rates = field(default_factory=Rates)
+    _read: Rates = field(default_factory=Rates)
 
     async def get(self, user: User, job_id: str) -> HookRow | None:
         """The job's address; None where it has none. NotFound for a foreign job."""
@@ -83,6 +86,21 @@ class Hooks:
             await repository(SecretsRepository).remove(_secret_name(job_id))
             await repository(AuditRepository).add(user.id, "job.address_removed", job.name, {"job": job_id})
 
+    async def expect(self, address: str, headers: Mapping[str, str]) -> str:
+        """Whose the address is, before a byte of the body is read; `headers` by their names in small letters.
+
+        NotAllowed: no such address, or nothing that could prove who sends. Throttled: too many.
+        """
+        now = self.runtime.clock()
+        self._must_not_insist(address, now)
+        hook = await self._at(address)
+        if hook.needs_secret and not HookRequest(headers=headers, body=b"").has_proof:
+            await self._refuse(hook, NotAllowed(UNKNOWN), now)
+        if self._read.count(address, now) >= READ_A_MINUTE:
+            raise Throttled(f"At most {TAKEN_A_MINUTE} a minute.", wait_s=MINUTE.total_seconds())
+        self._read.add(address, now)
+        return hook.owner_id
+
     async def receive(self, address: str, request: HookRequest) -> str:
         """Note a run that begins within 2 s wherever Cortex runs; its slot's id, the same for a second try.
 
@@ -91,23 +109,30 @@ class Hooks:
         """
         now = self.runtime.clock()
         self._must_not_insist(address, now)
-        hook = await self.runtime.db.repository(AllHooksRepository).at(address)
-        if hook is None:
-            raise NotAllowed(UNKNOWN)
+        hook = await self._at(address)
         try:
             return await self._taken(hook, request, now)
         except CortexError as error:
-            self._refused.setdefault(address, deque()).append(now)
-            await self.runtime.db.repository(HooksRepository, hook.owner_id).note_refusal(hook.job_id, error.message)
-            raise
+            return await self._refuse(hook, error, now)
+
+    async def _at(self, address: str) -> HookRow:
+        hook = await self.runtime.db.repository(AllHooksRepository).at(address)
+        if hook is None:
+            raise NotAllowed(UNKNOWN)
+        return hook
+
+    async def _refuse(self, hook: HookRow, error: CortexError, now: datetime) -> NoReturn:
+        self._refused.add(hook.address, now)
+        await self.runtime.db.repository(HooksRepository, hook.owner_id).note_refusal(hook.job_id, error.message)
+        raise error
 
     async def _taken(self, hook: HookRow, request: HookRequest, now: datetime) -> str:
         if hook.needs_secret:
             sealed = await self.runtime.db.repository(SecretsRepository, hook.owner_id).get(_secret_name(hook.job_id))
             secret = await asyncio.to_thread(self.vault.unseal, sealed) if sealed else ""
-            if not secret or not request.is_signed_by(secret, now):
+            if not secret or not await asyncio.to_thread(request.is_signed_by, secret, now):
                 raise NotAllowed(UNKNOWN)
-        text = cut(request.text, TEXT_CHARACTERS)  # no more of it is ever used
+        text = cut(await asyncio.to_thread(lambda: request.text), TEXT_CHARACTERS)  # no more of it is ever used
         delivery = derived_id("hook", hook.address, request.delivery) if request.delivery else new_id()
         async with self.runtime.db.transaction(hook.owner_id) as repository:
             hooks = repository(HooksRepository)
@@ -131,12 +156,7 @@ class Hooks:
         return slot
 
     def _must_not_insist(self, address: str, now: datetime) -> None:
-        refused = self._refused.get(address, deque())
-        while refused and now - refused[0] > MINUTE:
-            refused.popleft()
-        if not refused:
-            self._refused.pop(address, None)
-        if len(refused) >= REFUSED_A_MINUTE:
+        if self._refused.count(address, now) >= REFUSED_A_MINUTE:
             raise Throttled("Too many requests were refused here.", wait_s=MINUTE.total_seconds())
 
 
