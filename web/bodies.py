@@ -5,9 +5,11 @@
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -29,6 +31,9 @@ FIELDS = 1_000
 FILES = 20  # a browser sends an empty one for each field of a form that has none chosen
 AT_ONCE = 4  # large bodies of one person that are read at the same time
 LINE_S = 600.0  # how long one more waits for its turn, unread
+_PAIR = re.compile(rb"[^&]+")
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+_BYTES = [bytes([number]) for number in range(256)]
 CHARSETS = ("", "utf-8", "utf8", "us-ascii", "ascii")
 
 
@@ -100,8 +105,7 @@ def asker(request: Request) -> str:
 class BodyRequest(Request):
     """A request whose body is read within limits: a small one at once, a large text in a thread, files to the disk.
 
-    TooLarge, Unsupported or Throttled before the first byte is read. A megabyte of broken escapes takes a second of
-    processor, nearly all of it in one step: hence the thread.
+    TooLarge, Unsupported or Throttled before the first byte is read.
     """
 
     def __init__(self, scope: Scope, receive: Receive, takes: Takes) -> None:
@@ -132,9 +136,13 @@ class BodyRequest(Request):
             bear(self)
             async with self._admitted():
                 return await super()._get_form(max_files=FILES, max_fields=FIELDS)
-        await self.body()  # is kept, so that nothing below waits for the network
+        body = await self.body()  # is kept, so that nothing below waits for the network
+        if kind == "application/x-www-form-urlencoded":
+            is_large = len(body) > LARGE_BYTES
+            self._form = await asyncio.to_thread(_fields, body) if is_large else _fields(body)
+            return self._form
         limits = {"max_files": FILES, "max_fields": FIELDS, "max_part_size": TEXT_BYTES}
-        if self.length <= LARGE_BYTES:
+        if len(body) <= LARGE_BYTES:
             return await super()._get_form(**limits)
         return await asyncio.to_thread(asyncio.run, super()._get_form(**limits))
 
@@ -153,6 +161,19 @@ class BodyRequest(Request):
         line: Line = self.app.state.line
         async with line.place(self):
             yield
+
+
+def _fields(body: bytes) -> FormData:
+    """The fields of a form as browsers send it. By patterns: other ways hold a hundred bytes for each odd escape."""
+    pairs = [found[0] for found in islice(_PAIR.finditer(body), FIELDS + 1)]
+    if len(pairs) > FIELDS:
+        raise TooLarge(f"The form has too many fields: at most {FIELDS:,}.")
+    cut = (pair.partition(b"=") for pair in pairs)
+    return FormData([(_unescaped(name), _unescaped(value)) for name, _, value in cut])
+
+
+def _unescaped(text: bytes) -> str:
+    return _ESCAPE.sub(lambda found: _BYTES[int(found[1], 16)], text.replace(b"+", b" ")).decode("utf-8", "replace")
 
 
 def _kind_of(header: str) -> tuple[str, str]:

@@ -16,7 +16,8 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cortex.base.errors import Busy, CortexError, DatabaseUnavailable, NotFound, Throttled
+from cortex.base import disk_faults
+from cortex.base.errors import Busy, CortexError, DatabaseUnavailable, DiskFull, NotFound, Throttled
 from web.deps import ConfirmNeeded, LoginNeeded, login_or_none, services
 from web.frame import frame_of
 from web.render import Context, Frame, described, respond, wants_fragment
@@ -36,9 +37,11 @@ TITLES = {
     429: "Too many tries",
     502: "A service did not answer",
     503: "Busy",
+    507: "Disk full",
 }
 SECRET = re.compile("pass|secret|token|key|auth|config|^(?:old|new|code)$", re.IGNORECASE)  # never shown again
 AWAY = "Database unavailable"
+FULL = "Nothing was saved: the disk is full. Make room on it, then try again."
 COMES_BACK = "The database is not answering. This page reloads when it is back."
 RELOADS_S = 3  # a page that needs the database asks for itself again, until it is back
 TEXTS = {
@@ -94,10 +97,23 @@ class Catcher:
                 return await step(scope, receive, noted)
             except Exception as error:  # whatever it is, the person gets a page and the log a traceback
                 where = f"{scope.get('method', '')} {scope.get('path', '')}"
-                log.error("request=%s %s", scope.get("state", {}).get("request_id"), where, exc_info=error)
+                is_full = disk_faults.is_full(error)
+                told = f"disk full: {error}" if is_full else where
+                log.error("request=%s %s", _id(scope), told, exc_info=None if is_full else error)
                 if has_begun:
                     raise
+                if is_full:
+                    return await _full(scope, receive, noted)
         return None
+
+
+def _id(scope: Scope) -> str:
+    return str(scope.get("state", {}).get("request_id"))
+
+
+async def _full(scope: Scope, receive: Receive, send: Send) -> None:
+    answer = await _away(Request(scope, receive), DiskFull(FULL))
+    await answer(scope, receive, send)
 
 
 async def _broken(scope: Scope, receive: Receive, send: Send) -> None:
@@ -166,9 +182,11 @@ async def _away(request: Request, error: Exception) -> Response:
     if wants_json(request):
         answer: Response = _as_json(request, error.status, error.message)
     else:
-        is_reloading = request.method in SAFE_METHODS and not wants_fragment(request)
+        is_full = isinstance(error, DiskFull)
+        is_reloading = request.method in SAFE_METHODS and not wants_fragment(request) and not is_full
         context = _context(request, Frame(), error.status, COMES_BACK if is_reloading else error.message)
-        context = replace(context, title=AWAY, reloads_s=RELOADS_S if is_reloading else 0)
+        title = TITLES[error.status] if is_full else AWAY
+        context = replace(context, title=title, reloads_s=RELOADS_S if is_reloading else 0)
         answer = respond(request, "error.html", context, status=error.status)
     answer.headers["Retry-After"] = str(RELOADS_S)
     return answer

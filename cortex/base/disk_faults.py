@@ -18,6 +18,13 @@ def of_disk(error: OSError) -> str:
     return _of_file(error, Path(os.fsdecode(error.filename))) if error.filename else ""
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether a disk had no room, or a person's share of it was used up; of several errors at once, for one of them."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(is_full, error.exceptions))
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
+
+
 def of_folder(folder: Path) -> str:
     """Why nothing can be written in it, and what to do; "" where it can."""
     if is_read_only(folder):

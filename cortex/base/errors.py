@@ -9,7 +9,8 @@ CortexError(message, status)
 ├── Unsupported      in a form that is not read here (415)
 ├── Busy             the database has no room for a change now; nothing was changed (503)
 ├── Throttled        too many tries; `wait_s` says how long (429)
-├── DatabaseUnavailable  away, locked or its disk full: the same may be tried again (503)
+├── DatabaseUnavailable  away or locked: the same may be tried again (503)
+│   └── DiskFull     there is no room for a change (507)
 ├── ToolFailed       a tool could not do it: the model reads the message and adapts
 │   └── ServiceDown  an outside system is away, too slow, or refuses its key
 ├── ToolRetry        a tool call's arguments are wrong: the model gets them explained
@@ -95,6 +96,12 @@ class DatabaseUnavailable(CortexError):
     """The database does not answer now: nothing was kept, and the same may be tried again."""
 
     status = 503
+
+
+class DiskFull(DatabaseUnavailable):
+    """There is no room on the disk: nothing was kept; the same may be tried again once there is."""
+
+    status = 507
 
 
 class ToolFailed(CortexError):

@@ -8,19 +8,21 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError, PendingRollbackError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
-from cortex.base.errors import DatabaseUnavailable
+from cortex.base.errors import DatabaseUnavailable, DiskFull
 
+FULL = "the disk is full"
 PASSING = {
     sqlite3.SQLITE_BUSY: "it is locked by another program",
     sqlite3.SQLITE_LOCKED: "it is locked",
     sqlite3.SQLITE_IOERR: "the disk failed",
-    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_FULL: FULL,
     sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
 }
 PRIMARY = 0xFF  # the low byte of SQLite's extended codes
 LOST = "the connection is lost"
 PASSING_STATES = {  # of PostgreSQL, by how the state begins
     "08": LOST,
+    "53100": FULL,
     "53": "it has no disk, memory or connection left",
     "57P": "it stops or starts",
     "57014": "it took too long",
@@ -43,6 +45,8 @@ def unavailable() -> Iterator[None]:
         raise
     except SQLAlchemyError as error:
         reason = passing(error)
+        if reason == FULL:
+            raise DiskFull(f"Nothing was saved: {FULL}. Make room on it, then try again.") from error
         if reason:
             raise DatabaseUnavailable(f"The database does not answer ({reason}). Try again in a moment.") from error
         raise

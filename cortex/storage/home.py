@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 
 from cortex.base import private
 from cortex.base.clock import ticks_s
+from cortex.base.disk_faults import is_full
 from cortex.base.errors import Conflict, NotFound, UserError
 
 T = TypeVar("T")
@@ -213,6 +214,8 @@ class Home:
             except FileNotFoundError:
                 return  # nothing stands in the way
             except OSError as error:
+                if is_full(error):
+                    raise
                 raise Conflict(f"{'/'.join(names)!r} cannot be moved aside: {error.strerror}.") from error
             os.fsync(target)
 
@@ -323,6 +326,8 @@ def _or_not_found(opening: Callable[[], T], name: str) -> T:
     except OSError as error:
         if error.errno == errno.ELOOP:  # a symlink, which is never followed
             raise NotFound(f"There is no {os.path.basename(name)!r}.") from error
+        if is_full(error):  # a folder that was to be made
+            raise
         raise UserError(f"{os.path.basename(name)!r} cannot be opened: {error.strerror or error}.") from error
 
 

@@ -58,8 +58,8 @@ async def message(request: Request, services: Services) -> Response:
         return refused(error)
     wrong = await asyncio.to_thread(_slip, body) if len(body) > LARGE_BYTES else _slip(body)
     if wrong:
-        error = {"code": -32700, "message": wrong}
-        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 400)
+        refusal = {"code": -32700, "message": wrong}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": refusal}, 400)
     return McpAnswer(services, caller, body)
 
 

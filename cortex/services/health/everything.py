@@ -45,13 +45,20 @@ class Belongings:
         folder = await self.homes.home_of(user.id).folder(FOLDER)
         await asyncio.to_thread(_remove_left, folder)
         path = folder / f"{new_id(self.runtime.clock)}.zip"
+        try:
+            await self._write(user, path)
+        except BaseException:  # a full disk above all: half an archive would keep it so
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+            raise
+        return path
+
+    async def _write(self, user: User, path: Path) -> None:
         with await asyncio.to_thread(_opened, path) as archive:
             about = ABOUT.format(name=user.name, at=self.runtime.clock().date().isoformat())
             await asyncio.to_thread(archive.writestr, "README.txt", about)
             await self._tables(user, archive)
             await self._conversations(user, archive)
             await asyncio.to_thread(_add_files, archive, self.homes.home_of(user.id).path)
-        return path
 
     async def _tables(self, user: User, archive: zipfile.ZipFile) -> None:
         async with self.runtime.db.read_transaction(user.id) as repository:

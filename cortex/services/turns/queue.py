@@ -50,12 +50,14 @@ class TurnQueue:
     """Starts and ends the runs of turns.
 
     `_left`: turns that the last look found without a living run; `_asked`: those that somebody had stopped and that
-    lived. `_stops`: held while a turn is stopped here: who stops it second knows nothing of what it said.
+    lived. `_stops`: held while a turn is stopped here: who stops it second knows nothing of what it said. `held`: stops
+    by scope that are in force in this process and not written down yet, for the disk is full.
     """
 
     runtime: Runtime
     turn_end: TurnEnd
     approvals: ApprovalsService
+    held: dict[str, HaltRow] = field(default_factory=dict, init=False)
     _left: set[str] = field(default_factory=set, init=False)
     _asked: set[str] = field(default_factory=set, init=False)
     _stops: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
@@ -116,7 +118,13 @@ class TurnQueue:
 
     async def halt_of(self, user_id: str) -> HaltRow | None:
         """What stops this person's work, None where it may go on."""
-        return await self.runtime.db.repository(HaltsRepository).of(user_id)
+        return halt_of([*self.held.values()], user_id) or await self.runtime.db.repository(HaltsRepository).of(user_id)
+
+    async def halts(self) -> Sequence[HaltRow]:
+        """All stops in force."""
+        written = await self.runtime.db.repository(HaltsRepository).list()
+        scopes = {halt.scope for halt in written}
+        return [*written, *(halt for scope, halt in self.held.items() if scope not in scopes)]
 
     async def until_released(self, user_id: str, turn_id: str) -> None:
         """Wait for as long as this person's work is stopped, or until the turn itself is ended by a stop.
@@ -144,7 +152,7 @@ class TurnQueue:
 
         And each turn that somebody stopped who did not live to do it.
         """
-        halts = await self.runtime.db.repository(HaltsRepository).list()
+        halts = await self.halts()
         # Ahead of the group: it would wrap what the database raises.
         rows = {row.id: row for row in [*await self.to_stop(halts), *await self._stops_left()]}
         async with asyncio.TaskGroup() as group:

@@ -6,6 +6,7 @@ database, so that it holds in every process and after a restart; `services/turns
 
 import asyncio
 import logging
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base.errors import CortexError, NotAllowed, NotFound
+from cortex.base.errors import Busy, CortexError, DatabaseUnavailable, NotAllowed, NotFound
 from cortex.base.user import User
 from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import TurnQueue
@@ -26,6 +27,8 @@ from cortex.storage.halts import EVERYBODY, OUTWARD, HaltRow, HaltsRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
 
 FILE = "STOP"
+OF_ONE = "STOP-"  # and an account's id: a stop of that person's work, left where it could not be written down
+END_S = 3.0
 COMMAND = "the command line"
 SIGNAL = "a signal (SIGUSR1)"
 BY_FILE = f"the file {FILE} in HOME"
@@ -83,7 +86,8 @@ class StopAll:
     async def stop(self, by: User, whom: User | None) -> None:
         """Order it, and come back when nothing of it runs any more."""
         await self.order(by, whom)
-        await self.turns.stop_halted()
+        if not self.turns.held:
+            await self.turns.stop_halted()
 
     async def order(self, by: User | None, whom: User | None, *, who: str = COMMAND) -> None:
         """Stop all work of `whom` (None: of everybody) and take their grants back; whatever runs does so by `watch`.
@@ -93,12 +97,40 @@ class StopAll:
         if by is not None and not by.is_admin and (whom is None or whom.id != by.id):
             raise NotAllowed("Only an admin can stop other people's work.")
         scope = EVERYBODY if whom is None else whom.id
+        await self._order(scope, by_id=by.id if by else "", who=by.name if by else who)
+
+    async def _order(self, scope: str, *, by_id: str = "", who: str) -> None:
+        halt = HaltRow(scope=scope, by_id=by_id, who=who, at=self.runtime.clock())
+        try:
+            await self._write_down(halt)
+        except (Busy, DatabaseUnavailable) as error:
+            await self._hold(halt, error.message)
+
+    async def _write_down(self, halt: HaltRow) -> None:
         async with self.runtime.db.transaction() as repository:
-            if await repository(HaltsRepository).add(scope, by.id if by else "", by.name if by else who):
-                await repository(AllGrantsRepository).revoke(whom.id if whom else None)
-                await repository(AuditRepository).add(
-                    by.id if by else "", "work.stopped", whom.name if whom else EVERYBODY, {} if by else {"by": who}
-                )
+            if await repository(HaltsRepository).add(halt.scope, halt.by_id, halt.who):
+                await repository(AllGrantsRepository).revoke(None if halt.scope == EVERYBODY else halt.scope)
+                subject = await self._subject(repository(AccountsRepository), halt.scope)
+                by = {} if halt.by_id else {"by": halt.who}
+                await repository(AuditRepository).add(halt.by_id, "work.stopped", subject, by)
+        if self.turns.held.pop(halt.scope, None) and halt.scope != EVERYBODY:
+            await asyncio.to_thread(self._note(halt.scope).unlink, missing_ok=True)
+
+    async def _hold(self, halt: HaltRow, reason: str) -> None:
+        """Have a stop in force that cannot be written down: what it ends may be what fills the disk.
+
+        Kept in memory, and for the next life as an empty file, for which a full disk has room; `heed` writes it down.
+        """
+        if halt.scope in self.turns.held:
+            return
+        log.warning("stop all: in force, but not written down yet: %s", reason)
+        self.turns.held[halt.scope] = halt
+        with suppress(OSError):
+            await asyncio.to_thread(self._note(halt.scope).touch)
+        # What runs here is cut off at once; that it ended waits for room too, and is seen to by `watch`.
+        with suppress(TimeoutError, CortexError, SQLAlchemyError):
+            async with asyncio.timeout(END_S):
+                await self.turns.stop_halted()
 
     async def release(self, by: User, scope: str) -> None:
         """Lift it and begin what waits."""
@@ -115,8 +147,10 @@ class StopAll:
             raise NotFound("That is not stopped, or was already resumed.")
         if not _may_lift(by, halt):
             raise NotAllowed("An admin stopped this, so an admin has to resume it.")
-        if scope == EVERYBODY:  # first: it would stop everything again
-            await asyncio.to_thread(self._file.unlink, missing_ok=True)
+        # First: it would stop everything again.
+        await asyncio.to_thread(self._note(scope).unlink, missing_ok=True)
+        if self.turns.held.pop(scope, None):
+            return
         async with self.runtime.db.transaction() as repository:
             if await repository(HaltsRepository).lift(scope):
                 await self._noted(repository(ToolSettingsRepository), scope)
@@ -159,11 +193,20 @@ class StopAll:
         self._news.set()
 
     async def heed(self) -> None:
-        """Put in force what a signal or the file orders."""
-        ordered = [*self._signals, *([BY_FILE] if await asyncio.to_thread(self._file.exists) else [])]
+        """Put in force what a signal or a file orders, and write down what could not be until now."""
+        with suppress(Busy, DatabaseUnavailable):  # said when it was ordered
+            for halt in [*self.turns.held.values()]:
+                await self._write_down(halt)
+        files = await asyncio.to_thread(self._notes)
+        ordered = [*self._signals, *([BY_FILE] if FILE in files else [])]
         if ordered:
-            await self.order(None, None, who=ordered[0])
+            await self._order(EVERYBODY, who=ordered[0])
             self._signals.clear()
+        for scope in [name.removeprefix(OF_ONE) for name in files if name != FILE]:
+            with suppress(NotFound):  # the account is gone
+                await self._order(scope, who=BY_FILE)
+            if scope not in self.turns.held:
+                await asyncio.to_thread(self._note(scope).unlink, missing_ok=True)
 
     async def watch(self) -> None:
         """Until cancelled: heed signal and file, and do here what another process, or the command line, ordered."""
@@ -188,7 +231,7 @@ class StopAll:
                 self._news.clear()
 
     async def _in_force(self) -> Sequence[HaltRow]:
-        return await self.runtime.db.repository(HaltsRepository).list()
+        return await self.turns.halts()
 
     async def _go_on(self) -> None:
         await self.turns.start_waiting()
@@ -204,9 +247,11 @@ class StopAll:
     async def _subject(accounts: AccountsRepository, scope: str) -> str:
         return scope if scope in (EVERYBODY, OUTWARD) else (await accounts.get(scope)).name
 
-    @property
-    def _file(self) -> Path:
-        return self.runtime.settings.home / FILE
+    def _note(self, scope: str) -> Path:
+        return self.runtime.settings.home / (FILE if scope == EVERYBODY else f"{OF_ONE}{scope}")
+
+    def _notes(self) -> list[str]:
+        return [name for name in os.listdir(self.runtime.settings.home) if name == FILE or name.startswith(OF_ONE)]
 
 
 def _may_lift(by: User | None, halt: HaltRow) -> bool:
