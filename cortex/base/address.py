@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cortex.base.errors import NotAllowed
+from cortex.base.web_address import ascii_host
 
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -128,8 +129,14 @@ def network_of(address: str) -> str:
 
 
 def _plain(host: str) -> str:
-    """A host name for comparing: lower case, no brackets, no final dot."""
-    return host.strip("[]").rstrip(".").lower()
+    """A host name for comparing: as it is sent, in lower case, without brackets and final dot."""
+    plain = host.strip("[]").rstrip(".").lower()
+    if plain.isascii():
+        return plain
+    try:
+        return ascii_host(plain)
+    except ValueError:  # no library reaches it
+        return plain
 
 
 def _unmapped(address: IP) -> tuple[IP, ...]:

@@ -4,6 +4,8 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
+from cortex.base.web_address import ascii_host
+
 LOCAL_CHARACTERS = 64
 ADDRESS_CHARACTERS = 254  # RFC 5321, as a path of 256 with its brackets
 # Top names that no public name has, by https://www.iana.org/assignments/special-use-domain-names (2026-11) and by the
@@ -54,8 +56,8 @@ def push_subject(text: str) -> str:
 def _plain_host(host: str) -> str:
     """The host in ASCII and lower case; "" when it is none."""
     try:
-        plain = host.encode("idna").decode("ascii").lower()
-    except UnicodeError:
+        plain = ascii_host(host)
+    except ValueError:
         return ""
     return plain if _HOST.fullmatch(plain) else ""
 

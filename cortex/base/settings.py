@@ -22,6 +22,7 @@ from cortex.base import disk_faults, key_file
 from cortex.base.errors import ConfigError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.notification_settings import NotificationSettings, Words, is_this_machine
+from cortex.base.web_address import web_place
 
 PREFIX = "CORTEX_"
 MAX_ROUNDS_CAP = 25
@@ -205,8 +206,11 @@ class Settings(NotificationSettings):
     @field_validator("public_url", "searxng_url", "otel_endpoint", "backup_s3_endpoint")
     @classmethod
     def _web_address(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username):
+        try:
+            is_fine = not value or (bool(web_place(value)) and urlsplit(value).username is None)
+        except ValueError:
+            is_fine = False
+        if not is_fine:
             raise ValueError("must be an address such as https://cortex.example.org")
         return value.rstrip("/")
 

@@ -18,6 +18,7 @@ from cortex.base.address import named
 from cortex.base.clock import ticks_s
 from cortex.base.errors import Conflict, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.journal_rules import full
+from cortex.base.web_address import web_place
 from cortex.integrations.aether_journals import AetherJournals, read
 
 if TYPE_CHECKING:  # httpx is read with the first request
@@ -47,13 +48,9 @@ class AetherForm(BaseModel):
     @field_validator("address")
     @classmethod
     def _is_address(cls, text: str) -> str:
-        try:
-            parts = urlsplit(text)
-            port_is_fine = parts.port is None or 0 < parts.port < 65_536
-        except ValueError:
-            raise ValueError("not a web address") from None
-        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and port_is_fine
-        if not is_web or not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
+        web_place(text)
+        parts = urlsplit(text)
+        if not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
             raise ValueError("write an address such as https://aether.example.org, without name, query and spaces")
         return text.rstrip("/")
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from cortex.base import private, scan
 from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.errors import UserError
+from cortex.base.web_address import web_place
 
 TOTAL_S = 600.0
 SIZE_MAX_BYTES = 200_000_000
@@ -49,14 +50,14 @@ SHIPPED = (
 
 def policy_of(address: str) -> AddressPolicy:
     """Where a download from this typed address may go: its own host and port alone, which may stand inside."""
-    parts = urlsplit(address)
     try:
-        port = parts.port or PORTS.get(parts.scheme, 0)
+        place = web_place(address)
+        is_bare = urlsplit(address).username is None
     except ValueError:
-        port = 0
-    if not (port and parts.hostname) or parts.username:
+        is_bare = False
+    if not is_bare:
         raise UserError(f"{address!r} is not an address such as https://example.org/model.")
-    return named((parts.hostname, port))
+    return named(place)
 
 
 async def fetch(address: str, files: Sequence[PinnedFile], into: Path, policy: AddressPolicy = PUBLIC) -> None:

@@ -21,6 +21,7 @@ from cortex.base import scan
 from cortex.base.address import named
 from cortex.base.errors import NotAllowed, ServiceDown, ToolFailed
 from cortex.base.pem import usable_certificates
+from cortex.base.web_address import web_place
 from cortex.ports.outgoing import Post, Room
 
 if TYPE_CHECKING:  # httpx is read with the first request
@@ -72,13 +73,9 @@ class TalkForm(BaseModel):
     @field_validator("address")
     @classmethod
     def _is_address(cls, text: str) -> str:
-        try:
-            parts = urlsplit(text)
-            port_is_fine = parts.port is None or 0 < parts.port < 65_536
-        except ValueError:
-            raise ValueError("not a web address") from None
-        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and port_is_fine
-        if not is_web or not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
+        web_place(text)
+        parts = urlsplit(text)
+        if not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
             raise ValueError("write an address such as https://cloud.example.org, without name, query and spaces")
         return text.rstrip("/").removesuffix("/index.php")
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from cortex.base import scan
 from cortex.base.address import PUBLIC, is_inside_name
 from cortex.base.errors import NotAllowed, ToolFailed
+from cortex.base.web_address import web_place
 from cortex.integrations.process import run
 
 if TYPE_CHECKING:  # httpx is read with the first request
@@ -119,11 +120,11 @@ def _one_host() -> "Callable[[httpx.Request], Awaitable[None]]":
 def checked_url(url: str) -> str:
     """The address, when it is a plain http or https one; ToolFailed when it is not."""
     try:
+        web_place(url.strip())
         parts = urlsplit(url.strip())
-        port_is_fine = parts.port is None or 0 < parts.port < 65_536
-    except ValueError:
-        raise ToolFailed(f"{url[:100]!r} is not a web address.") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine or len(url) > URL_CHARACTERS:
+    except ValueError as error:
+        raise ToolFailed(f"{url[:100]!r}: {error}.") from None
+    if len(url) > URL_CHARACTERS:
         raise ToolFailed(f"{url[:100]!r} is not a web address: it must begin with http:// or https://.")
     if parts.username is not None or parts.password is not None:
         raise ToolFailed("An address with a name or password in it is not fetched.")

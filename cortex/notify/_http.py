@@ -19,6 +19,7 @@ from cortex.base.address import named as named_policy
 from cortex.base.errors import DeliveryError, NotAllowed, ToolFailed, UserError
 from cortex.base.http import FetchedPage, fetch, open_client
 from cortex.base.json_text import parsed
+from cortex.base.web_address import web_place
 from cortex.notify import ChannelContext
 from cortex.notify._words import cut, one_line
 
@@ -60,10 +61,11 @@ def checked_url(text: str, hosts: frozenset[tuple[str, int]]) -> str:
     """The address tidied; UserError when it is none, or is not https and not at a host that an admin named."""
     url = text.strip()
     try:
+        web_place(url)
         parts = urlsplit(url)
         place = _place(parts)
-    except ValueError:
-        raise UserError("This is not a web address.", field="address") from None
+    except ValueError as error:
+        raise UserError(f"{str(error)[:1].upper()}{str(error)[1:]}.", field="address") from None
     is_web = parts.scheme in ("http", "https") and bool(place[0])
     if not is_web or not _URL.fullmatch(url) or len(url) > URL_CHARACTERS or parts.fragment:
         raise UserError("Write a web address such as https://example.org/path, without spaces.", field="address")

@@ -35,10 +35,9 @@ def test_on_a_full_disk_refusals_are_sentences_and_all_work_can_be_stopped(cramp
                 "an upload": lambda: http.post("/files", files={"files": ("a.txt", b"words " * 100_000)}),
                 "an import": lambda: http.post("/account/import", files={"file": ("c.json", json.dumps(CHATS).encode())}),
                 "an export": lambda: http.get("/account/everything"),
-                "a form": lambda: http.post("/scratchpad", data={"text": "words " * 50_000}),
+                "a form": lambda: http.post("/scratchpad", data={"text": "words " * 30_000}),
             }
             answers = {what: ask() for what, ask in asked.items()}
-            print({w: re.sub("<[^>]*>|\\s+"," ",a.text)[-500:] for w,a in answers.items()})
             assert {what: answer.status_code for what, answer in answers.items()} == dict.fromkeys(asked, 507)
             assert all("the disk is full" in answer.text for answer in answers.values())
             stopped = http.post("/stop-all", data={"whom": "mine"})

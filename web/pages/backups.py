@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.app import Cortex
+from cortex.base.disk_faults import is_full
 from cortex.base.errors import Conflict, UserError
 from cortex.base.user import User
 from cortex.services.backup.backups import BackupState
@@ -68,7 +69,8 @@ async def make(request: Request, services: Services, user: ReauthedAdmin) -> Res
     try:
         made = await services.backups.make()
     except (UserError, Conflict) as refused:
-        return await _page(request, services, user, error=refused.message, status=refused.status)
+        status = 507 if refused.__cause__ and is_full(refused.__cause__) else refused.status
+        return await _page(request, services, user, error=refused.message, status=status)
     removed = f" Removed as no longer needed: {', '.join(made.removed)}." if made.removed else ""
     return redirect(request, HREF, f"{made.name} was created and verified.{removed}")
 

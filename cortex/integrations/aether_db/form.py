@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from cortex.base.pem import certificates_of
+from cortex.base.web_address import ascii_host
 from cortex.integrations.aether_db.open_names import SYSTEM_SCHEMAS, Access, OpenNames, StatementLimits
 
 
@@ -49,6 +50,12 @@ class AetherDbForm(BaseModel):
         title="Allow an account that can do more than read",
         description="Statements are still checked and run in read-only transactions.",
     )
+
+    @field_validator("host")
+    @classmethod
+    def _is_host(cls, value: str) -> str:
+        ascii_host(value.strip())
+        return value
 
     @field_validator("schemas")
     @classmethod

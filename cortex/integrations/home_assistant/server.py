@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from cortex.base.address import AddressPolicy, named
 from cortex.base.errors import ServiceDown, ToolFailed, UserError
+from cortex.base.web_address import web_place
 
 TroubleKind = Literal["away", "slow", "refused", "certificate", "not_it", "lost"]
 USUAL_PORT = 8123
@@ -69,18 +70,19 @@ def server_at(address: str, token: str, *, is_checked: bool = True, ca: str = ""
     text = address.strip()
     bare = "://" not in text
     try:
+        host, _ = web_place(f"http://{text}" if bare else text)
         parts = urlsplit(f"http://{text}" if bare else text)
         port = parts.port
     except ValueError as error:
         raise _no_address() from error
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or " " in parts.netloc:
+    if parts.username is not None:
         raise _no_address()
     is_tls = parts.scheme == "https"
     usual = USUAL_PORT if bare else 443 if is_tls else 80
     word = token.strip()
     if not word or not word.isascii() or not word.isprintable() or " " in word:
         raise UserError("Enter a long-lived access token: in Home Assistant, your profile, Security.", field="token")
-    return HomeServer(host=parts.hostname, port=port or usual, is_tls=is_tls, token=word, is_checked=is_checked, ca=ca)
+    return HomeServer(host=host, port=port or usual, is_tls=is_tls, token=word, is_checked=is_checked, ca=ca)
 
 
 def _no_address() -> UserError:

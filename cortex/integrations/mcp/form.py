@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr, model_validator
 
+from cortex.base.web_address import web_place
+
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # the name of a header, RFC 9110
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -88,12 +90,9 @@ class McpForm(BaseModel):
         return self
 
     def _check_address(self) -> None:
-        try:
-            parts = urlsplit(self.address)
-            is_fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) < 65_536
-        except ValueError:
-            is_fine = False
-        if not is_fine or parts.username is not None or parts.fragment:
+        web_place(self.address)
+        parts = urlsplit(self.address)
+        if parts.username is not None or parts.fragment:
             raise ValueError("this is not a web address, or it contains a name or password")
 
     @property

@@ -16,6 +16,7 @@ from cortex.base.form_words import what_is_wrong
 from cortex.base.model import OFFLINE
 from cortex.base.pem import usable_certificates
 from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.base.web_address import web_place
 
 FILE = "model_registry.json"
 Kind = Literal["openai", "anthropic"]
@@ -32,8 +33,12 @@ Dollars = Annotated[float, Field(ge=0, le=10_000)]
 def _web_address(url: str) -> str:
     if not url:
         return ""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+    try:
+        web_place(url)
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ValueError(f"write an address like https://host/v1: {error}") from None
+    if parts.username is not None or parts.password is not None:
         raise ValueError("write an address like https://host/v1, without a name and password in it")
     if parts.query or parts.fragment:
         raise ValueError("remove everything from ? or # on")
