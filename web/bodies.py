@@ -29,7 +29,8 @@ TEXT_BYTES = 2_000_000  # of a form with a long text, of a program's message
 LARGE_BYTES = 32_768  # from here on it is parsed in a thread, and counted
 FIELDS = 1_000
 FILES = 20  # a browser sends an empty one for each field of a form that has none chosen
-AT_ONCE = 4  # large bodies of one person that are read at the same time
+TEXTS_AT_ONCE = 4  # large ones of one person that are read at the same time, into memory
+FILES_AT_ONCE = 8  # and to the disk
 LINE_S = 600.0  # how long one more waits for its turn, unread
 _PAIR = re.compile(rb"[^&]+")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -71,20 +72,20 @@ def taken_by(endpoint: Callable[..., Any], *, is_open: bool) -> Takes:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The large bodies that are being read, by person: some at once, the others wait unread."""
+    """The large bodies that are being read, by person and kind: some at once, the others wait unread."""
 
-    _places: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
+    _places: WeakValueDictionary[tuple[str, int], asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
 
     @asynccontextmanager
-    async def place(self, request: Request) -> AsyncIterator[None]:
+    async def place(self, request: Request, *, at_once: int) -> AsyncIterator[None]:
         """Hold one of the person's places; Throttled when none becomes free."""
-        places = self._places.setdefault(asker(request), asyncio.Semaphore(AT_ONCE))
+        places = self._places.setdefault((asker(request), at_once), asyncio.Semaphore(at_once))
         try:
             with in_line(request):
                 async with asyncio.timeout(LINE_S):
                     await places.acquire()
         except TimeoutError:
-            words = f"{AT_ONCE} large uploads of yours are still running. Try again when one of them is done."
+            words = f"{at_once} large uploads of yours are still running. Try again when one of them is done."
             raise Throttled(words, wait_s=LINE_S) from None
         try:
             yield
@@ -159,7 +160,7 @@ class BodyRequest(Request):
             yield
             return
         line: Line = self.app.state.line
-        async with line.place(self):
+        async with line.place(self, at_once=FILES_AT_ONCE if self._takes.has_files else TEXTS_AT_ONCE):
             yield
 
 

@@ -231,3 +231,45 @@ def test_one_person_has_a_limit_of_live_pages(small: Daemon, ada: Caller) -> Non
 def events_are_open(daemon: Daemon, person: Caller, place: str) -> bool:
     with Listener(daemon.origin, person.token, events_of(place)) as listener:
         return bool(listener.heard[0].event == "ready")
+
+
+IMPORT_HEAD = (
+    b"POST /account/import HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 50000000\r\n"
+    b"Content-Type: multipart/form-data; boundary=b\r\n"
+)
+PART = b'\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="c.zip"\r\n\r\n'
+
+
+@pytest.mark.parametrize(
+    "path", [b"/account/import", b"/files", b"/login", b"/v1/chat/completions", b"/mcp", b"/hooks/x"]
+)
+def test_what_a_stranger_half_sends_is_answered_and_costs_nothing(
+    small: Daemon, ada: Caller, connect: Connects, path: bytes
+) -> None:
+    ada.get("/account")
+    before_mb = memory_mb(small)
+    head = IMPORT_HEAD.replace(b"/account/import", path) + b"\r\n"
+    sent = [connect(head + PART + b"x" * 200_000) for _ in range(16)]
+    answers = [connection.recv(400) for connection in sent]
+    assert {answer.split()[1] for answer in answers} <= {b"303", b"401", b"413"}
+    assert memory_mb(small) - before_mb < 16
+    assert is_well(small, ada)
+
+
+def test_a_stranger_is_answered_without_being_asked_to_go_on(connect: Connects) -> None:
+    for path in (b"/account/import", b"/files", b"/tasks"):
+        head = IMPORT_HEAD.replace(b"/account/import", path) + b"Expect: 100-continue\r\n\r\n"
+        assert connect(head).recv(400).startswith(b"HTTP/1.1 303")
+
+
+def test_of_one_person_only_some_large_bodies_are_read_at_once(small: Daemon, ada: Caller, connect: Connects) -> None:
+    head = IMPORT_HEAD + b"Cookie: cortex=" + ada.token.encode() + b"\r\n\r\n"
+    before_mb = memory_mb(small)
+    halves = [connect(head + PART + b"x" * 1_500_000) for _ in range(8)]
+    waiting = [connect(head + PART + b"x" * 60_000) for _ in range(8)]
+    assert memory_mb(small) - before_mb < 64
+    assert "Log out" in ada.get("/account").text  # small requests wait for nothing
+    assert not any(map(is_closed, [*halves, *waiting]))
+    for one in [*halves, *waiting]:
+        one.close()
+    ada.give("late.txt", b"words " * 10_000)  # in its turn, behind those that were cut off
