@@ -22,6 +22,7 @@ from cortex.toolkit.spec import Risk, Tool
 from cortex.toolkit.words import TITLE_CHARACTERS, cut, facts, listed
 
 BRIDGE = "tool_call"
+FAULTS_MOST = 20  # of a list of ten thousand wrong values the model needs no more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,8 @@ def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> Chec
         arguments = tool.arguments.model_validate(values)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {what_is_wrong(item)}" for item in error.errors()
+            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {what_is_wrong(item)}"
+            for item in error.errors()[:FAULTS_MOST]
         )
         return f"Wrong arguments, nothing ran: {faults}. Expected: {tool.line} {json.dumps(tool.full.parameters)}"
     text = json.dumps(arguments.model_dump(mode="json"), sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -1,8 +1,13 @@
 """JSON that somebody else wrote: read, or refused with one kind of error."""
 
-import pytest
+import json
+from typing import Any
 
-from cortex.base.json_text import parsed
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortex.base.json_text import must_be_small, parsed
 
 BAD = {
     "nothing": "",
@@ -24,3 +29,51 @@ def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
 
 def test_text_and_bytes_say_the_same() -> None:
     assert parsed('{"a": ["ü", 1, null]}') == parsed('{"a": ["ü", 1, null]}'.encode()) == {"a": ["ü", 1, None]}
+
+
+def _counted(value: Any) -> int:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_counted, inside)) + (len(value) if isinstance(value, dict) else 0)
+
+
+def _levels(value: Any) -> int:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, dict | list) + max(map(_levels, inside), default=0)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inside: st.lists(inside) | st.dictionaries(st.text(), inside),
+)
+
+
+@given(JSON)
+def test_what_is_small_passes_and_what_is_large_does_not(value: Any) -> None:
+    for body in (json.dumps(value).encode(), json.dumps(value, ensure_ascii=False, indent=1).encode()):
+        must_be_small(body, items=2 * _counted(value), levels=_levels(value))
+        if _levels(value):
+            with pytest.raises(ValueError, match="too deeply"):
+                must_be_small(body, items=2 * _counted(value), levels=_levels(value) - 1)
+        if (count := _counted(value)) > 3:
+            with pytest.raises(ValueError, match="too many items"):
+                must_be_small(body, items=count // 3 - 1)
+
+
+OPEN = [b'"' * 500_000, b'["' + b'\\"' * 500_000, b"\\" * 900_000, b'{"a":"' + b"\\\\" * 400_000]
+
+
+@pytest.mark.parametrize("body", OPEN)
+def test_an_open_string_is_one_string(body: bytes) -> None:
+    must_be_small(body, items=10)
+
+
+@pytest.mark.parametrize("number", ["1" * 401, "1e400", "-1E+999999", "0." + "0" * 500, "NaN", "-Infinity"])
+def test_a_number_that_nothing_can_hold_is_named(number: str) -> None:
+    with pytest.raises(ValueError, match="number that is too large"):
+        must_be_small(f'{{"a": [{number}]}}'.encode(), items=10)
+    must_be_small(json.dumps({"a": number}).encode(), items=10)
+
+
+@pytest.mark.parametrize("number", ["1" * 400, "1.7976931348623157e+308", "1e-999", "-0.5e10"])
+def test_any_other_number_passes(number: str) -> None:
+    must_be_small(f'{{"a": [{number}]}}'.encode(), items=10)

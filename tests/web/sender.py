@@ -90,7 +90,7 @@ class Cost:
 
 @contextmanager
 def costs() -> Iterator[Cost]:
-    """What happens inside, measured. There is no public way to hear of each callback: `Handle._run` is where they are."""
+    """What it takes. There is no public way to hear of each callback; `Handle._run` is where they are."""
     cost, run, thread = Cost(), asyncio.Handle._run, threading.get_ident()
 
     def measured(handle: asyncio.Handle) -> None:

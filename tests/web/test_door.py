@@ -10,6 +10,9 @@ import pytest
 from fastapi import FastAPI
 
 from cortex.app import Cortex
+from cortex.services.api.tokens import BESIDES
+from cortex.services.jobs.forms import JobForm
+from cortex.services.jobs.hooks import READ_A_MINUTE
 from tests.web.conftest import Browser
 from tests.web.sender import FORM, JSON, NO_KIND, PARTS, Sender
 from tests.web.test_routes import ANY, OPEN, filled, routes
@@ -123,3 +126,79 @@ async def test_a_login_that_ended_while_the_body_came_counts_no_more(app: FastAP
             await house.accounts.revoke(bob.user, login.id)
         go_on.set()
     assert sent.result().headers["location"].startswith("/login")
+
+
+def bearer(token: str) -> tuple[bytes, bytes]:
+    return b"authorization", f"Bearer {token}".encode()
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/mcp"])
+async def test_a_program_is_counted_before_its_body_is_read(
+    app: FastAPI, house: Cortex, ada: Browser, path: str
+) -> None:
+    token = await house.api_tokens.make(ada.user, {"name": "Any", "role": "orchestrator", "per_minute": 3})
+    sender = Sender(app)
+    for _ in range(3 + BESIDES):
+        await sender.send("POST", path, JSON, bearer(token), body=b"[" * 1_000_000)
+        assert (sender.status, sender.asks > 0) == (400, True)
+    await sender.send("POST", path, JSON, bearer(token), body=b"[" * 1_000_000)
+    assert (sender.status, sender.asks, sender.headers["retry-after"]) == (429, 0, "61")
+    assert b"At most 3 requests per minute" in sender.text
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/mcp"])
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"a":[' + b"[]," * 400_000 + b"[]]}", "too many items"),
+        (b'{"a":' * 101 + b"1" + b"}" * 101, "too deeply: at most 100 levels"),
+        (b'{"max_tokens":' + b"9" * 1_000_000 + b"}", "too large or too long"),
+        (b'{"max_tokens":1e999999}', "too large or too long"),
+        (b'{"max_tokens":Infinity}', "too large or too long"),
+        ('{"messages":[]}'.encode("utf-16"), "not JSON in UTF-8"),
+    ],
+    ids=["items", "levels", "digits", "exponent", "infinity", "UTF-16"],
+)
+async def test_what_costs_much_to_parse_is_not_parsed(
+    app: FastAPI, house: Cortex, ada: Browser, path: str, body: bytes, said: str
+) -> None:
+    token = await house.api_tokens.make(ada.user, {"name": "Any", "role": "orchestrator"})
+    await (sender := Sender(app)).send("POST", path, JSON, bearer(token), body=body)
+    assert (sender.status, said in sender.text.decode()) == (400, True)
+
+
+async def test_at_a_jobs_address_nothing_is_read_that_proves_nothing(app: FastAPI, house: Cortex, ada: Browser) -> None:
+    job = await house.jobs.add(ada.user, JobForm(name="Truffles", prompt="Dig.", when="every day at 7"))
+    secret = await house.hooks.open(ada.user, job.id, needs_secret=True)
+    hook = await house.hooks.get(ada.user, job.id)
+    assert hook
+    sender, path = Sender(app), f"/hooks/{hook.address}"
+    for place, header, length, answer in (
+        ("/hooks/nowhere", bearer(secret), 0, (401, 0)),
+        (path, FORM, 0, (401, 0)),
+        (path, bearer(secret), 256_001, (413, 0)),
+        (path, bearer("wrong"), 0, (401, 1)),
+        (path, bearer(secret), 0, (202, 1)),
+    ):
+        await sender.send("POST", place, header, body=b"door=front", length=length)
+        assert (sender.status, sender.asks) == answer
+    many = b"&".join(b"a" for _ in range(20_000))
+    await sender.send("POST", path, FORM, bearer(secret), body=many)
+    assert (sender.status, b"too many fields" in sender.text) == (422, True)
+    seen = await house.hooks.get(ada.user, job.id)
+    assert seen
+    assert (seen.taken, seen.refused) == (1, 3)
+
+
+async def test_an_address_that_is_called_too_often_is_not_read(app: FastAPI, house: Cortex, ada: Browser) -> None:
+    job = await house.jobs.add(ada.user, JobForm(name="Truffles", prompt="Dig.", when="every day at 7"))
+    await house.hooks.open(ada.user, job.id, needs_secret=False)
+    hook = await house.hooks.get(ada.user, job.id)
+    assert hook
+    sender = Sender(app)
+    for _ in range(READ_A_MINUTE):
+        again = (b"idempotency-key", b"same")
+        await sender.send("POST", f"/hooks/{hook.address}", again, body=b"ring")
+        assert sender.status == 202
+    await sender.send("POST", f"/hooks/{hook.address}", again, body=b"ring")
+    assert (sender.status, sender.asks) == (429, 0)
