@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -15,7 +16,8 @@ from tests.services.chat.test_imports import chatgpt
 
 __all__ = ["cramped"]
 
-CHATS = [chatgpt(("user", "Where do truffles grow? " * 9_000), ("assistant", "Under oaks."), key=str(n)) for n in range(9)]
+SAID = (("user", "Where do truffles grow? " * 9_000), ("assistant", "Under oaks."))
+CHATS = json.dumps([chatgpt(*SAID, key=str(number)) for number in range(9)]).encode()
 
 
 @OWN
@@ -31,9 +33,9 @@ def test_on_a_full_disk_refusals_are_sentences_and_all_work_can_be_stopped(cramp
         ada.post("/confirm", password=PASSWORD)
         http.cookies.set("cortex", ada.token)
         with full(cramped):
-            asked = {
+            asked: dict[str, Callable[[], httpx.Response]] = {
                 "an upload": lambda: http.post("/files", files={"files": ("a.txt", b"words " * 100_000)}),
-                "an import": lambda: http.post("/account/import", files={"file": ("c.json", json.dumps(CHATS).encode())}),
+                "an import": lambda: http.post("/account/import", files={"file": ("c.json", CHATS)}),
                 "an export": lambda: http.get("/account/everything"),
                 "a form": lambda: http.post("/scratchpad", data={"text": "words " * 30_000}),
             }

@@ -136,7 +136,7 @@ def _names(route: APIRoute) -> Iterator[str]:
 
 def _cases() -> Iterator[Case]:
     for route in _routes():
-        for method in sorted(route.methods):
+        for method in sorted(route.methods or ()):
             for who in ("visitor", "member", "admin", "token"):
                 for kind in BODIES:
                     yield Case(method=method, path=route.path, who=who, kind=kind)

@@ -45,11 +45,13 @@ class Belongings:
         folder = await self.homes.home_of(user.id).folder(FOLDER)
         await asyncio.to_thread(_remove_left, folder)
         path = folder / f"{new_id(self.runtime.clock)}.zip"
+        is_whole = False
         try:
             await self._write(user, path)
-        except BaseException:  # a full disk above all: half an archive would keep it so
-            await asyncio.to_thread(path.unlink, missing_ok=True)
-            raise
+            is_whole = True
+        finally:
+            if not is_whole:  # a full disk above all: half an archive would keep it so
+                await asyncio.to_thread(path.unlink, missing_ok=True)
         return path
 
     async def _write(self, user: User, path: Path) -> None:
