@@ -127,8 +127,11 @@ class BodyRequest(Request):
         return self._body
 
     async def _get_form(self, **_limits: Any) -> FormData:  # what `form` calls
-        if self._form is not None:
-            return self._form
+        if self._form is None:
+            self._form = self.state.form = await self._read_form()  # for `web/errors.py` too, which has its own request
+        return self._form
+
+    async def _read_form(self) -> FormData:
         kind, charset = _kind_of(self.headers.get("content-type", ""))
         if charset not in CHARSETS:  # some decoders take a megabyte for hours
             raise Unsupported("Forms are read as UTF-8. Send it without another charset.")
@@ -140,8 +143,7 @@ class BodyRequest(Request):
         body = await self.body()  # is kept, so that nothing below waits for the network
         if kind == "application/x-www-form-urlencoded":
             is_large = len(body) > LARGE_BYTES
-            self._form = await asyncio.to_thread(_fields, body) if is_large else _fields(body)
-            return self._form
+            return await asyncio.to_thread(_fields, body) if is_large else _fields(body)
         limits = {"max_files": FILES, "max_fields": FIELDS, "max_part_size": TEXT_BYTES}
         if len(body) <= LARGE_BYTES:
             return await super()._get_form(**limits)

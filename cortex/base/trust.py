@@ -6,7 +6,6 @@ from functools import cache, lru_cache
 
 import certifi
 
-
 _REFUSED = re.compile(r"certificate verify failed: ([^(\n]+)")
 OWN = "If it is signed by an authority of your own, paste that authority's certificate under “Certificate authority”."
 
