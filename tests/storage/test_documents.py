@@ -9,11 +9,13 @@ from cortex.ports.documents import Extracted, PageText
 from cortex.storage.db import Database
 from cortex.storage.documents import (
     OPENING_CHARACTERS,
+    PAGES_AT_ONCE,
     READ_FOR,
     TRIES_MOST,
     AllDocumentsRepository,
     DocumentRow,
     DocumentsRepository,
+    page_words,
 )
 from tests.still_clock import StillClock
 
@@ -52,6 +54,23 @@ async def test_text_is_kept_by_page_and_its_beginning_with_the_row(db: Database,
     assert [page.number for page in await documents.text_of("one")] == [1, 2]
     again = await documents.keep_text("one", Extracted(note="Nothing can be read."))
     assert (again.state, await documents.text_of("one")) == ("failed", [])
+
+
+async def test_a_long_text_is_kept_and_forgotten_some_pages_at_a_time(db: Database, ann: str, ben: str) -> None:
+    documents = db.repository(DocumentsRepository, ann)
+    await given(db, ann, "one")
+    found = Extracted(pages=tuple(PageText(number=number, text=f"page {number}") for number in range(1, 251)))
+    words = page_words("uploads/lease.pdf", found)
+    for at in range(0, 250, PAGES_AT_ONCE):
+        await documents.add_pages("one", found.pages[at : at + PAGES_AT_ONCE], words[at : at + PAGES_AT_ONCE])
+    row = await documents.keep_text("one", found, are_pages_kept=True)
+    assert (row.state, row.pages, len(await documents.text_of("one"))) == ("ready", 250, 250)
+    bens = db.repository(DocumentsRepository, ben)
+    assert await bens.drop_pages("one") == 0
+    with pytest.raises(NotFound):
+        await bens.add_pages("one", found.pages[:1], words[:1])
+    assert [await documents.drop_pages("one") for _ in range(4)] == [100, 100, 50, 0]
+    assert await documents.text_of("one") == []
 
 
 async def test_a_deleted_one_is_not_listed_and_comes_back(db: Database, ann: str, clock: StillClock) -> None:
