@@ -9,9 +9,11 @@ from functools import cached_property
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
 from cortex.integrations.documents.reader import DocumentReader
+from cortex.integrations.foreign.door import ForeignFiles
 from cortex.integrations.pictures import PictureMaker
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
+from cortex.ports.foreign import ForeignReader
 from cortex.services.content.documents import DocumentsService
 from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.file_looks import FileLooks
@@ -51,6 +53,10 @@ class FileServices:
     @cached_property
     def homes(self) -> Homes:
         return Homes(self.settings.home)
+
+    @cached_property
+    def foreign(self) -> ForeignReader:
+        return ForeignFiles(self._sandbox, is_boxed=self._is_boxed)
 
     @cached_property
     def notes(self) -> NotesService:

@@ -218,7 +218,7 @@ class Services(TurnServices):
 
     @cached_property
     def chat_imports(self) -> ChatImports:
-        return ChatImports(runtime=self.runtime, homes=self.homes, preferences=self.preferences)
+        return ChatImports(runtime=self.runtime, homes=self.homes, preferences=self.preferences, foreign=self.foreign)
 
     @cached_property
     def belongings(self) -> Belongings:

@@ -55,7 +55,7 @@ async def read(
     try:
         if file is None or not file.filename:
             raise UserError(NO_FILE)
-        await services.chat_imports.read(user, await file.read())
+        await services.chat_imports.read(user, file.file)
     except UserError as error:
         return await _page(request, services, user, error=error.message, status=422)
     return redirect(request, IMPORTS)

@@ -8,15 +8,19 @@ import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from tempfile import NamedTemporaryFile
+from typing import IO, Annotated, Any, BinaryIO
 
-from cortex.base.errors import NotFound
+from pydantic import BaseModel, ConfigDict, Field
+
+from cortex.base.clock import now
+from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import derived_id
 from cortex.base.user import User
-from cortex.services.chat.exported_chats import ExportedChat, read_export
+from cortex.ports.foreign import ForeignReader
 from cortex.services.chat.laid_down import lay_down
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.runtime import Runtime
@@ -26,19 +30,71 @@ from cortex.storage.preferences import PreferencesRepository
 
 FOLDER = "imports"
 FILE = "chats.jsonl"
+PART = ".part-"
+DAY_S = 24 * 3600
 STATE = "import.chats"
 GOES_ON_S = 2.0
 SHOWN = 8
+REASONS_MOST = 30
+NO_EXPORT = "This is not a chat export Cortex can read. Use the .json from Open WebUI or the .zip from ChatGPT."
+
+Words = Annotated[str, Field(max_length=200_000)]
+
+
+class _Shape(BaseModel):
+    """What the reader says: it read hostile bytes, so nothing of it is believed before it is looked at."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _Chat(_Shape):
+    key: str = Field(min_length=1, max_length=200)
+    title: str = Field(max_length=120)
+    at: Annotated[float, Field(gt=0, lt=1e11)] | None
+    exchanges: list[tuple[Words, Words, Annotated[float, Field(gt=0, lt=1e11)] | None]] = Field(
+        min_length=1, max_length=5_000
+    )
+
+
+class _LeftOut(_Shape):
+    why: str = Field(max_length=120)
+    count: int = Field(ge=1, le=1_000_000_000)
+    examples: list[Annotated[str, Field(max_length=120)]] = Field(max_length=3)
+
+
+class _Line(_Shape):
+    chat: _Chat | None = None
+    left_out: _LeftOut | None = None
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedChat:
+    """A conversation out of an export. `key`: the same for the same chat, whenever it is read. Times in UTC.
+
+    `exchanges`: the person's words, the answer, and when the words were said, None where that is not known.
+    """
+
+    key: str
+    title: str
+    at: datetime | None
+    exchanges: tuple[tuple[str, str, datetime | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportState:
-    """How far an import is. `titles`: the first few, to see what it is. `at_bytes`: where the next one stands."""
+    """How far an import is. `titles`: the first few, to see what it is. `at_bytes`: where the next one stands.
+
+    `left_out`: the sum of `reasons`, which say for each what was not taken how often it was there. `files`: of how many
+    files of an archive there are chats.
+    """
 
     total: int
     done: int
     left_out: int
     titles: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    files: int = 1
     at_bytes: int = 0
 
     @property
@@ -54,19 +110,28 @@ class ChatImports:
     runtime: Runtime
     homes: Homes
     preferences: PreferencesService
+    foreign: ForeignReader
 
-    async def read(self, user: User, data: bytes) -> None:
-        """Read an export and keep what it holds for `go_on`. UserError where it is none."""
-        found = await asyncio.to_thread(read_export, data)
-        folder = await self.homes.home_of(user.id).folder(FOLDER)
-        await asyncio.to_thread(_write, folder / FILE, found.chats)
-        titles = [chat.title for chat in found.chats[:SHOWN]]
-        await self._keep(user, ImportState(total=len(found.chats), done=0, left_out=found.left_out, titles=(*titles,)))
+    async def read(self, user: User, file: BinaryIO) -> None:
+        """Read an export and keep what it holds for `go_on`. UserError where it is none; what waits stays then."""
+        folder, found = await self.homes.home_of(user.id).folder(FOLDER), _Found()
+        target = await asyncio.to_thread(_new_part, folder)
+        try:
+            with target:
+                await self.foreign.read("chats", file, _Line, lambda line: found.take(target, line))
+            if not found.total:
+                raise UserError(" ".join([NO_EXPORT, *found.reasons]))
+            await asyncio.to_thread(Path(target.name).replace, folder / FILE)
+        finally:
+            await asyncio.to_thread(Path(target.name).unlink, missing_ok=True)
+        await self._keep(user, found.state())
 
     async def state(self, user: User) -> ImportState | None:
         """The import that waits, runs or is done; None for none."""
         kept = await self.runtime.db.repository(PreferencesRepository, user.id).get(STATE, None)
-        return ImportState(**{**kept, "titles": tuple(kept["titles"])}) if isinstance(kept, dict) else None
+        if not isinstance(kept, dict):
+            return None
+        return ImportState(**{**kept, "titles": (*kept["titles"],), "reasons": (*kept.get("reasons", ()),)})
 
     async def go_on(self, user: User, *, for_s: float = GOES_ON_S) -> ImportState:
         """Take over as many chats as these seconds allow, at least one. NotFound where none waits."""
@@ -128,13 +193,54 @@ def _id(user: User, chat: ExportedChat) -> str:
     return derived_id("import", user.id, chat.key)
 
 
-def _write(path: Path, chats: tuple[ExportedChat, ...]) -> None:
-    beside = path.with_suffix(".part")
-    with beside.open("w", encoding="utf-8") as file:
-        beside.chmod(0o600)
-        for chat in chats:
-            file.write(json.dumps(asdict(chat), default=datetime.isoformat, ensure_ascii=False) + "\n")
-    beside.replace(path)
+class _Found:
+    """What was read so far: written a chat a line, and counted."""
+
+    def __init__(self) -> None:
+        self.total, self.files, self.left_out = 0, 1, 0
+        self.titles: list[str] = []
+        self.reasons: list[str] = []
+
+    async def take(self, target: IO[bytes], line: _Line) -> None:
+        """The next finding of the reader."""
+        if line.chat is not None:
+            await asyncio.to_thread(_write, target, line.chat)
+            self.total += 1
+            self.titles += [line.chat.title] if len(self.titles) < SHOWN else []
+        elif line.left_out is not None and len(self.reasons) < REASONS_MOST:
+            examples = f" ({', '.join(line.left_out.examples)})" if line.left_out.examples else ""
+            self.left_out += line.left_out.count
+            self.reasons.append(f"{line.left_out.why}: {line.left_out.count:,}{examples}.")
+        self.files = line.files or self.files
+
+    def state(self) -> ImportState:
+        """As it is kept."""
+        return ImportState(
+            total=self.total,
+            done=0,
+            left_out=self.left_out,
+            titles=(*self.titles,),
+            reasons=(*self.reasons,),
+            files=self.files,
+        )
+
+
+def _new_part(folder: Path) -> Any:  # Any: a file that knows its name
+    """A new file, its owner's alone; what a kill left of earlier ones goes."""
+    for left in folder.glob(f"{PART}*"):
+        if now().timestamp() - left.stat().st_mtime > DAY_S:
+            left.unlink(missing_ok=True)
+    return NamedTemporaryFile(dir=folder, prefix=PART, delete=False)
+
+
+def _write(target: IO[bytes], chat: _Chat) -> None:
+    exchanges = [(words, answer, _iso(at)) for words, answer, at in chat.exchanges]
+    line = {"key": chat.key, "title": chat.title, "at": _iso(chat.at), "exchanges": exchanges}
+    target.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+
+
+def _iso(at: float | None) -> str | None:
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
 
 
 def _next(path: Path, at_bytes: int) -> tuple[ExportedChat, int]:

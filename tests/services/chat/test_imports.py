@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import NotFound, UserError
-from cortex.services.chat.exported_chats import read_export
+from cortex.services.chat.imports import FILE, FOLDER, ImportState
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
@@ -56,50 +56,142 @@ def packed(**files: Any) -> bytes:
     return held.getvalue()
 
 
-def test_both_exports_are_read_as_they_are_shown() -> None:
-    (truffles,) = read_export(json.dumps([webui(("user", "Where?"), ("assistant", "Under oaks."))]).encode()).chats
-    assert [(words, answer) for words, answer, _ in truffles.exchanges] == [("Where?", "Under oaks.")]
-    assert truffles.at is not None
-    assert truffles.at.year == 2023
-    code = {"content_type": "code", "text": "print(1)"}
-    picture = {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}, "what is it?"]}
-    thoughts = {"content_type": "thoughts", "thoughts": []}
-    said = [("user", picture), ("assistant", thoughts), ("assistant", "A pot."), ("user", "code?"), ("assistant", code)]
-    export = read_export(packed(user={"id": "u"}, conversations=[chatgpt(*said), {"title": "empty", "mapping": {}}]))
-    (soup,) = export.chats
-    assert export.left_out == 1
-    pairs = [(words, answer) for words, answer, _ in soup.exchanges]
-    assert pairs == [("(a picture)\n\nwhat is it?", "A pot."), ("code?", "```\nprint(1)\n```")]
-
-
-def test_plain_lists_and_odd_shapes_are_read_as_far_as_they_go() -> None:
-    plain = {"chat": {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi\0\ud800"}]}]}}
-    nodes = {"a": {"parent": "b", "message": None}, "b": {"parent": "a", "message": None}}
-    circle = {"mapping": nodes, "current_node": "a"}
-    export = read_export(json.dumps([plain, circle, 7, None, [], {"chat": 3}]).encode())
-    assert [chat.exchanges[0][:2] for chat in export.chats] == [("hi?", "(not answered)")]
-    assert export.left_out == 5
-
-
-NONE = [b"", b"{", b"[1, 2", b"\xff\xfe", b"PK\x03\x04broken", b"[]", b"{}", b"[" * 200_000, b'"x"', packed(user={})]
-
-
-@pytest.mark.parametrize("data", NONE, ids=[str(number) for number in range(len(NONE))])
-def test_what_is_no_export_is_refused_in_words(data: bytes) -> None:
-    with pytest.raises(UserError):
-        read_export(data)
-
-
-def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cortex.services.chat.exported_chats.MEMBER_BYTES", 1_000)
-    with pytest.raises(UserError, match="unpacked"):
-        read_export(packed(conversations=["x" * 100_000]))
-
-
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
     async with living_house(tmp_path / "home") as opened:
         yield opened
+
+
+def kept(house: LivingHouse) -> list[dict[str, Any]]:
+    """The chats that wait to be taken over."""
+    path = house.cortex.homes.home_of(house.admin.id).path / FOLDER / FILE
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+async def read(house: LivingHouse, data: bytes) -> tuple[list[dict[str, Any]], ImportState]:
+    await house.cortex.chat_imports.read(house.admin, io.BytesIO(data))
+    state = await house.cortex.chat_imports.state(house.admin)
+    assert state is not None
+    return kept(house), state
+
+
+def pairs(chat: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(words, answer) for words, answer, _ in chat["exchanges"]]
+
+
+async def test_both_exports_are_read_as_they_are_shown(house: LivingHouse) -> None:
+    data = json.dumps([webui(("user", "Where?"), ("assistant", "Under oaks."))]).encode()
+    ((truffles,), state) = await read(house, data)
+    assert pairs(truffles) == [("Where?", "Under oaks.")]
+    assert truffles["at"].startswith("2023-")
+    assert state.reasons == ("Other versions of messages, which were not shown: 1.",)
+    code = {"content_type": "code", "text": "print(1)"}
+    picture = {"content_type": "multimodal_text", "parts": [{"asset_pointer": "x"}, "what is it?"]}
+    thoughts = {"content_type": "thoughts", "thoughts": []}
+    said = [("user", picture), ("assistant", thoughts), ("assistant", "A pot."), ("user", "code?"), ("assistant", code)]
+    data = packed(user={"id": "u"}, conversations=[chatgpt(*said), {"title": "empty", "mapping": {}}])
+    ((soup,), state) = await read(house, data)
+    assert pairs(soup) == [("(a picture)\n\nwhat is it?", "A pot."), ("code?", "```\nprint(1)\n```")]
+    assert state.reasons == (
+        "Files without chats: 1 (user.json).",
+        "Messages of tools and systems, and reasoning: 2.",
+        "Entries without words: 1.",
+    )
+
+
+async def test_every_file_of_an_archive_is_read_whatever_it_is_called(house: LivingHouse) -> None:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("export/part one.json", json.dumps([webui(("user", "a"), key="1")]))
+        archive.writestr("export/zwei", json.dumps([chatgpt(("user", "b"), key="2"), webui(("user", "a"), key="1")]))
+        archive.writestr("export/lines.jsonl", "\n".join(json.dumps(webui(("user", n), key=n)) for n in "cd"))
+        archive.writestr("export/wrapped.txt", json.dumps({"conversations": [webui(("user", "e"), key="5")]}))
+        archive.writestr("export/wide.json", json.dumps([webui(("user", "f"), key="6")]).encode("utf-16"))
+        archive.writestr("export/cut.json", json.dumps([webui(("user", "g"), key="7"), "x" * 99])[:-20])
+        archive.writestr("export/inner.zip", packed(conversations=[]))
+        archive.writestr("export/chat.html", "<html>")
+        archive.writestr("export/photo.png", b"\x89PNG")
+        archive.writestr("export/empty.json", "")
+    found, state = await read(house, held.getvalue())
+    assert sorted(chat["exchanges"][0][0] for chat in found) == ["a", "b", "c", "d", "e", "f", "g"]
+    assert state.files == 6
+    assert [reason for reason in state.reasons if "Other versions" not in reason] == [
+        "Messages of tools and systems, and reasoning: 1.",  # the hidden one
+        "Chats that are in it twice: 1 (Truffles).",
+        "Files that could be read only in part: 1 (cut.json, nothing past character 317).",
+        "Archives inside the archive: 1 (inner.zip).",
+        "Files without chats: 3 (chat.html, photo.png, empty.json).",
+    ]
+
+
+async def test_plain_lists_and_odd_shapes_are_read_as_far_as_they_go(house: LivingHouse) -> None:
+    plain = {"chat": {"messages": [{"role": "user", "content": [{"type": "text", "text": "hi\0\ud800"}]}]}}
+    nodes = {"a": {"parent": "b", "message": None}, "b": {"parent": "a", "message": None}}
+    circle = {"mapping": nodes, "current_node": "a"}
+    found, state = await read(house, json.dumps([plain, circle, 7, None, [], {"chat": 3}]).encode())
+    assert [pairs(chat) for chat in found] == [[("hi?", "(not answered)")]]
+    assert state.left_out == 5
+
+
+ANSWERS = {
+    "reasoning": ("<think>hm\n```py\nx```</think>\n\nYes.", "Yes."),
+    "reasoning that folds": (
+        '<details type="reasoning" done="true"><summary>T</summary>\n> hm\n</details>\nYes.',
+        "Yes.",
+    ),
+    "reasoning whose beginning was in the question": ("hm\n</think>\nYes.", "Yes."),
+    "channels": ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes.", "Yes."),
+    "a source": ("Yes\u30104\u2020source\u3011. No \u301012:0\u2020a.pdf\u3011", "Yes. No"),
+    "a private mark": ("Yes \ue200cite\ue202turn0search1\ue202turn0news2\ue201.", "Yes."),
+    "a mark that lost its signs": ("Yes citeturn0search1turn0search12.", "Yes."),
+    "a name": ('In \ue200entity\ue202["city","Rome","a city"]\ue201', "In Rome"),
+    "a link": ("See \ue200url\ue202the docs\ue202https://example.org\ue201", "See [the docs](https://example.org)"),
+    "a tool's call": ('<tool_call>{"name": "x"}</tool_call>\nYes.', "Yes."),
+    "a tool's call that folds": (
+        '<details type="tool_calls" arguments="&quot;{}&quot;"><summary>T</summary></details>Yes.',
+        "Yes.",
+    ),
+    "code that was run": (
+        '<details type="code_interpreter"><summary>A</summary>\n```py\nx\n```\n</details>\nYes.',
+        "```py\nx\n```\n\nYes.",
+    ),
+    "a file that is not there": ("[Get it](sandbox:/mnt/data/a.csv)", "Get it (a file that is not here)"),
+    "words about such marks": (
+        "Write `<think>` or\n```\n<think>a</think>\n```\nthen \u3010a\u3011.",
+        "Write `<think>` or\n```\n<think>a</think>\n```\nthen \u3010a\u3011.",
+    ),
+    "an own section": ("<details><summary>More</summary>x</details>", "<details><summary>More</summary>x</details>"),
+}
+
+
+@pytest.mark.parametrize("made", [webui, chatgpt], ids=["Open WebUI", "ChatGPT"])
+async def test_what_other_products_write_for_themselves_is_taken_out(house: LivingHouse, made: Any) -> None:
+    chats = [made(("user", said), ("assistant", said), key=f"k{n}") for n, (said, _) in enumerate(ANSWERS.values())]
+    found, _ = await read(house, json.dumps(chats).encode())
+    answers = dict(zip(ANSWERS, (pairs(chat)[0] for chat in found), strict=True))
+    assert answers == {what: (said.strip(), shown) for what, (said, shown) in ANSWERS.items()}
+
+
+async def test_marks_of_sources_become_the_links_that_were_shown(house: LivingHouse) -> None:
+    mark = "\ue200cite\ue202turn0search1\ue201"
+    chat = chatgpt(("user", "Who?"), ("assistant", f"They {mark}."))
+    link = "([paper](https://example.org/a))"
+    references = [{"matched_text": mark, "alt": link}, {"matched_text": "They", "alt": "x"}, 7]
+    chat["mapping"]["n1"]["message"]["metadata"]["content_references"] = references
+    ((found,), _) = await read(house, json.dumps([chat]).encode())
+    assert pairs(found) == [("Who?", f"They {link}.")]
+
+
+NONE = [b"", b"{", b"\xff\xfe", b"PK\x03\x04broken", b"[]", b"{}", b"[" * 200_000, b'"x"', packed(user={}), b"[1, 2"]
+
+
+async def test_what_is_no_export_is_refused_in_words_and_what_waits_stays(house: LivingHouse) -> None:
+    await house.cortex.chat_imports.read(house.admin, io.BytesIO(oaks(1)))
+    for data in NONE:
+        with pytest.raises(UserError):
+            await house.cortex.chat_imports.read(house.admin, io.BytesIO(data))
+    assert len(kept(house)) == 1
+    assert [path.name for path in (house.cortex.homes.home_of(house.admin.id).path / FOLDER).iterdir()] == [FILE]
 
 
 def oaks(count: int) -> bytes:
@@ -112,11 +204,11 @@ def oaks(count: int) -> bytes:
 
 async def test_chats_are_taken_over_once_and_taken_back(house: LivingHouse) -> None:
     imports, ada = house.cortex.chat_imports, house.admin
-    await imports.read(ada, oaks(5))
+    await imports.read(ada, io.BytesIO(oaks(5)))
     first = await imports.go_on(ada, for_s=0.0)
     assert (first.done, first.total) == (1, 5)
     assert (await imports.go_on(ada)).is_done
-    await imports.read(ada, oaks(5))  # the same file once more
+    await imports.read(ada, io.BytesIO(oaks(5)))  # the same file once more
     assert (await imports.go_on(ada)).done == 5
     conversations = house.cortex.runtime.db.repository(ConversationsRepository, ada.id)
     listed = await conversations.list(limit=50)
@@ -136,7 +228,7 @@ async def test_chats_are_taken_over_once_and_taken_back(house: LivingHouse) -> N
 
 async def test_a_killed_import_goes_on_where_it_was(tmp_path: Path) -> None:
     async with living_house(tmp_path / "home") as house:
-        await house.cortex.chat_imports.read(house.admin, oaks(3))
+        await house.cortex.chat_imports.read(house.admin, io.BytesIO(oaks(3)))
         await house.cortex.chat_imports.go_on(house.admin, for_s=0.0)
     async with living_house(tmp_path / "home") as house:
         assert (await house.cortex.chat_imports.go_on(house.admin)).is_done
@@ -150,7 +242,7 @@ async def test_hostile_words_in_an_imported_chat_move_nothing_unasked(tmp_path: 
         form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
         await house.cortex.models.save(house.admin, form)
         chats = [webui(("user", "x"), ("assistant", words), key=f"w{n}") for n, words in enumerate(HOSTILE)]
-        await house.cortex.chat_imports.read(house.admin, json.dumps(chats).encode())
+        await house.cortex.chat_imports.read(house.admin, io.BytesIO(json.dumps(chats).encode()))
         await house.cortex.chat_imports.go_on(house.admin, for_s=60.0)
         conversations = house.cortex.runtime.db.repository(ConversationsRepository, house.admin.id)
         listed = await conversations.list(limit=50)
