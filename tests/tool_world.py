@@ -12,10 +12,15 @@ from cortex import tools
 from cortex.base.errors import NotFound
 from cortex.base.user import User
 from cortex.integrations.files import Files, Root
+from cortex.integrations.foreign.door import ForeignFiles
+from cortex.integrations.sandbox import Sandbox
+from cortex.ports.foreign import FrontMatters
 from cortex.ports.lists import ListBell
 from cortex.ports.loop import Targets
+from cortex.services.tools.front_matters import UserFrontMatters
 from cortex.storage.db import Database
 from cortex.storage.home import Home, Homes
+from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.repository import Repository
 from cortex.toolkit.context import Ctx, UndoNote
 from cortex.toolkit.registry import Registry
@@ -74,6 +79,9 @@ class World:
             return cast("T", self.bell)
         if kind is Home:
             return cast("T", self.homes.home_of(user_id))
+        if kind is FrontMatters:
+            kept = self.db.repository(PreferencesRepository, user_id)
+            return cast("T", UserFrontMatters(ForeignFiles(Sandbox(), is_boxed=False), kept))
         if kind is Files:
             own = self.homes.root / user_id / "files"
             own.mkdir(parents=True, exist_ok=True)

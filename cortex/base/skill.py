@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cortex.base.errors import UserError
-from cortex.base.front_matter import Value, front_matter
+from cortex.base.front_matter import Words, legacy, simple, split
 
 FOLDER = "skills"
 SUFFIX = ".md"
 SKILLS_MAX = 200
 TEXT_CHARS_MAX = 8_000
 TITLE_CHARS_MAX = 80
-DESCRIPTION_CHARS_MAX = 300
+DESCRIPTION_CHARS_MAX = 1_024  # as the form of Agent Skills allows
 PHRASES_MAX = 20
 PHRASE_CHARS_MAX = 80
 KEYS = ("title", "description", "phrases", "tools")
@@ -51,18 +51,26 @@ def path_of(name: str) -> str:
     return f"{FOLDER}/{name}{SUFFIX}"
 
 
-def skill_of(name: str, text: str, *, is_tainted: bool = False) -> tuple[Skill, str]:
-    """The skill that a file's text describes, and its body. UserError names file, line or key of the first slip."""
+def skill_of(
+    name: str, text: str, *, keys: Mapping[str, Words] | None = None, is_tainted: bool = False
+) -> tuple[Skill, str]:
+    """The skill that a file's text describes, and its body. UserError names file, line or key of the first slip.
+
+    `keys`: what its front matter says, where that was read in the whole of YAML (`needs_yaml`).
+    """
     where = path_of(name)
     if len(text) > TEXT_CHARS_MAX:
         raise UserError(f"{where}: a skill has at most {TEXT_CHARS_MAX:,} characters; this has {len(text):,}.")
-    keys, body = front_matter(text, where)
+    head, body = split(text, where)
+    if keys is None and head is not None:
+        found = simple(head)
+        keys = legacy(head, where) if found is None else found
     if not keys:
         raise UserError(f"{where}: it must begin with ---, a title, a description and --- again, each on its line.")
     unknown = sorted(keys.keys() - set(KEYS))
     if unknown:
         raise UserError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(KEYS)}.")
-    if not body:
+    if not body.strip():
         raise UserError(f"{where}: the text below the second --- is empty; the instructions go there.")
     phrases = _list(keys, "phrases", where)
     if len(phrases) > PHRASES_MAX or any(len(phrase) > PHRASE_CHARS_MAX for phrase in phrases):
@@ -78,30 +86,45 @@ def skill_of(name: str, text: str, *, is_tainted: bool = False) -> tuple[Skill, 
     return made, body
 
 
+def needs_yaml(name: str, text: str) -> str:
+    """The front matter, where it is not in the form that is read here; "" for all others, also the broken ones."""
+    if len(text) > TEXT_CHARS_MAX:
+        return ""
+    try:
+        head, _ = split(text, path_of(name))
+    except UserError:
+        return ""
+    return head if head is not None and simple(head) is None else ""
+
+
+def on_a_line(text: str) -> str:
+    """A text of somebody's as it stands in a line of ours."""
+    return " ".join(text.split())
+
+
 def reading(skill: Skill, body: str) -> str:
     """What a model gets that reads it."""
-    return f"# {skill.title}\n\n{body}"
+    return f"# {on_a_line(skill.title)}\n\n{body}"
 
 
-def _line(keys: Mapping[str, Value], key: str, longest: int, where: str) -> str:
-    """A key's text on one line; UserError when it is missing, no text or too long."""
+def _line(keys: Mapping[str, Words], key: str, longest: int, where: str) -> str:
+    """A key's text as it came; UserError when it is missing, no text or too long."""
     value = keys.get(key)
-    if value is None:
+    if value is None or value == "":
         raise UserError(f"{where}: {key!r} is missing; write `{key}: ...` between the two ---.")
     if not isinstance(value, str):
         raise UserError(f"{where}: {key!r} must be text; put it into quotes.")
-    words = " ".join(value.split())
-    if not 0 < len(words) <= longest:
+    if not value.strip() or len(value) > longest:
         raise UserError(f"{where}: {key!r} has 1 to {longest} characters.")
-    return words
+    return str(value)
 
 
-def _list(keys: Mapping[str, Value], key: str, where: str) -> tuple[str, ...]:
+def _list(keys: Mapping[str, Words], key: str, where: str) -> tuple[str, ...]:
     """A key's list; one bare text is a list of one."""
     value = keys.get(key)
-    if value is None:
+    if value is None or value == "":
         return ()
     items = value if isinstance(value, tuple) else (value,)
-    if not all(isinstance(item, str) and item.strip() for item in items):
+    if not all(item.strip() for item in items):
         raise UserError(f"{where}: {key!r} must be a list such as [one, two].")
-    return tuple(" ".join(str(item).split()) for item in items)
+    return tuple(map(str, items))

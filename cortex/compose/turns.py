@@ -13,6 +13,7 @@ from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, Journals
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
+from cortex.ports.foreign import FrontMatters
 from cortex.ports.home_assistant import HomeAssistant, HouseCommands, ServiceChecks
 from cortex.ports.lists import ListBell
 from cortex.ports.loop import Targets
@@ -121,6 +122,7 @@ class TurnServices(Foundation):
         found[Memory] = lambda user_id: UserMemory(db=self.runtime.db, tools=self.tools, user_id=user_id)
         found[ListBell] = lambda user_id: UserListBell(db=self.runtime.db, hub=self.hub, user_id=user_id)
         found[Timings] = lambda _: timings
+        found[FrontMatters] = self.skill_files.heads
         found[Reminders] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
         found[HomeAssistant] = found[ServiceChecks] = lambda user_id: UserHome(
@@ -154,6 +156,10 @@ class TurnServices(Foundation):
         )
 
     @cached_property
+    def skill_files(self) -> SkillFiles:
+        return SkillFiles(self.homes, self.runtime.db, self.foreign)
+
+    @cached_property
     def tools(self) -> ToolsService:
         return ToolsService(
             registry=self.runtime.registry,
@@ -161,7 +167,7 @@ class TurnServices(Foundation):
             roles=self.roles,
             clock=self.runtime.clock,
             settings=self.tool_settings,
-            skills=SkillFiles(self.homes, self.runtime.db),
+            skills=self.skill_files,
             encoders=self.encoders,
         )
 

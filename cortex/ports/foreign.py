@@ -8,6 +8,15 @@ from typing import BinaryIO, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from cortex.base.errors import UserError
+
+
+class NotReadNowError(UserError):
+    """It could not be read this time; another try may."""
+
+    status = 503
+
+
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
@@ -26,7 +35,8 @@ class ForeignReader(Protocol):
         """Hand each finding to `take`, checked by `shape`, one after the other.
 
         `reader`: a file of `integrations/foreign/readers/`. `name`: what the file is called. UserError in a sentence
-        for what cannot be read, whatever was taken until then; ToolFailed when nothing can be read here now.
+        for what cannot be read, whatever was taken until then, NotReadNowError where another try may; ToolFailed when
+        nothing can be read here now.
         """
         ...
 
@@ -35,5 +45,8 @@ class FrontMatters(Protocol):
     """Reads front matters that people wrote in the whole of YAML, each once."""
 
     async def keys(self, head: str) -> Mapping[str, str | tuple[str, ...]]:
-        """Its keys with their texts, exactly as YAML has them. UserError says where a slip is."""
+        """Its keys with their texts, exactly as YAML has them.
+
+        UserError says where a slip is; ToolFailed when it cannot be read now.
+        """
         ...

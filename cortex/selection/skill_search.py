@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cortex.base import scan
-from cortex.base.skill import Skill, SkillFit
+from cortex.base.skill import Skill, SkillFit, on_a_line
 from cortex.selection import bags, talk, text
 from cortex.selection.bags import UNKNOWN_WORTH
 from cortex.selection.index import TYPO_LETTERS
@@ -77,7 +77,7 @@ def listing(shown: Sequence[SkillFit]) -> str:
 
 def line(one: Skill | SkillFit) -> str:
     """A skill's line in it."""
-    return f"- {one.name}: {one.title}. {one.description}"
+    return f"- {one.name}: {on_a_line(one.title)}. {on_a_line(one.description)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

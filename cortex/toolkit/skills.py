@@ -4,12 +4,13 @@ Pure over two protocols; the caller hands in the real home and the real marks. W
 """
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
-from cortex.base.errors import NotFound, UserError
-from cortex.base.skill import FOLDER, SKILLS_MAX, SUFFIX, Skill, path_of, skill_of
+from cortex.base.errors import NotFound, ToolFailed, UserError
+from cortex.base.skill import FOLDER, SKILLS_MAX, SUFFIX, Skill, needs_yaml, path_of, skill_of
+from cortex.ports.foreign import FrontMatters
 from cortex.toolkit.page import VersionedText, mark_of
 
 TOO_MANY = f"Only the first {SKILLS_MAX} skills by name are in use; delete some, or join them."
@@ -61,7 +62,10 @@ class MarkNames(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillFile:
-    """A file of the skills folder. `skill` is None, and `error` says why, when it cannot be used."""
+    """A file of the skills folder. `skill` is None, and `error` says why, when it cannot be used.
+
+    `is_read`: whether that is so until the file changes; else it could only not be read now.
+    """
 
     name: str
     changed_at: datetime
@@ -71,6 +75,7 @@ class SkillFile:
     body: str = ""
     is_tainted: bool = False
     error: str = ""
+    is_read: bool = True
 
 
 async def names_of(files: TextFiles) -> Sequence[FolderEntry]:
@@ -79,13 +84,13 @@ async def names_of(files: TextFiles) -> Sequence[FolderEntry]:
     return [entry for entry in entries if entry.name.endswith(SUFFIX) and not entry.is_folder]
 
 
-async def read_skills(files: TextFiles, marks: MarkNames) -> tuple[SkillFile, ...]:
+async def read_skills(files: TextFiles, marks: MarkNames, heads: FrontMatters) -> tuple[SkillFile, ...]:
     """Every skill file by name; a slip in one costs the others nothing."""
     entries = await names_of(files)
     if not entries:
         return ()
     marked = frozenset(await marks.names(mark_of(f"{FOLDER}/")))
-    found = [await _read(files, entry, marked) for entry in entries[:SKILLS_MAX]]
+    found = [await _read(files, entry, marked, heads) for entry in entries[:SKILLS_MAX]]
     rest = [
         SkillFile(name=entry.name.removesuffix(SUFFIX), changed_at=entry.changed_at, error=TOO_MANY)
         for entry in entries[SKILLS_MAX:]
@@ -93,7 +98,7 @@ async def read_skills(files: TextFiles, marks: MarkNames) -> tuple[SkillFile, ..
     return (*(one for one in found if one is not None), *rest)
 
 
-async def _read(files: TextFiles, entry: FolderEntry, marked: frozenset[str]) -> SkillFile | None:
+async def _read(files: TextFiles, entry: FolderEntry, marked: frozenset[str], heads: FrontMatters) -> SkillFile | None:
     """One file; None when it went away in between."""
     name = entry.name.removesuffix(SUFFIX)
     path = path_of(name)
@@ -107,23 +112,26 @@ async def _read(files: TextFiles, entry: FolderEntry, marked: frozenset[str]) ->
     except OSError as error:
         why = f"{path}: it cannot be read ({error.strerror})."
         return SkillFile(name=name, changed_at=entry.changed_at, is_tainted=is_tainted, error=why)
-    return parsed(name, kept.text, kept.version, entry.changed_at, is_tainted=is_tainted)
-
-
-def parsed(name: str, text: str, version: str, changed_at: datetime, *, is_tainted: bool) -> SkillFile:
-    """The file with its skill, or with the slip in it."""
-    try:
-        skill, body = skill_of(name, text, is_tainted=is_tainted)
-    except UserError as error:
-        return SkillFile(
-            name=name, changed_at=changed_at, text=text, version=version, is_tainted=is_tainted, error=error.message
-        )
-    return SkillFile(
-        name=name,
-        changed_at=changed_at,
-        text=text,
-        version=version,
-        skill=skill,
-        body=body,
-        is_tainted=is_tainted,
+    found = SkillFile(
+        name=name, changed_at=entry.changed_at, text=kept.text, version=kept.version, is_tainted=is_tainted
     )
+    try:
+        skill, body = await skill_in(name, kept.text, heads, is_tainted=is_tainted)
+    except (UserError, ToolFailed) as error:
+        return replace(found, error=error.message, is_read=isinstance(error, UserError))
+    return replace(found, skill=skill, body=body)
+
+
+async def skill_in(name: str, text: str, heads: FrontMatters, *, is_tainted: bool = False) -> tuple[Skill, str]:
+    """The skill that a file's text describes, and its body. UserError with the slip; ToolFailed: not to be read now."""
+    head = needs_yaml(name, text)
+    if not head:
+        return skill_of(name, text, is_tainted=is_tainted)
+    try:
+        keys = await heads.keys(head)
+    except UserError as error:
+        try:  # what the parser of earlier versions took goes on being read as it did
+            return skill_of(name, text, is_tainted=is_tainted)
+        except UserError as slip:
+            raise (UserError(f"{path_of(name)}: {error.message}") if "Line" in error.message else slip) from error
+    return skill_of(name, text, keys=keys, is_tainted=is_tainted)

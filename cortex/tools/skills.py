@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 
 from cortex.base.errors import ToolFailed
-from cortex.base.skill import Skill, reading
+from cortex.base.skill import Skill, on_a_line, reading
+from cortex.ports.foreign import FrontMatters
 from cortex.storage.home import Home
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.context import Ctx
@@ -19,7 +20,7 @@ from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "the user's own how-tos (skills): list, read"
 PREFIXES = ("skill_",)
-NEEDS = ("Home", "Preferences")
+NEEDS = ("Home", "Preferences", "FrontMatters")
 SHOWN = 40
 NAMED = 12
 TELLING_LETTERS = 4
@@ -29,7 +30,7 @@ NONE = "The user has written no skill yet; the Skills page is for that."
 @tool(words="Look at the skills", effect="read")
 async def skill_list(ctx: Ctx) -> Output:
     """List the how-tos (skills) that the user wrote for you."""
-    files = await read_skills(ctx.use(Home), ctx.use(PreferencesRepository))
+    files = await read_skills(ctx.use(Home), ctx.use(PreferencesRepository), ctx.use(FrontMatters))
     usable = [one.skill for one in files if one.skill is not None]
     lines = [_line(one) for one in usable[:SHOWN]] or [NONE]
     if len(usable) > SHOWN:
@@ -46,7 +47,7 @@ async def skill_read(ctx: Ctx, name: str) -> Output:
     Args:
         name: Its name as listed.
     """
-    file = _meant(await read_skills(ctx.use(Home), ctx.use(PreferencesRepository)), name)
+    file = _meant(await read_skills(ctx.use(Home), ctx.use(PreferencesRepository), ctx.use(FrontMatters)), name)
     if file.skill is None:
         raise ToolFailed(f"This skill cannot be used until the user corrects its file: {file.error}")
     found = () if file.is_tainted else file.skill.tools
@@ -59,7 +60,7 @@ def _meant(files: Sequence[SkillFile], wanted: str) -> SkillFile:
     said = _words(key)
     ways = (
         [one for one in files if one.name.casefold() == key],
-        [one for one in files if one.skill is not None and one.skill.title.casefold() == key],
+        [one for one in files if one.skill is not None and on_a_line(one.skill.title.casefold()) == key],
         [one for one in files if said and (said <= _known(one) or _words(one.name) <= said)],
         [one for one in files if any(len(word) >= TELLING_LETTERS for word in said & _known(one))],
     )
@@ -86,7 +87,8 @@ def _words(text: str) -> set[str]:
 
 
 def _line(one: Skill) -> str:
-    return f"- {one.name}: {one.title}. {one.description}{' [from outside]' if one.is_tainted else ''}"
+    mark = " [from outside]" if one.is_tainted else ""
+    return f"- {one.name}: {on_a_line(one.title)}. {on_a_line(one.description)}{mark}"
 
 
 PHRASES = (

@@ -129,7 +129,9 @@ async def bring_in(
 ) -> Response:
     """Add the skills of a SKILL.md, or of an archive of folders with one each."""
     try:
-        added, refused = await services.skills.bring_in(user, await file.read() if file else b"")
+        if file is None or not file.filename:
+            raise UserError("Choose a file first.")
+        added, refused = await services.skills.bring_in(user, file.file)
     except UserError as error:
         added, refused = (), (error.message,)
     words = f"{len(added)} added: {', '.join(added)}." if added else "Nothing was added."

@@ -23,6 +23,7 @@ from cortex.integrations.foreign.program import END, FAULT, ITEM, MORE, TOO_LONG
 from cortex.integrations.process import running
 from cortex.integrations.quota import MB
 from cortex.integrations.sandbox import Limits, Sandbox
+from cortex.ports.foreign import NotReadNowError
 
 SYSTEM = Path("/usr")
 ROOT = Path(cortex.__file__).parents[1]
@@ -93,7 +94,7 @@ class ForeignFiles:
             async with asyncio.timeout(PATIENCE_S):
                 await self._room.acquire()
         except TimeoutError as error:
-            raise UserError(BUSY) from error
+            raise NotReadNowError(BUSY) from error
         try:
             async with self.session() as session:
                 await session.read(reader, file, shape, take, name=name)
@@ -208,7 +209,7 @@ class ForeignSession:
             raise UserError(TOO_LONG) from error
         except (EOFError, ConnectionError, ValueError) as error:  # other OSErrors are of our own disk
             log.info("reading a foreign file failed: %s", type(error).__name__)
-            raise UserError(FAILED) from error
+            raise NotReadNowError(FAILED) from error
         finally:  # also when we are cancelled: it would answer what nobody asks any more
             if not is_whole:
                 await self.close()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from cortex.base.errors import UserError
-from cortex.base.front_matter import Value, front_matter
+from cortex.base.front_matter import Value, bare, front_matter
 from cortex.base.role import Role, ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.selection.recipes import RECIPES
@@ -45,7 +45,7 @@ def written(role: Role) -> str:
 
 
 def _list(words: tuple[str, ...]) -> str:
-    return "all" if words == ("all",) else f"[{', '.join(words)}]" if words else "false"
+    return "all" if words == ("all",) else f"[{', '.join(map(bare, words))}]" if words else "false"
 
 
 def _field(key: str, value: Value | list[str], where: str) -> Any:

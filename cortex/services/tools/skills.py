@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 from cortex.base import tokens
-from cortex.base.errors import Conflict, NotFound, UserError
-from cortex.base.front_matter import front_matter
+from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError
+from cortex.base.front_matter import joined, quoted
 from cortex.base.skill import (
     DESCRIPTION_CHARS_MAX,
     SKILLS_MAX,
@@ -26,13 +26,13 @@ from cortex.base.user import User
 from cortex.selection.skill_search import LEAST as LEAST
 from cortex.selection.skill_search import fits, judged, line
 from cortex.selection.types import Snapshot
-from cortex.services.tools.skill_folders import FoundSkill, as_folders, read_folders
+from cortex.services.tools.skill_folders import FoundSkill, as_folders, lists_of, read_folders
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
-from cortex.toolkit.skills import TOO_MANY
+from cortex.toolkit.skills import TOO_MANY, skill_in
 from cortex.toolkit.skills import SkillFile as SkillFile
 
 NAME_CHARS_MAX = 60
@@ -134,14 +134,15 @@ class SkillsService:
         await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
         return name
 
-    async def bring_in(self, user: User, data: bytes) -> tuple[Sequence[str], Sequence[str]]:
+    async def bring_in(self, user: User, file: BinaryIO) -> tuple[Sequence[str], Sequence[str]]:
         """Add the skills of SKILL.md folders, marked as words from outside; their names, and why others are not added.
 
         UserError where there is none in it.
         """
+        folders = await read_folders(self._files.foreign, file)
         added, refused = [], []
         marks = self._db.repository(PreferencesRepository, user.id)
-        for found in await asyncio.to_thread(read_folders, data):
+        for found in folders.skills:
             try:
                 name, text = _brought(found)
                 if len(await self._files.files(user)) >= SKILLS_MAX:
@@ -154,11 +155,13 @@ class SkillsService:
                 refused.append(f"{found.name[:TITLE_CHARS_MAX]}: {error.message}")
             else:
                 added.append(name)
+        if folders.others:
+            refused.append(f"{folders.others:,} other files: a skill is a text, what stands beside it is not taken")
         return added, refused
 
     async def folders(self, user: User) -> bytes:
         """The skills that can be used as an archive of SKILL.md folders."""
-        files = [(file.skill, file.text) for file in await self._files.files(user) if file.skill is not None]
+        files = [(file.skill, file.body) for file in await self._files.files(user) if file.skill is not None]
         return await asyncio.to_thread(as_folders, files)
 
     async def create_example(self, user: User) -> str:
@@ -170,7 +173,7 @@ class SkillsService:
         clean = text.replace("\r\n", "\n")
         await self.read(user, name)
         try:
-            skill_of(name, clean)
+            await skill_in(name, clean, self._files.heads(user.id))
         except UserError as error:
             raise UserError(error.message, field="text") from error
         made = await self._files.home(user).write(path_of(name), clean, version)
@@ -224,8 +227,8 @@ class SkillsService:
     async def trial(self, user: User, name: str, text: str, messages: str) -> SkillTrial:
         """The skill as typed, among the others as they are, held against up to MESSAGES_MAX messages, one a line."""
         try:
-            skill, body = skill_of(name, text.replace("\r\n", "\n"))
-        except UserError as error:
+            skill, body = await skill_in(name, text.replace("\r\n", "\n"), self._files.heads(user.id))
+        except (UserError, ToolFailed) as error:
             return SkillTrial(error=error.message)
         others = tuple(one for one in await self._files.skills(user) if one.name != name)
         snapshot = await self._tools.snapshot()
@@ -274,35 +277,23 @@ def _brought(found: FoundSkill) -> tuple[str, str]:
     """Name and file of a skill out of a folder; UserError says why it cannot be one."""
     if found.error:
         raise UserError(found.error)
+    if not found.body.strip():
+        raise UserError("its text is empty")
     name = _name(found.name, "name")
-    text = composed(name, found.title, found.description, found.body)
-    lists = (("phrases", found.phrases), ("tools", found.tools))
-    lines = [f"{key}:\n" + "".join(f"- {one}\n" for one in words) for key, words in lists if words]
-    head, fence, rest = text.partition("\n---\n")
-    text = f"{head}\n{''.join(lines)}{fence.lstrip()}{rest}"
-    skill_of(name, text)
-    return name, text
+    title = found.title or found.name.replace("-", " ").capitalize()[:TITLE_CHARS_MAX]
+    return name, composed(name, title, found.description, found.body, lists_of(found.phrases, found.tools))
 
 
-def composed(name: str, title: str, description: str, body: str = "") -> str:
-    """The file of a new skill; UserError names the field that cannot be written so."""
-    lines = {"title": " ".join(title.split()), "description": " ".join(description.split())}
-    for field, longest in (("title", TITLE_CHARS_MAX), ("description", DESCRIPTION_CHARS_MAX)):
-        if not 0 < len(lines[field]) <= longest:
-            raise UserError(f"The {field} has 1 to {longest} characters.", field=field)
-        if " #" in lines[field]:
-            raise UserError("A # after a space starts a comment there. Leave it out.", field=field)
-        if _reads_otherwise(lines[field]):
-            lines[field] = f'"{lines[field]}"'
-    keys = "\n".join(f"{field}: {words}" for field, words in lines.items())
-    text = f"---\n{keys}\n---\n\n{body.strip() or BEGINNING}\n"
+def composed(name: str, title: str, description: str, body: str = "", lists: str = "") -> str:
+    """The file of a new skill, with every text as it is; UserError names the field that cannot be.
+
+    lists: the lines of its lists.
+    """
+    fields = (("title", title, TITLE_CHARS_MAX), ("description", description, DESCRIPTION_CHARS_MAX))
+    for field, words, longest in fields:
+        if not words.strip() or len(words) > longest:
+            raise UserError(f"The {field} has 1 to {longest:,} characters.", field=field)
+    keys = "".join(f"{field}: {quoted(words)}\n" for field, words, _ in fields)
+    text = joined(keys + lists, body if body.strip() else BEGINNING)
     skill_of(name, text)
     return text
-
-
-def _reads_otherwise(words: str) -> bool:
-    """Whether the front matter would take the bare words for a number, a list, or a text in quotes."""
-    try:
-        return front_matter(f"---\nkey: {words}\n---\n", "")[0]["key"] != words
-    except UserError:
-        return True

@@ -4,11 +4,15 @@ import io
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cortex.base.errors import UserError
-from cortex.services.tools.skill_folders import read_folders
+from cortex.services.tools.front_matters import UserFrontMatters
+from cortex.services.tools.skill_folders import FoundSkill, read_folders
+from cortex.storage.preferences import PreferencesRepository
+from cortex.toolkit.skills import read_skills
 from tests.living_house import LivingHouse, living_house
 
 TEA = """---
@@ -52,39 +56,96 @@ def packed(**files: str) -> bytes:
 
 async def test_folders_come_in_marked_and_go_out_as_they_were(house: LivingHouse) -> None:
     skills, ada = house.cortex.skills, house.admin
-    added, refused = await skills.bring_in(ada, packed(tea=TEA, broken="no front matter", empty="---\nname: x\n---\n"))
-    assert (added, len(refused)) == (["make-tea"], 2)
+    data = packed(tea=TEA, broken="no front matter", empty="---\nname: x\n---\n")
+    added, refused = await skills.bring_in(ada, io.BytesIO(data))
+    assert added == ["make-tea"]
+    assert refused == [
+        "broken: It says no name or no description between two lines of ---.",
+        "empty: It says no name or no description between two lines of ---.",
+        "3 other files: a skill is a text, what stands beside it is not taken",
+    ]
     file = await skills.read(ada, "make-tea")
     assert file.skill is not None
     assert file.is_tainted
-    own = ("Make tea", ("brew tea", "a cup: hot"), ("reminder_add",))
-    assert (file.skill.title, file.skill.phrases, file.skill.tools) == own
-    assert "Boil water." in file.text
+    own = ("Make tea", "Brews tea: hot #1. Use when somebody is cold.", ("brew tea", "a cup: hot"), ("reminder_add",))
+    assert (file.skill.title, file.skill.description, file.skill.phrases, file.skill.tools) == own
+    assert file.body == "# Tea\n\nBoil water."
     out = await skills.folders(ada)
     with zipfile.ZipFile(io.BytesIO(out)) as archive:
         assert archive.namelist() == ["make-tea/SKILL.md"]
-    (again,) = read_folders(out)
-    assert (again.title, again.phrases, again.tools) == own
-    assert "Boil water." in again.body
-    assert (await skills.bring_in(ada, out))[0] == []
+    (again,) = await found(house, out)
+    assert (again.title, again.description, (*again.phrases,), (*again.tools,)) == own
+    assert again.body == file.body
+    assert (await skills.bring_in(ada, io.BytesIO(out)))[0] == []
     assert await skills.list(house.member) == []
 
 
 async def test_an_own_skill_is_neither_replaced_nor_marked(house: LivingHouse) -> None:
     await house.cortex.skills.create(house.admin, "Make tea", "How I make tea", "My way.")
-    added, refused = await house.cortex.skills.bring_in(house.admin, TEA.encode())
+    added, refused = await house.cortex.skills.bring_in(house.admin, io.BytesIO(TEA.encode()))
     assert (added, "already" in refused[0]) == ([], True)
     file = await house.cortex.skills.read(house.admin, "make-tea")
     assert ("My way." in file.text, file.is_tainted) == (True, False)
 
 
 @pytest.mark.parametrize("data", [b"PKbroken", packed()], ids=["broken", "empty"])
-def test_what_holds_no_skill_is_refused(data: bytes) -> None:
+async def test_what_holds_no_skill_is_refused(house: LivingHouse, data: bytes) -> None:
     with pytest.raises(UserError):
-        read_folders(data)
+        await found(house, data)
 
 
-@pytest.mark.parametrize("text", UNREADABLE, ids=[str(number) for number in range(len(UNREADABLE))])
-def test_a_skill_that_cannot_be_read_says_so(text: str) -> None:
-    (found,) = read_folders(text.encode())
-    assert found.error
+async def test_a_skill_that_cannot_be_read_says_so(house: LivingHouse) -> None:
+    skills = [await found(house, text.encode()) for text in UNREADABLE]
+    assert all(one.error for (one,) in skills)
+
+
+async def test_yaml_is_text_with_comments_and_in_every_form(house: LivingHouse) -> None:
+    text = """---
+name: forms  # its name
+description: >
+  Summarise PR #12
+  and "C # code"
+metadata:
+  title: 2026-01-01
+  phrases: [yes, 1e3, 12:30]
+  tools:
+    - 'no'
+---
+x
+"""
+    (one,) = await found(house, text.encode())
+    assert (one.name, one.description) == ("forms", 'Summarise PR #12 and "C # code"\n')
+    assert (one.title, one.phrases, one.tools) == ("2026-01-01", ["yes", "1e3", "12:30"], ["no"])
+
+
+async def test_a_skill_by_hand_in_the_whole_of_yaml_is_read_once(house: LivingHouse) -> None:
+    skills, ada = house.cortex.skills, house.admin
+    name = await skills.create(ada, "Pulls", "x")
+    before = await skills.read(ada, name)
+    text = "---\ntitle: Pulls\ndescription: |-\n  Summarise PR #12\n  and C # code\n---\n\nDo it.\n"
+    await skills.write(ada, name, text, before.version)
+    assert [row.description for row in await skills.list(ada)] == ["Summarise PR #12\nand C # code"]
+    marks = house.cortex.runtime.db.repository(PreferencesRepository, ada.id)
+    nobody = UserFrontMatters(NoReader(), marks)  # another start: what was read is known
+    home = house.cortex.homes.home_of(ada.id)
+    (again,) = await read_skills(home, marks, nobody)
+    assert again.skill is not None
+    assert again.skill.description == "Summarise PR #12\nand C # code"
+
+
+async def test_what_earlier_versions_read_and_yaml_refuses_stays_as_it_was(house: LivingHouse) -> None:
+    folder = house.cortex.homes.home_of(house.admin.id).path / "skills"
+    folder.mkdir(parents=True, exist_ok=True)
+    head = "title: Weekly: the review\ndescription: 50% off, @home *now*\nphrases: [a: b, 'c d']\ntools: task_list"
+    (folder / "old.md").write_text(f"---\n{head}\n---\nDo it.\n")
+    (row,) = await house.cortex.skills.list(house.admin)
+    assert (row.title, row.description, row.error) == ("Weekly: the review", "50% off, @home *now*", "")
+
+
+class NoReader:
+    async def read(self, *_: Any, **__: Any) -> None:
+        raise AssertionError("a program is started for what is known")
+
+
+async def found(house: LivingHouse, data: bytes) -> tuple[FoundSkill, ...]:
+    return (await read_folders(house.cortex.foreign, io.BytesIO(data))).skills

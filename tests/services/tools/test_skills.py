@@ -46,7 +46,9 @@ async def invoices(skills: SkillsService, user: User) -> str:
 async def test_a_new_skill_is_a_file_named_after_its_title(house: LivingHouse, skills: SkillsService) -> None:
     assert await invoices(skills, house.admin) == "writing-invoices"
     kept = await home(house, house.admin).read("skills/writing-invoices.md")
-    assert kept.text == (f"---\ntitle: Writing invoices\ndescription: How we number and word invoices\n---\n\n{BODY}\n")
+    assert (
+        kept.text == f'---\ntitle: "Writing invoices"\ndescription: "How we number and word invoices"\n---\n\n{BODY}\n'
+    )
     (row,) = await skills.list(house.admin)
     assert (row.name, row.title, row.error, row.is_tainted) == ("writing-invoices", "Writing invoices", "", False)
     assert 0 < row.line_tokens < 30
@@ -78,8 +80,7 @@ async def test_every_title_makes_a_plain_name_and_is_read_back(
         ("...", "words", "title"),
         ("A", "  ", "description"),
         ("A" * 81, "words", "title"),
-        ("A", "w" * 301, "description"),
-        ("A", "words # more", "description"),
+        ("A", "w" * 1_025, "description"),
     ],
 )
 async def test_what_no_skill_can_be_called_is_refused_beside_its_field(
