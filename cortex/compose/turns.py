@@ -356,6 +356,7 @@ class TurnServices(Foundation):
             models=self.models,
             tools=self.job_tools,
             changed=self.scheduler.wake,
+            foreign=self.foreign,
         )
 
     @cached_property

@@ -50,7 +50,7 @@ async def read(
 ) -> Response:
     """What the lines are read as; nothing is saved."""
     try:
-        lines = _lines(services, user, text, time_zone)
+        lines = await _lines(services, user, text, time_zone)
     except UserError as refused:
         return await _page(request, services, user, text, time_zone, refused=refused)
     jobs = [line.number for line in lines if line.timing]
@@ -69,10 +69,11 @@ async def save(
 ) -> Response:
     """Save the chosen lines as jobs that are switched off."""
     try:
-        lines = _lines(services, user, text, time_zone)
+        _check(text)
+        made = await services.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
+        lines = () if made else await _lines(services, user, text, time_zone)
     except UserError as refused:
         return await _page(request, services, user, text, time_zone, refused=refused)
-    made = await services.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
     if not made:
         nothing = UserError("Select at least one line that is a job.")
         return await _page(request, services, user, text, time_zone, lines, refused=nothing)
@@ -80,10 +81,14 @@ async def save(
     return redirect(request, "/jobs?state=paused", words)
 
 
-def _lines(services: Services, user: CurrentUser, text: str, time_zone: str) -> Sequence[CrontabLine]:
+def _check(text: str) -> None:
     if len(text) > CHARACTERS:
         raise UserError(f"At most {CHARACTERS:,} characters; these are {len(text):,}.", field="text")
-    lines = services.jobs.crontab(user, text, time_zone.strip())
+
+
+async def _lines(services: Services, user: CurrentUser, text: str, time_zone: str) -> Sequence[CrontabLine]:
+    _check(text)
+    lines = await services.jobs.crontab(user, text, time_zone.strip())
     if not lines:
         raise UserError("Paste the lines of a crontab, such as: 0 9 * * 1 echo hello", field="text")
     return lines

@@ -1,21 +1,35 @@
-"""Reads the text of a crontab, line by line: what each would be as a job, or why it is none. Saves nothing.
+"""What the lines of a crontab would be as jobs, or why not. Saves nothing; `integrations/foreign/` reads the text.
 
 A line's command becomes a prompt, for Cortex asks a model and runs no shell by itself; the comment above it, its name.
 """
 
-import re
+import asyncio
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from cortex.base.errors import ToolFailed
+from cortex.ports.foreign import ForeignReader
 from cortex.ports.schedule import Timing, Timings
 from cortex.storage.job_rows import JobValues
 
-LINES_MOST = 500
-_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.*)")
-_NICKNAME = re.compile(r"(@\w+)\s+(.+)")
-_LINE = re.compile(r"((?:\S+\s+){4}\S+)\s+(.+)")
 _ZONES = ("CRON_TZ", "TZ")
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", str_max_length=2_000)
+    number: int
+    text: str
+    why: str = ""
+    variable: str = ""
+    value: str = ""
+    when: str = ""
+    command: str = ""
+    has_input: bool = False
+    name: str = Field(default="", max_length=80)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,47 +45,48 @@ class CrontabLine:
     why: str = ""
 
 
-def read_crontab(text: str, timings: Timings, now: datetime, time_zone: str) -> tuple[CrontabLine, ...]:
-    """Every line but blank ones and comments, in order; environment lines say what becomes of them."""
+async def read_crontab(
+    foreign: ForeignReader, text: str, timings: Timings, now: datetime, time_zone: str
+) -> tuple[CrontabLine, ...]:
+    """Every line but blank ones and comments, in order; environment lines say what becomes of them. UserError."""
+    lines: list[_Line] = []
+
+    async def take(line: _Line) -> None:
+        lines.append(line)
+
+    await foreign.read("crontab", io.BytesIO(text.encode("utf-8", "replace")), _Line, take)
+    return await asyncio.to_thread(_jobs, lines, timings, now, time_zone)
+
+
+def _jobs(lines: Sequence[_Line], timings: Timings, now: datetime, zone: str) -> tuple[CrontabLine, ...]:
     found: list[CrontabLine] = []
-    zone, above = time_zone, ""
-    for number, raw in enumerate(text.splitlines()[:LINES_MOST], start=1):
-        line = raw.strip()
-        if not line or line.startswith("#"):
-            above = line.lstrip("# ").strip() if line else ""
-            continue
-        variable = _VARIABLE.fullmatch(line)
-        if variable:
-            name, value = variable[1], variable[2].strip("\"' ")
-            zone = value if name in _ZONES else zone
-            why = f"the times below are in {value}" if name in _ZONES else "skipped: a job has no environment"
-            found.append(CrontabLine(number=number, text=line, why=why))
+    for line in lines:
+        if line.variable:
+            zone = line.value if line.variable in _ZONES else zone
+            is_zone = line.variable in _ZONES
+            why = f"the times below are in {line.value}" if is_zone else "skipped: a job has no environment"
+            found.append(CrontabLine(number=line.number, text=line.text, why=why))
         else:
-            found.append(_job(number, line, above, timings, now, zone))
-        above = ""
+            found.append(_job(line, timings, now, zone))
     return tuple(found)
 
 
-def _job(number: int, line: str, above: str, timings: Timings, now: datetime, zone: str) -> CrontabLine:
-    parts = _NICKNAME.fullmatch(line) or _LINE.fullmatch(line)
-    if parts is None:
-        return CrontabLine(number=number, text=line, why="not a crontab line: five fields, then a command")
-    when, command = " ".join(parts[1].split()), parts[2].strip()
-    if when.lower() == "@reboot":
-        return CrontabLine(number=number, text=line, why="jobs run at times; there is no @reboot")
-    command, has_input = _command(command)
+def _job(line: _Line, timings: Timings, now: datetime, zone: str) -> CrontabLine:
+    why = line.why or ("jobs run at times; there is no @reboot" if line.when.lower() == "@reboot" else "")
+    if why:
+        return CrontabLine(number=line.number, text=line.text, why=why)
     try:
-        timing = timings.read(when, now, zone)
+        timing = timings.read(line.when, now, zone)
     except ToolFailed as error:
-        return CrontabLine(number=number, text=line, why=error.message)
+        return CrontabLine(number=line.number, text=line.text, why=error.message)
     return CrontabLine(
-        number=number,
-        text=line,
-        name=(above or command)[:80],
-        prompt=f"Run this command and summarize its output: {command}",
+        number=line.number,
+        text=line.text,
+        name=line.name,
+        prompt=f"Run this command and summarize its output: {line.command}",
         timing=timing,
         next_at=next(iter(timings.following(timing, now, 1)), None),
-        why="the input after the % sign is skipped" if has_input else "",
+        why="the input after the % sign is skipped" if line.has_input else "",
     )
 
 
@@ -88,9 +103,3 @@ def values_of(line: CrontabLine, timing: Timing) -> JobValues:
         is_tainted=False,
         is_private=False,
     )
-
-
-def _command(text: str) -> tuple[str, bool]:
-    """The command without what cron would feed it, and whether there was any of that."""
-    command, *rest = re.split(r"(?<!\\)%", text, maxsplit=1)
-    return command.replace("\\%", "%").strip(), bool(rest)

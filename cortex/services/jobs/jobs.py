@@ -13,6 +13,7 @@ from cortex.base.errors import Conflict, ToolFailed, UserError
 from cortex.base.job import SlotState
 from cortex.base.role import Channel
 from cortex.base.user import User
+from cortex.ports.foreign import ForeignReader
 from cortex.ports.mcp import FAMILY
 from cortex.ports.schedule import Timing, Timings
 from cortex.schedule.clock_changes import ClockChange, clock_changes
@@ -102,6 +103,7 @@ class JobsService:
     models: Models
     tools: JobTools
     changed: Callable[[], None]
+    foreign: ForeignReader
 
     # --- looking ------------------------------------------------------------------------------------------------
 
@@ -260,16 +262,16 @@ class JobsService:
 
     # --- crontabs -----------------------------------------------------------------------------------------------
 
-    def crontab(self, user: User, text: str, time_zone: str = "") -> tuple[CrontabLine, ...]:
-        """What the lines of a crontab would be as jobs, or why not; nothing is saved."""
-        return read_crontab(text, self.timings, self.runtime.clock(), time_zone or user.time_zone)
+    async def crontab(self, user: User, text: str, time_zone: str = "") -> tuple[CrontabLine, ...]:
+        """What the lines of a crontab would be as jobs, or why not; nothing is saved. UserError."""
+        return await read_crontab(self.foreign, text, self.timings, self.runtime.clock(), time_zone or user.time_zone)
 
     async def add_crontab(
         self, user: User, text: str, time_zone: str = "", *, numbers: Sequence[int] | None = None
     ) -> tuple[JobRow, ...]:
         """Save those lines that are jobs (None: all of them), switched off, so that each is looked at once."""
         made = []
-        for line in self.crontab(user, text, time_zone):
+        for line in await self.crontab(user, text, time_zone):
             if line.timing is not None and line.next_at is not None and (numbers is None or line.number in numbers):
                 made.append(await self._jobs(user).add(None, values_of(line, line.timing), None, is_enabled=False))
         return tuple(made)

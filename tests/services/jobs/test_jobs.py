@@ -219,7 +219,7 @@ nonsense
 
 async def test_a_crontab_is_read_line_by_line_and_saved_switched_off(house: LivingHouse) -> None:
     jobs, ada = jobs_of(house), house.admin
-    lines = {line.text: line for line in jobs.crontab(ada, CRONTAB)}
+    lines = {line.text: line for line in await jobs.crontab(ada, CRONTAB)}
     backup = lines["0 3 * * * /usr/local/bin/backup --all"]
     assert (backup.name, backup.why) == ("the nightly backup", "")
     assert backup.timing is not None
@@ -243,6 +243,17 @@ async def test_a_crontab_is_read_line_by_line_and_saved_switched_off(house: Livi
         ("echo done", False),
     ]
     assert len(await jobs.add_crontab(ada, CRONTAB, numbers=[backup.number])) == 1
+
+
+async def test_lines_of_a_crontab_that_are_not_read_are_counted(house: LivingHouse) -> None:
+    jobs, ada = jobs_of(house), house.admin
+    lines = await jobs.crontab(ada, "0 3 * * * x\n" * 503 + "# end\n")
+    assert (len(lines), lines[-1].why) == (501, "3 more lines were not read: at most 500 at once")
+    (long, odd) = await jobs.crontab(ada, "0 3 * * * " + "x" * 900_000 + "\n0 3 * * * a\x85b\u2028c")
+    assert long.why == "a line has at most 2,000 characters; this has 900,010"
+    assert odd.prompt.endswith("a\x85b\u2028c")
+    (zone, under) = await jobs.crontab(ada, f"CRON_TZ=../{'a/' * 900}\n0 3 * * * x")
+    assert (zone.timing, under.timing, bool(under.why)) == (None, None, True)
 
 
 async def test_words_in_a_chat_make_a_job_after_a_yes(house: LivingHouse) -> None:
