@@ -12,6 +12,7 @@ from cortex.base.errors import UserError
 Value = str | int | float | bool | tuple[str, ...] | None
 Words = str | tuple[str, ...]
 FENCE = "---"
+HEAD_CHARACTERS = 20_000
 _WORDS: dict[str, Value] = {"true": True, "false": False, "yes": True, "no": False, "null": None, "~": None, "": None}
 # What YAML takes for the end of a line, or does not take at all, stands in a text as an escape.
 _ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]')
@@ -51,16 +52,22 @@ def front_matter(text: str, where: str) -> tuple[dict[str, Value], str]:
 
 
 def split(text: str, where: str) -> tuple[str | None, str]:
-    """What stands between the fences, None without any, and the text behind, exactly. UserError where none closes."""
+    """What stands between the fences, None without any, and the text behind, exactly.
+
+    UserError where no fence closes it, or it is far too long.
+    """
     lines = text.removeprefix("\ufeff").split("\n")
     if lines[0].strip() != FENCE:
         return None, text.removeprefix("\ufeff")
     closing = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == FENCE), 0)
     if not closing:
         raise UserError(f"{where}: the front matter that begins with {FENCE} is never closed.")
+    head = "\n".join(lines[1:closing])
+    if len(head) > HEAD_CHARACTERS:
+        raise UserError(f"{where}: its front matter has {len(head):,} characters; {HEAD_CHARACTERS:,} are read.")
     body = "\n".join(lines[closing + 1 :])
     body = body[2:] if body.startswith("\r\n") else body.removeprefix("\n")
-    return "\n".join(lines[1:closing]), body.removesuffix("\n")
+    return head, body.removesuffix("\n")
 
 
 def joined(keys: str, body: str) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from cortex.base.errors import NotFound, ToolFailed, UserError
-from cortex.base.skill import FOLDER, SKILLS_MAX, SUFFIX, Skill, needs_yaml, path_of, skill_of
+from cortex.base.skill import FOLDER, SKILLS_MAX, SUFFIX, TEXT_CHARS_MAX, Skill, needs_yaml, path_of, skill_of
 from cortex.ports.foreign import FrontMatters
 from cortex.toolkit.page import VersionedText, mark_of
 
@@ -103,6 +103,9 @@ async def _read(files: TextFiles, entry: FolderEntry, marked: frozenset[str], he
     name = entry.name.removesuffix(SUFFIX)
     path = path_of(name)
     is_tainted = mark_of(path) in marked
+    if entry.size_bytes > 4 * TEXT_CHARS_MAX:
+        why = f"{path}: a skill has at most {TEXT_CHARS_MAX:,} characters; this has {entry.size_bytes:,} bytes."
+        return SkillFile(name=name, changed_at=entry.changed_at, is_tainted=is_tainted, error=why)
     try:
         kept = await files.read(path)
     except NotFound:

@@ -21,13 +21,15 @@ from typing import IO, BinaryIO, cast
 
 from cortex.base import private, scan
 from cortex.base.errors import UserError
+from cortex.services.backup.file_list import FileList
 
 FORMAT = 1
 MANIFEST, SUMS, DATABASE, HOME = "manifest.json", "sums.json", "database/", "home/"
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 16  # the most that is read at once: headers say of themselves how long they are
+PATH_CHARACTERS = 4_096
+MOST_LINKS = 100_000
 LOOK_BYTES = 16 << 20  # written between two looks at the room on the disk
 ROOM_BYTES = 200_000_000  # left to the server
-JSON_BYTES = 256 << 20
 MOST_MEMBERS = 5_000_000
 MOST_RATIO = 300  # unpacked to packed; past it, and past SMALL_BYTES, it is a bomb
 SMALL_BYTES = 256 << 20
@@ -36,6 +38,17 @@ LEFT_OUT = (
     "coding", "programs", "versions", "secret.key", "serve.lock", "backups", "replaced-home", ".restore", "lost+found",
 )  # fmt: skip
 LEFT_OUT_BEGINNINGS = ("cortex.db", "engine.db", "cortex.db-", "engine.db-", ".backup-")
+FAULTS = (
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    RecursionError,
+    OverflowError,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +124,14 @@ def read(
         with _opened(path, passphrase) as tar:
             reading = _Reading(into, keeps)
             for count, member in enumerate(tar):
-                if count > MOST_MEMBERS:
-                    raise ValueError("far too many members")
+                if count > MOST_MEMBERS or tar.pax_headers:  # those of all members add up, and no backup has any
+                    raise ValueError("far too many members, or headers for all")
                 reading.take(tar, member)
                 tar.members.clear()  # type: ignore[attr-defined]  # else tarfile keeps what it knows of each
             while tar.fileobj is not None and tar.fileobj.read(PIECE_BYTES):
                 pass  # up to the marks of the true end: gzip's sum, the envelope's last piece
             return reading.end()
-    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, KeyError, TypeError) as error:
+    except FAULTS as error:
         raise UserError("This is not a Cortex backup, or it is incomplete or damaged.") from error
 
 
@@ -127,19 +140,19 @@ class _Reading:
 
     def __init__(self, into: Path | None, keeps: Callable[[str], bool]) -> None:
         self._into, self._keeps = into, keeps
-        self._sums: dict[str, tuple[int, str]] = {}
-        self._told: dict[str, list[object]] | None = None
+        self._list = FileList()
+        self._is_whole: bool | None = None
         self._links: dict[str, str] = {}
         self._manifest: Manifest | None = None
 
     def take(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         """The next member."""
-        if self._told is not None or (self._manifest is None) != (member.name == MANIFEST):
+        if self._is_whole is not None or (self._manifest is None) != (member.name == MANIFEST):
             raise ValueError("a member where none may be")
         if member.name == MANIFEST:
-            self._manifest = _manifest(json.loads(_content(tar, member).read(JSON_BYTES)))
+            self._manifest = _manifest(json.loads(_content(tar, member).read(PIECE_BYTES)))
         elif member.name == SUMS:
-            self._told = json.loads(_content(tar, member).read(JSON_BYTES))
+            self._is_whole = self._list.is_same(_pieces(_content(tar, member)))
         else:
             self._write(tar, member, _safe(member))
 
@@ -149,17 +162,18 @@ class _Reading:
         target = self._into / name if self._into is not None and self._keeps(name) else None
         if member.isreg():
             is_program = bool(member.mode & stat.S_IXUSR)
-            self._sums[name] = _copy(_content(tar, member), target, is_program=is_program)
+            self._list.add(name, *_copy(_content(tar, member), target, is_program=is_program))
         elif member.issym():
-            self._sums[name] = (0, member.linkname)
+            self._list.add(name, 0, member.linkname)
             self._links[name] = member.linkname
+            if len(self._links) > MOST_LINKS:
+                raise ValueError("far too many links")
         elif target is not None:
             private.make_folder(target)
 
     def end(self) -> Manifest:
         """All is read: it has to be what the backup says it holds. Links come last: nothing is written through one."""
-        told = {name: tuple(one) for name, one in (self._told or {}).items()}
-        if self._manifest is None or self._told is None or told != self._sums:
+        if self._manifest is None or not self._is_whole:
             raise ValueError("not all of it is there")
         for name, goal in self._links.items():
             if self._into is not None and self._keeps(name):
@@ -179,10 +193,12 @@ def _manifest(value: dict[str, object]) -> Manifest:
 
 def _safe(member: tarfile.TarInfo) -> str:
     """The member's name once it is certain that it leads below our folder and is of a kind that we write."""
-    top, _, rest = member.name.partition("/")
+    top, _, rest = member.name[: PATH_CHARACTERS + 1].partition("/")
     parts = rest.split("/")
     is_file = member.isreg() and not member.issparse()  # a hole is written in full, and no byte of it was read
     is_plain = is_file or member.isdir() or (member.issym() and top == "home")
+    if len(member.name) > PATH_CHARACTERS or len(member.linkname) > PATH_CHARACTERS:
+        raise ValueError("a name that no file has")
     if member.size < 0:  # tarfile goes back by it, and meets the same member again without end
         raise ValueError("a member of less than nothing")
     if top not in ("database", "home") or not is_plain or any(part in ("", ".", "..") for part in parts):
@@ -209,7 +225,7 @@ def _copy(source: IO[bytes], target: Path | None, *, is_program: bool) -> tuple[
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             file = stack.enter_context(os.fdopen(os.open(target, flags, mode), "wb"))
         size_bytes, digest = 0, hashlib.sha256()
-        while piece := source.read(PIECE_BYTES):
+        for piece in _pieces(source):
             size_bytes += len(piece)
             digest.update(piece)
             if file is not None:
@@ -218,6 +234,11 @@ def _copy(source: IO[bytes], target: Path | None, *, is_program: bool) -> tuple[
             file.flush()
             os.fsync(file.fileno())
     return size_bytes, digest.hexdigest()
+
+
+def _pieces(source: IO[bytes]) -> Iterator[bytes]:
+    while piece := source.read(PIECE_BYTES):
+        yield piece
 
 
 @contextmanager
@@ -245,7 +266,7 @@ class _Bounded:
         self._packed, self._most_bytes = packed, most_bytes
 
     def read(self, size: int = -1) -> bytes:
-        if size < 0 or size > JSON_BYTES:
+        if size < 0 or size > PIECE_BYTES:
             raise ValueError("a member header of absurd size")
         data = self._packed.read(size)
         self.seek(0, os.SEEK_CUR)

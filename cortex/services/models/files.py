@@ -4,6 +4,7 @@ Pure: reading and writing the file, secrets and connections are the business of 
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -19,6 +20,8 @@ from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.web_address import web_place
 
 FILE = "model_registry.json"
+FILE_CHARACTERS = 1_000_000
+MODELS_MOST = 1_000
 Kind = Literal["openai", "anthropic"]
 OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}$")]
@@ -148,7 +151,7 @@ class RegistryFile(StrictModel):
     `waiting`: a server that was connected by a key, of which no model is chosen yet.
     """
 
-    models: tuple[FileModel, ...] = ()
+    models: Annotated[tuple[FileModel, ...], Field(max_length=MODELS_MOST)] = ()
     default: tuple[ChainName, ...] = ()
     roles: dict[str, tuple[ChainName, ...]] = Field(default_factory=dict)
     waiting: FileConnection | None = None
@@ -156,8 +159,7 @@ class RegistryFile(StrictModel):
     @field_validator("models")
     @classmethod
     def _names_differ(cls, models: tuple[FileModel, ...]) -> tuple[FileModel, ...]:
-        names = [model.name for model in models]
-        twice = next((name for name in names if names.count(name) > 1), "")
+        twice = next((name for name, count in Counter(model.name for model in models).items() if count > 1), "")
         if twice:
             raise ValueError(f"the name {twice!r} is used twice")
         return models
@@ -187,6 +189,11 @@ class RegistryFile(StrictModel):
 
 def read(text: str) -> RegistryFile:
     """The file's content; UserError that names every slip."""
+    if len(text) > FILE_CHARACTERS:
+        raise UserError(
+            f"{FILE} has {len(text):,} characters; at most {FILE_CHARACTERS:,} are read. Nothing was changed. Correct "
+            "the file."
+        )
     try:
         return RegistryFile.model_validate_json(text or "{}")
     except ValidationError as error:
