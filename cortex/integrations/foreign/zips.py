@@ -68,9 +68,9 @@ class Archive:
                         raise MemberError(f"Files that unpack to more than {most_bytes / 1e6:g} MB")
                     yield chunk
         except RuntimeError as error:  # zipfile's word for a password, and its NotImplementedError
-            raise MemberError("Files with a password, or packed in a way that is not read") from error
+            raise MemberError("Files with a password, or packed in an unknown way") from error
         except FAULTS as error:
-            raise MemberError("Files that are damaged") from error
+            raise MemberError("Damaged files") from error
 
 
 def shown(name: str) -> str:

@@ -20,7 +20,7 @@ from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.web_address import web_place
 
 FILE = "model_registry.json"
-FILE_CHARACTERS = 1_000_000
+FILE_CHARACTERS = 250_000
 MODELS_MOST = 1_000
 Kind = Literal["openai", "anthropic"]
 OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}

@@ -54,7 +54,7 @@ def _files(source: Source) -> Iterator[tuple[str, Any]]:
         try:
             yield folder, b"".join(archive.chunks(info, MEMBER_BYTES))
         except MemberError as error:
-            yield folder, {"name": folder or FILE, "error": str(error)}
+            yield folder, {"name": folder or FILE, "error": f"It was not read: {str(error).lower()} are not."}
 
 
 def _found(folder: str, data: bytes) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _found(folder: str, data: bytes) -> dict[str, Any]:
             raise UnreadableError(f"It is larger than {MEMBER_BYTES // 1000} KB.")
         return _skill(folder, _text(data))
     except (UnreadableError, UserError) as error:
-        return {"name": folder or FILE, "error": str(error)}
+        return {"name": folder or FILE, "error": str(error).removeprefix(f"{FILE}: ")}
 
 
 def _text(data: bytes) -> str:
