@@ -8,7 +8,7 @@ from functools import cached_property
 
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
-from cortex.integrations.documents.reader import DocumentReader
+from cortex.integrations.foreign.documents import DocumentReader
 from cortex.integrations.foreign.door import ForeignFiles
 from cortex.integrations.pictures import PictureMaker
 from cortex.integrations.sandbox import Sandbox

@@ -16,7 +16,7 @@ import pytest
 
 import cortex
 from cortex.base.errors import CortexError
-from cortex.integrations.documents.reader import DocumentReader
+from cortex.integrations.foreign.documents import DocumentReader
 from cortex.integrations.foreign.door import ForeignFiles
 from cortex.integrations.sandbox import Sandbox
 from cortex.services.backup import archive
@@ -207,7 +207,7 @@ async def test_no_program_runs_when_nothing_is_read(house: LivingHouse) -> None:
     started: list[str] = []
 
     class Counted(ForeignFiles):
-        async def read(self, reader: str, *given: object, **more: object) -> None:  # type: ignore[override]
+        async def read(self, reader: str, *given: object, **more: object) -> None:
             started.append(reader)
 
     house.cortex.skill_files._foreign = Counted(Sandbox(), is_boxed=False)

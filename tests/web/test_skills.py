@@ -41,7 +41,7 @@ async def test_the_empty_page_shows_an_example_to_begin_with(ada: Browser, skill
 async def test_a_new_skill_is_opened_and_kept_as_a_file(house: Cortex, ada: Browser) -> None:
     answer = await ada.post("/skills", title="Über uns", description="Wer wir sind")
     assert answer.headers["location"] == "/skills/%C3%BCber-uns"
-    assert "title: Über uns" in (await ada.get("/skills/%C3%BCber-uns")).text
+    assert "title: &#34;Über uns&#34;" in (await ada.get("/skills/%C3%BCber-uns")).text
     assert "Wer wir sind" in (await Home(house.settings.home, ada.user.id).read("skills/über-uns.md")).text
 
 

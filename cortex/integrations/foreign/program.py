@@ -1,9 +1,8 @@
 """Reads foreign files in a process of its own: orders on its input, answers on its output.
 
-An order is a line of JSON and the bytes of the file. The answer is any number of lines that begin with `+`, as the
-reader gave them, and one that begins with `.` and says in JSON how it ended. Each file is read by a fork with limits of
-its own, so that none meets another and a crash ends one answer alone; what is imported is imported once. `door.py`
-starts it, in the sandbox where there is one.
+An order is a line of JSON and the bytes of the file. The answer is lines that begin with `+`, as the reader gave them,
+then one that begins with `.` and says how it ended. Each file is read by a fork with limits of its own, so that none
+meets another and a crash ends one answer alone. `door.py` starts it, in the sandbox where there is one.
 """
 
 import ctypes

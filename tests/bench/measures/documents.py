@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from random import Random
 
-from cortex.integrations.documents.reader import DocumentReader
+from cortex.integrations.foreign.documents import DocumentReader
 from cortex.integrations.sandbox import Sandbox
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database

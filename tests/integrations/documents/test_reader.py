@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cortex.integrations.documents.reader import LIMITS, DocumentReader, ReadingSession
+from cortex.integrations.foreign.documents import LIMITS, DocumentReader, ReadingSession
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.documents import Extracted
 from tests.integrations.documents.hostile import ACT, HOSTILE

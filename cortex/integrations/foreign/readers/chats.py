@@ -1,9 +1,8 @@
 """The chats that Open WebUI and ChatGPT export, one a line, and last what was left out and why.
 
 Both keep a tree of messages and say which leaf is shown: the way from there to the root is the conversation. Shapes as
-their own exports have them: https://help.openai.com/en/articles/7260999 (an archive with conversations.json) and Open
-WebUI, Settings, Chats, Export (an array of chats); read 2026-11-24. What is a chat shows in what a file holds: every
-file of an archive is tried, whatever it is called.
+their exports have them (https://help.openai.com/en/articles/7260999; Open WebUI, Settings, Chats, Export; read
+2026-11-24). What is a chat shows in what a file holds: every file of an archive is tried, whatever it is called.
 """
 
 import hashlib
