@@ -69,8 +69,7 @@ def _held_bytes() -> int:
 
 
 async def _skills(house: LivingHouse, data: bytes) -> str:
-    added, refused = await house.cortex.skills.bring_in(house.member, io.BytesIO(data))
-    return f"{added} {refused}"
+    return str(await house.cortex.skills.bring_in(house.member, io.BytesIO(data)))
 
 
 async def _saved_skill(house: LivingHouse, data: bytes) -> str:
@@ -196,8 +195,8 @@ async def test_no_hostile_file_holds_the_daemon_up_at_any_door(house: LivingHous
 async def test_without_a_sandbox_it_is_read_all_the_same_within_limits(house: LivingHouse) -> None:
     house.cortex.skill_files._foreign = ForeignFiles(Sandbox(), is_boxed=False)
     assert (await said("skills", house, ALL["aliases seven levels deep"]()))[0].count("anchors") == 1
-    added, _ = await house.cortex.skills.bring_in(house.admin, io.BytesIO(skill("name: tea\ndescription: x")))
-    assert added == ["tea"]
+    made = await house.cortex.skills.bring_in(house.admin, io.BytesIO(skill("name: tea\ndescription: x")))
+    assert made.added == ["tea"]
 
 
 async def test_no_program_runs_when_nothing_is_read(house: LivingHouse) -> None:

@@ -13,7 +13,16 @@ from cortex.app import Cortex
 from cortex.base.errors import Conflict, UserError
 from cortex.base.skill import TEXT_CHARS_MAX
 from cortex.base.user import User
-from cortex.services.tools.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillMatch, SkillRow, SkillTrial
+from cortex.services.tools.skills import (
+    EXAMPLE,
+    EXAMPLE_TITLE,
+    LEAST,
+    BroughtIn,
+    SkillFile,
+    SkillMatch,
+    SkillRow,
+    SkillTrial,
+)
 from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Services
 from web.figures import counted
@@ -131,16 +140,18 @@ async def bring_in(
     try:
         if file is None or not file.filename:
             raise UserError("Choose a file first.")
-        added, refused = await services.skills.bring_in(user, file.file)
+        found = await services.skills.bring_in(user, file.file)
     except UserError as error:
-        added, refused = (), (error.message,)
-    words = f"{len(added)} added: {', '.join(added)}." if added else "Nothing was added."
-    if not refused:
+        found = BroughtIn(added=(), refused=(error.message,), others=0)
+    words = f"{len(found.added)} added: {', '.join(found.added)}." if found.added else "Nothing was added."
+    if found.others:
+        words += f" {counted(found.others, 'file')} beside them not taken: a skill is a text."
+    if not found.refused:
         return redirect(request, HREF, words)
     context = SkillsContext(
         frame=await frame_of(request, services, user, here=HREF),
         skills=await services.skills.list(user),
-        error=f"{words} Not added: {'; '.join(refused)}",
+        error=f"{words} Not added: {'; '.join(found.refused)}",
     )
     return respond(request, "skills.html", context, status=422)
 

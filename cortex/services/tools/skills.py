@@ -94,6 +94,15 @@ class SkillTrial:
     tried: tuple[SkillMatch, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroughtIn:
+    """The names of skills that were added, why others were not, and how many files beside them were not taken."""
+
+    added: Sequence[str]
+    refused: Sequence[str]
+    others: int
+
+
 class SkillsService:
     """Every method takes whose skills. A version tag guards each write: Conflict when it was changed in between."""
 
@@ -134,13 +143,11 @@ class SkillsService:
         await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
         return name
 
-    async def bring_in(self, user: User, file: BinaryIO) -> tuple[Sequence[str], Sequence[str]]:
-        """Add the skills of SKILL.md folders, marked as words from outside; their names, and why others are not added.
-
-        UserError where there is none in it.
-        """
+    async def bring_in(self, user: User, file: BinaryIO) -> BroughtIn:
+        """Add the skills of SKILL.md folders, marked as words from outside. UserError where there is none in it."""
         folders = await read_folders(self._files.foreign, file)
-        added, refused = [], []
+        added: list[str] = []
+        refused: list[str] = []
         marks = self._db.repository(PreferencesRepository, user.id)
         for found in folders.skills:
             try:
@@ -155,9 +162,7 @@ class SkillsService:
                 refused.append(f"{found.name[:TITLE_CHARS_MAX]}: {error.message}")
             else:
                 added.append(name)
-        if folders.others:
-            refused.append(f"{folders.others:,} other files: a skill is a text, what stands beside it is not taken")
-        return added, refused
+        return BroughtIn(added=added, refused=refused, others=folders.others)
 
     async def folders(self, user: User) -> bytes:
         """The skills that can be used as an archive of SKILL.md folders."""

@@ -57,12 +57,11 @@ def packed(**files: str) -> bytes:
 async def test_folders_come_in_marked_and_go_out_as_they_were(house: LivingHouse) -> None:
     skills, ada = house.cortex.skills, house.admin
     data = packed(tea=TEA, broken="no front matter", empty="---\nname: x\n---\n")
-    added, refused = await skills.bring_in(ada, io.BytesIO(data))
-    assert added == ["make-tea"]
-    assert refused == [
-        "broken: It says no name or no description between two lines of ---.",
-        "empty: It says no name or no description between two lines of ---.",
-        "3 other files: a skill is a text, what stands beside it is not taken",
+    made = await skills.bring_in(ada, io.BytesIO(data))
+    assert (made.added, made.others) == (["make-tea"], 3)
+    assert made.refused == [
+        "broken: it says no name or no description between two lines of ---",
+        "empty: it says no name or no description between two lines of ---",
     ]
     file = await skills.read(ada, "make-tea")
     assert file.skill is not None
@@ -76,14 +75,14 @@ async def test_folders_come_in_marked_and_go_out_as_they_were(house: LivingHouse
     (again,) = await found(house, out)
     assert (again.title, again.description, (*again.phrases,), (*again.tools,)) == own
     assert again.body == file.body
-    assert (await skills.bring_in(ada, io.BytesIO(out)))[0] == []
+    assert (await skills.bring_in(ada, io.BytesIO(out))).added == []
     assert await skills.list(house.member) == []
 
 
 async def test_an_own_skill_is_neither_replaced_nor_marked(house: LivingHouse) -> None:
     await house.cortex.skills.create(house.admin, "Make tea", "How I make tea", "My way.")
-    added, refused = await house.cortex.skills.bring_in(house.admin, io.BytesIO(TEA.encode()))
-    assert (added, "already" in refused[0]) == ([], True)
+    made = await house.cortex.skills.bring_in(house.admin, io.BytesIO(TEA.encode()))
+    assert (made.added, "already" in made.refused[0]) == ([], True)
     file = await house.cortex.skills.read(house.admin, "make-tea")
     assert ("My way." in file.text, file.is_tainted) == (True, False)
 

@@ -54,13 +54,13 @@ def _files(source: Source) -> Iterator[tuple[str, Any]]:
         try:
             yield folder, b"".join(archive.chunks(info, MEMBER_BYTES))
         except MemberError as error:
-            yield folder, {"name": folder or FILE, "error": f"It was not read: {str(error).lower()} are not."}
+            yield folder, {"name": folder or FILE, "error": f"it was not read: {str(error).lower()} are not"}
 
 
 def _found(folder: str, data: bytes) -> dict[str, Any]:
     try:
         if len(data) > MEMBER_BYTES:
-            raise UnreadableError(f"It is larger than {MEMBER_BYTES // 1000} KB.")
+            raise UnreadableError(f"it is larger than {MEMBER_BYTES // 1000} KB")
         return _skill(folder, _text(data))
     except (UnreadableError, UserError) as error:
         return {"name": folder or FILE, "error": str(error).removeprefix(f"{FILE}: ")}
@@ -71,9 +71,9 @@ def _text(data: bytes) -> str:
     try:
         text = data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnreadableError("It is not in UTF-8. Save it in UTF-8.") from error
+        raise UnreadableError("it is not in UTF-8; save it in UTF-8") from error
     if "\0" in text:
-        raise UnreadableError("It is no text.")
+        raise UnreadableError("it is no text")
     return text
 
 
@@ -82,7 +82,7 @@ def _skill(folder: str, text: str) -> dict[str, Any]:
     keys = texts_of(head) if head is not None else {}
     name, description = keys.get("name") or folder, keys.get("description") or ""
     if not isinstance(name, str) or not isinstance(description, str) or not name.strip() or not description.strip():
-        raise UnreadableError("It says no name or no description between two lines of ---.")
+        raise UnreadableError("it says no name or no description between two lines of ---")
     own = keys.get("metadata")
     own = own if isinstance(own, dict) else {}
     title = own.get("title")
