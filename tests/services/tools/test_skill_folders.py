@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import UserError
+from cortex.base.front_matter import joined, quoted
 from cortex.services.tools.front_matters import UserFrontMatters
 from cortex.services.tools.skill_folders import FoundSkill, read_folders
 from cortex.storage.preferences import PreferencesRepository
@@ -139,6 +140,46 @@ async def test_what_earlier_versions_read_and_yaml_refuses_stays_as_it_was(house
     (folder / "old.md").write_text(f"---\n{head}\n---\nDo it.\n")
     (row,) = await house.cortex.skills.list(house.admin)
     assert (row.title, row.description, row.error) == ("Weekly: the review", "50% off, @home *now*", "")
+
+
+ODD = [
+    "\x85",
+    "\u2028",
+    "\ufeff",
+    "\x1b",
+    "\x7f",
+    "\ufffe",
+    "\U0001f389",
+    '"',
+    "'",
+    "\\",
+    ": ",
+    " #",
+    "- ",
+    "[",
+    "{",
+    "&a",
+    "*a",
+]
+ODD += ["!t", "|", ">", "%", "@", "`", "---", "<<", "yes", "1e3", "2026-01-01", "\t", "\r", "\n", "  ", "C # code", ","]
+
+
+async def test_every_text_comes_in_and_goes_out_as_it_was(house: LivingHouse) -> None:
+    skills, ada = house.cortex.skills, house.admin
+    texts = {f"s{number}": f"{odd}a{odd} b {odd}" for number, odd in enumerate(ODD)}
+    files = {}
+    for name, text in texts.items():
+        lists = f"  title: {quoted(text)}\n  phrases: [{quoted(text)}]\n"
+        files[name] = joined(f"name: {name}\ndescription: {quoted(text)}\nmetadata:\n{lists}", f"{text}\n{text}")
+    made = await skills.bring_in(ada, io.BytesIO(packed(**files)))
+    assert (sorted(made.added), made.refused) == (sorted(texts), [])
+    assert {row.name: (row.title, row.description) for row in await skills.list(ada)} == {
+        name: (text, text) for name, text in texts.items()
+    }
+    out = {one.name: one for one in await found(house, await skills.folders(ada))}
+    assert {name: (one.title, one.description, one.phrases, one.body) for name, one in out.items()} == {
+        name: (text, text, [text], f"{text}\n{text}") for name, text in texts.items()
+    }
 
 
 class NoReader:
