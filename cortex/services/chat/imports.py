@@ -38,7 +38,8 @@ SHOWN = 8
 REASONS_MOST = 30
 NO_EXPORT = "This is not a chat export Cortex can read. Use the .json from Open WebUI or the .zip from ChatGPT."
 
-Words = Annotated[str, Field(max_length=200_000)]
+NO_NUL = r"^[^\x00]*$"  # which PostgreSQL does not keep
+Words = Annotated[str, Field(max_length=200_000, pattern=NO_NUL)]
 
 
 class _Shape(BaseModel):
@@ -48,8 +49,8 @@ class _Shape(BaseModel):
 
 
 class _Chat(_Shape):
-    key: str = Field(min_length=1, max_length=200)
-    title: str = Field(max_length=120)
+    key: str = Field(min_length=1, max_length=200, pattern=NO_NUL)
+    title: str = Field(max_length=120, pattern=NO_NUL)
     at: Annotated[float, Field(gt=0, lt=1e11)] | None
     exchanges: list[tuple[Words, Words, Annotated[float, Field(gt=0, lt=1e11)] | None]] = Field(
         min_length=1, max_length=5_000
@@ -57,9 +58,9 @@ class _Chat(_Shape):
 
 
 class _LeftOut(_Shape):
-    why: str = Field(max_length=120)
+    why: str = Field(max_length=120, pattern=NO_NUL)
     count: int = Field(ge=1, le=1_000_000_000)
-    examples: list[Annotated[str, Field(max_length=120)]] = Field(max_length=3)
+    examples: list[Annotated[str, Field(max_length=120, pattern=NO_NUL)]] = Field(max_length=3)
 
 
 class _Line(_Shape):

@@ -105,7 +105,7 @@ def _take(entry: Any, keys: set[str], tally: _Tally, emit: Emit) -> None:  # Any
 
 def _files(source: Source, tally: _Tally) -> Iterator[tuple[str, Iterable[bytes]]]:
     if not source.data.startswith(zips.MARK):
-        yield ALONE, (source.data,)
+        yield ALONE, _pieces(source.data)
         return
     archive = Archive(source.data, most=FILES_MOST, total_bytes=TOTAL_BYTES)
     for info in archive.files:
@@ -120,6 +120,12 @@ def _files(source: Source, tally: _Tally) -> Iterator[tuple[str, Iterable[bytes]
             tally.add("Archives inside the archive", name)
             continue
         yield name, _again(first, chunks)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """So that no long text is held in the widest of its signs."""
+    for at in range(0, len(data), zips.CHUNK_BYTES):
+        yield data[at : at + zips.CHUNK_BYTES]
 
 
 def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
