@@ -202,7 +202,7 @@ async def test_without_a_sandbox_it_is_read_all_the_same_within_limits(house: Li
 async def test_no_program_runs_when_nothing_is_read(house: LivingHouse) -> None:
     data = zipped(("tea/SKILL.md", skill("name: tea\ndescription: 'About C # code'")))
     await house.cortex.skills.bring_in(house.admin, io.BytesIO(data))
-    assert [one for one in _children() if b"foreign" in one] == []
+    assert [one for one in _children() if b"foreign import program" in one] == []
     started: list[str] = []
 
     class Counted(ForeignFiles):
