@@ -3,7 +3,7 @@
 Implemented in `integrations/foreign/`, where each reader is a file; whoever asks says in what shape the answer comes.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import BinaryIO, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -43,6 +43,10 @@ class ForeignReader(Protocol):
 
 class FrontMatters(Protocol):
     """Reads front matters that people wrote in the whole of YAML, each once."""
+
+    async def ready(self, heads: Sequence[str]) -> None:
+        """Read these together, as far as they are not known: `keys` then has them at hand."""
+        ...
 
     async def keys(self, head: str) -> Mapping[str, str | tuple[str, ...]]:
         """Its keys with their texts, exactly as YAML has them.

@@ -90,16 +90,20 @@ async def read_skills(files: TextFiles, marks: MarkNames, heads: FrontMatters) -
     if not entries:
         return ()
     marked = frozenset(await marks.names(mark_of(f"{FOLDER}/")))
-    found = [await _read(files, entry, marked, heads) for entry in entries[:SKILLS_MAX]]
+    read = [await _read(files, entry, marked) for entry in entries[:SKILLS_MAX]]
+    there = [one for one in read if one is not None]
+    if unread := [head for one in there if not one.error and (head := needs_yaml(one.name, one.text))]:
+        await heads.ready(unread)
+    found = [one if one.error else await _judged(one, heads) for one in there]
     rest = [
         SkillFile(name=entry.name.removesuffix(SUFFIX), changed_at=entry.changed_at, error=TOO_MANY)
         for entry in entries[SKILLS_MAX:]
     ]
-    return (*(one for one in found if one is not None), *rest)
+    return (*found, *rest)
 
 
-async def _read(files: TextFiles, entry: FolderEntry, marked: frozenset[str], heads: FrontMatters) -> SkillFile | None:
-    """One file; None when it went away in between."""
+async def _read(files: TextFiles, entry: FolderEntry, marked: frozenset[str]) -> SkillFile | None:
+    """One file, not looked into; None when it went away in between."""
     name = entry.name.removesuffix(SUFFIX)
     path = path_of(name)
     is_tainted = mark_of(path) in marked
@@ -115,14 +119,18 @@ async def _read(files: TextFiles, entry: FolderEntry, marked: frozenset[str], he
     except OSError as error:
         why = f"{path}: it cannot be read ({error.strerror})."
         return SkillFile(name=name, changed_at=entry.changed_at, is_tainted=is_tainted, error=why)
-    found = SkillFile(
+    return SkillFile(
         name=name, changed_at=entry.changed_at, text=kept.text, version=kept.version, is_tainted=is_tainted
     )
+
+
+async def _judged(file: SkillFile, heads: FrontMatters) -> SkillFile:
+    """The file with its skill, or with the slip in it."""
     try:
-        skill, body = await skill_in(name, kept.text, heads, is_tainted=is_tainted)
+        skill, body = await skill_in(file.name, file.text, heads, is_tainted=file.is_tainted)
     except (UserError, ToolFailed) as error:
-        return replace(found, error=error.message, is_read=isinstance(error, UserError))
-    return replace(found, skill=skill, body=body)
+        return replace(file, error=error.message, is_read=isinstance(error, UserError))
+    return replace(file, skill=skill, body=body)
 
 
 async def skill_in(name: str, text: str, heads: FrontMatters, *, is_tainted: bool = False) -> tuple[Skill, str]:

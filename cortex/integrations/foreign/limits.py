@@ -21,6 +21,6 @@ SHARES = {
     "document": Share(file_bytes=52_428_800, processor_s=20, wall_s=40.0, lines=4_000),
     "chats": Share(file_bytes=55 * MB, processor_s=60, wall_s=150.0, lines=21_000, total_bytes=600 * MB),
     "skills": Share(file_bytes=20 * MB, processor_s=10, wall_s=30.0),
-    "front_matter": Share(),
+    "front_matter": Share(file_bytes=8 * MB, processor_s=15),
     "crontab": Share(),
 }

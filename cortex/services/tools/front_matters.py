@@ -5,7 +5,9 @@ So a message of somebody whose skills did not change starts no program, also beh
 
 import hashlib
 import io
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -32,32 +34,55 @@ class UserFrontMatters:
     def __init__(self, foreign: ForeignReader, preferences: PreferencesRepository) -> None:
         self._foreign = foreign
         self._preferences = preferences
+        self._known: dict[str, _Found] = {}
+
+    async def ready(self, heads: Sequence[str]) -> None:
+        """Read all of these that are not known, by one start of the program."""
+        kept = await self._preferences.get(KEPT, {})
+        self._known |= {_mark(head): _Found.model_validate(kept[_mark(head)]) for head in heads if _mark(head) in kept}
+        unknown = [head for head in dict.fromkeys(heads) if _mark(head) not in self._known]
+        if unknown:
+            with suppress(UserError, ToolFailed):  # together they may be too much; then each is read by itself
+                await self._keep(unknown, await self._read(unknown))
 
     async def keys(self, head: str) -> Mapping[str, Words]:
         """As the port says."""
-        mark = hashlib.sha256(head.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        kept = await self._preferences.get(KEPT, {})
-        if mark in kept:
-            found = _Found.model_validate(kept[mark])
-        else:
-            found = await self._read(head)
-            newest = {**await self._preferences.get(KEPT, {}), mark: found.model_dump(exclude_defaults=True)}
-            if "\\u0000" not in found.model_dump_json():  # which PostgreSQL does not keep
-                await self._preferences.set(KEPT, dict([*newest.items()][-KEPT_MOST:]))
+        if _mark(head) not in self._known:
+            await self.ready([head])
+        if _mark(head) not in self._known:
+            try:
+                await self._keep([head], await self._read([head]))
+            except NotReadNowError as error:
+                raise ToolFailed(error.message) from error
+            except UserError as error:
+                await self._keep([head], [_Found(slip=error.message)])
+        found = self._known[_mark(head)]
         if found.slip:
             raise UserError(found.slip)
         return {key: tuple(value) if isinstance(value, list) else value for key, value in found.keys.items()}
 
-    async def _read(self, head: str) -> _Found:
+    async def _read(self, heads: Sequence[str]) -> Sequence[_Found]:
         lines: list[_Found] = []
 
         async def take(line: _Found) -> None:
             lines.append(line)
 
-        try:
-            await self._foreign.read("front_matter", io.BytesIO(head.encode("utf-8", "replace")), _Found, take)
-        except NotReadNowError as error:
-            raise ToolFailed(error.message) from error
-        except UserError as error:
-            return _Found(slip=error.message)
-        return lines[0] if lines else _Found()
+        await self._foreign.read("front_matter", io.BytesIO(json.dumps(heads).encode()), _Found, take)
+        if len(lines) != len(heads):
+            raise NotReadNowError("The front matter could not be read. Try again.")
+        return lines
+
+    async def _keep(self, heads: Sequence[str], found: Sequence[_Found]) -> None:
+        new = {_mark(head): one for head, one in zip(heads, found, strict=True)}
+        self._known |= new
+        kept = await self._preferences.get(KEPT, {})
+        kept |= {mark: one.model_dump(exclude_defaults=True) for mark, one in new.items() if _can_be_kept(one)}
+        await self._preferences.set(KEPT, dict([*kept.items()][-KEPT_MOST:]))
+
+
+def _mark(head: str) -> str:
+    return hashlib.sha256(head.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _can_be_kept(found: _Found) -> bool:
+    return "\\u0000" not in found.model_dump_json()  # PostgreSQL keeps no NUL

@@ -10,6 +10,8 @@ import pytest
 
 from cortex.base.errors import UserError
 from cortex.base.front_matter import joined, quoted
+from cortex.integrations.foreign.door import ForeignFiles
+from cortex.integrations.sandbox import Sandbox
 from cortex.services.tools.front_matters import UserFrontMatters
 from cortex.services.tools.skill_folders import FoundSkill, read_folders
 from cortex.storage.preferences import PreferencesRepository
@@ -142,6 +144,37 @@ async def test_what_earlier_versions_read_and_yaml_refuses_stays_as_it_was(house
     assert (row.title, row.description, row.error) == ("Weekly: the review", "50% off, @home *now*", "")
 
 
+async def test_many_skills_by_hand_are_read_by_one_start_and_a_slip_costs_the_others_nothing(
+    house: LivingHouse,
+) -> None:
+    folder = house.cortex.homes.home_of(house.admin.id).path / "skills"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(20):
+        head = (
+            f"title: >-\n  Number\n  {number}\ndescription: &a |-\n  x"
+            if number == 7
+            else f"title: >-\n  N\n  {number}\ndescription: 'x'"
+        )
+        (folder / f"s{number:02}.md").write_text(f"---\n{head}\n---\nDo it.\n")
+    started: list[str] = []
+
+    class Counted(ForeignFiles):
+        async def read(self, reader: str, *given: Any, **more: Any) -> None:
+            started.append(reader)
+            await super().read(reader, *given, **more)
+
+    home, marks = (
+        house.cortex.homes.home_of(house.admin.id),
+        house.cortex.runtime.db.repository(PreferencesRepository, house.admin.id),
+    )
+    files = await read_skills(home, marks, UserFrontMatters(Counted(Sandbox(), is_boxed=False), marks))
+    assert started == ["front_matter"]
+    assert [file.name for file in files if file.error] == ["s07"]
+    assert "Line 5: & and * (anchors)" in files[7].error
+    assert files[19].skill is not None
+    assert files[19].skill.title == "N 19"
+
+
 ODD = [
     "\x85",
     "\u2028",
@@ -183,6 +216,8 @@ async def test_every_text_comes_in_and_goes_out_as_it_was(house: LivingHouse) ->
 
 
 class NoReader:
+    """What is known is not read again."""
+
     async def read(self, *_: Any, **__: Any) -> None:
         raise AssertionError("a program is started for what is known")
 
