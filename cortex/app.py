@@ -33,7 +33,7 @@ from cortex.engine.remote import CANCELLED, STARTED, Remote
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import Runner, SharedHub, Signals
-from cortex.services.backup import restore
+from cortex.services.backup import restore, restored
 from cortex.services.backup.nightly import NightlyBackup
 from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.health.sealed import SealedValues
@@ -190,6 +190,7 @@ async def _opened(
         try:
             if is_migrating:
                 await db.migrate()
+                await restored.note(settings.home, db, audit_head)
             async with _services(kind, settings, clock, db, runner, signals, hub, access_ended, outages) as cortex:
                 yield cortex
         finally:

@@ -49,7 +49,7 @@ OPTIONS = {
     "jobs run": "job --user --wait",
     "migrate": "--to",
     "prompt-size": "message --assume-configured --json --mode --model --profile --rank --recipe --role --user",
-    "restore": "file --dry-run --key-file --passphrase-stdin",
+    "restore": "file --dry-run --key-file --passphrase-stdin --unsigned",
     "serve": "",
     "stop-all": "--outward --release --user",
     "tools": "--assume-configured --json --markdown --rank --role",

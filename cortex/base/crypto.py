@@ -10,6 +10,7 @@ from cortex.base.errors import ConfigError
 _PURPOSE = b"cortex/secrets/1"
 _WORDING = b"cortex/wording/1"
 _AUDIT = b"cortex/audit/1"
+_BACKUP = b"cortex/backup/signature/1"
 _SHORTEST = 16
 _SIGNING, _SIGNATURE = 16, 32  # bytes: of the key, those that sign; of a Fernet token, its end
 _CIPHER = "cortex.base.cipher"  # cryptography weighs 7 MB: read with the first secret
@@ -63,3 +64,9 @@ def wording_key(key: str, text: str) -> str:
 def audit_key(key: str) -> bytes:
     """The key of the audit log's chain: who lacks it cannot write a row that fits."""
     return hashlib.sha256(_AUDIT + b"\0" + key.encode()).digest()
+
+
+def backup_key(key: str) -> bytes:
+    """The key that backups are signed with, and nothing else is: HKDF-SHA256 (RFC 5869), no salt, one block."""
+    extracted = hmac.digest(bytes(hashlib.sha256().digest_size), key.encode(), "sha256")
+    return hmac.digest(extracted, _BACKUP + b"\x01", "sha256")

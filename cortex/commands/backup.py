@@ -13,13 +13,14 @@ from typing import Annotated
 import typer
 
 from cortex.base.errors import UserError
+from cortex.base.hidden import show_hidden
 from cortex.base.key_file import stored_key
 from cortex.base.serve_lock import serving
 from cortex.base.settings import Settings
 from cortex.base.start import settings_in_force
 from cortex.services.backup import restore as restoring
-from cortex.services.backup.archive import Manifest
 from cortex.services.backup.backups import Backups
+from cortex.services.backup.restore import ANY, Found, UnvouchedError
 
 KEY_APART = "The secret key is not in it: keep a copy of secret.key, or of CORTEX_SECRET_KEY, in another place."
 
@@ -29,6 +30,9 @@ File = Annotated[str, typer.Argument(help="A file, or the name of a backup that 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only check it; change nothing.")]
 Passphrase = Annotated[
     bool, typer.Option("--passphrase-stdin", help="Read it from the first line; else CORTEX_BACKUP_PASSPHRASE.")
+]
+Unsigned = Annotated[
+    bool, typer.Option("--unsigned", help="Do not ask about a backup whose signature is missing or of another key.")
 ]
 KeyFile = Annotated[str, typer.Option("--key-file", help="The secret.key of the home that was backed up.")]
 
@@ -47,21 +51,35 @@ def backup(to: To = "", as_json: Json = False) -> None:
 
 
 def restore(
-    file: File, dry_run: DryRun = False, passphrase_from_input: Passphrase = False, key_file: KeyFile = ""
+    file: File,
+    dry_run: DryRun = False,
+    passphrase_from_input: Passphrase = False,
+    key_file: KeyFile = "",
+    unsigned: Unsigned = False,
 ) -> None:
     """Put a backup in place of all that is in HOME. Cortex must not be running."""
     settings = settings_in_force()
     given = sys.stdin.readline().rstrip("\n") if passphrase_from_input else settings.backup_passphrase
     key = _key(Path(key_file)) if key_file else ""
+    accepted = ANY if unsigned else ""
     if dry_run:
-        typer.echo(f"It can be restored: {_words(asyncio.run(_look(settings, file, given, key)))}")
+        typer.echo(f"It can be restored: {_words(asyncio.run(_look(settings, file, given, key, accepted)))}")
         return
     with serving(settings.home):
         if asyncio.run(restoring.finish(settings)):
             typer.echo("An earlier restore was not finished; it is now. Give the command again to restore another.")
             return
-        manifest = asyncio.run(_restore(settings, file, given, key))
-    typer.echo(f"Restored: {_words(manifest)}")
+        try:
+            found = asyncio.run(_restore(settings, file, given, key, accepted))
+        except UnvouchedError as doubtful:
+            if not sys.stdin.isatty():
+                raise UserError(f"{doubtful.message} To restore it all the same: --unsigned.") from doubtful
+            typer.echo(doubtful.message)
+            if not typer.confirm("Restore it all the same?"):
+                typer.echo("Nothing was changed.")
+                raise typer.Exit(1) from doubtful
+            found = asyncio.run(_restore(settings, file, given, key, doubtful.found.digest))
+    typer.echo(f"Restored: {_words(found)}")
     typer.echo("Everybody logs in again. What was running or waiting to be sent when it was made is not taken up.")
     typer.echo(f"What HOME held before is in {settings.home / restoring.REPLACED}; remove it when all is well.")
 
@@ -76,19 +94,21 @@ def _key(path: Path) -> str:
     return key
 
 
-async def _look(settings: Settings, file: str, passphrase: str, key: str) -> Manifest:
+async def _look(settings: Settings, file: str, passphrase: str, key: str, accepted: str) -> Found:
     with TemporaryDirectory(prefix=".backup-fetched-", dir=settings.home) as folder:
         found = await restoring.fetched(settings, file, Path(folder))
-        return await restoring.look(settings, found, passphrase, key=key)
+        return await restoring.look(settings, found, passphrase, key=key, accepted=accepted)
 
 
-async def _restore(settings: Settings, file: str, passphrase: str, key: str) -> Manifest:
+async def _restore(settings: Settings, file: str, passphrase: str, key: str, accepted: str) -> Found:
     with TemporaryDirectory(prefix=".backup-fetched-", dir=settings.home) as folder:
-        found = await restoring.fetched(settings, file, Path(folder))
-        manifest = await restoring.prepare(settings, found, passphrase, key=key)
+        fetched = await restoring.fetched(settings, file, Path(folder))
+        found = await restoring.prepare(settings, fetched, passphrase, key=key, accepted=accepted)
     await restoring.finish(settings)
-    return manifest
+    return found
 
 
-def _words(manifest: Manifest) -> str:
-    return f"a backup of {manifest.made_at}, Cortex {manifest.version}, tables at {manifest.revision}"
+def _words(found: Found) -> str:
+    signed = f"nobody can vouch for it. {found.doubt}" if found.doubt else "its signature is right."
+    made = f"a backup of {found.manifest.made_at}, Cortex {found.manifest.version}, tables at {found.manifest.revision}"
+    return show_hidden(f"{made}; {signed}") + f" {found.facts}"

@@ -140,6 +140,8 @@ def verify_audit(
         _say(f"BAD   row {verdict.at}: {verdict.problem}\n      {MEND}")
     else:
         _say(f"ok    {verdict.entries} rows, none changed. Head: {verdict.head}")
+        if verdict.doubt:
+            _say(f"      {verdict.doubt}")
     if verdict.problem:
         raise typer.Exit(1)
 

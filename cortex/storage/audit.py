@@ -115,6 +115,14 @@ class AuditRepository(SharedRepository):
         return (await self.session.execute(statement)).scalars().all()
 
     @reading
+    async def sealed(self, action: str) -> AuditRow | None:
+        """The newest row of this action that was sealed with the present key: a forged one is none."""
+        rows = await self._all(
+            AuditRow, self._links().where(AuditTable.action == action).order_by(AuditTable.number.desc())
+        )
+        return next((row for row in rows if hmac.compare_digest(row.hash, chained(self._key, row))), None)
+
+    @reading
     async def heads(self, number: int) -> tuple[Head | None, Head]:
         """The row of this number, None where it is gone, and the newest one; number 0 is the beginning."""
         columns = select(*(getattr(AuditTable, name) for name in Head.__dataclass_fields__))
@@ -123,9 +131,9 @@ class AuditRepository(SharedRepository):
         return (named if number else BEGINNING), newest or BEGINNING
 
     @reading
-    async def verify(self) -> ChainVerdict:
-        """Walk the whole chain: numbers without a gap, every hash as computed, every link to the one before."""
-        last = BEGINNING
+    async def verify(self, since: Head = BEGINNING) -> ChainVerdict:
+        """Walk the chain behind `since`: numbers without a gap, every hash as computed, every link to the last."""
+        last = since
         while True:
             links = self._links().where(AuditTable.number > last.number).order_by(AuditTable.number).limit(_STRIDE)
             entries = await self._all(AuditRow, links)

@@ -3,6 +3,8 @@
 Only `services/backup` runs it, in the tables of a backup, before anything else reads them.
 """
 
+RESTORED, RESTORED_UNSIGNED = "backup.restored", "backup.restored_unsigned"  # rows of the audit log
+
 # Plain SQL, for sqlite3 and psql alike; the tables are those of the backup's revision.
 AT_AN_END = (
     "DELETE FROM logins",  # who logged out, or was shut out, since then stays out: everybody logs in again
@@ -14,3 +16,6 @@ AT_AN_END = (
     "error = 'A backup was put back; this was sent already, or is out of date.' "
     "WHERE state IN ('pending', 'attempting')",
 )
+# Where the secret key is another one, nothing can open them, and no server starts while none of its secrets opens.
+SEALED = ("DELETE FROM secrets", "DELETE FROM house_secrets")
+ACCOUNTS = "SELECT name, rank FROM accounts ORDER BY name"

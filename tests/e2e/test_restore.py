@@ -1,8 +1,10 @@
 """A backup put back by the real program: from the set-up page of a fresh server, and by `cortex restore`."""
 
 import asyncio
+import re
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -49,6 +51,37 @@ def test_the_set_up_page_of_a_fresh_server_restores(tmp_path: Path, backup: tupl
         with Caller(daemon) as caller:
             caller.log_in("ada")
             assert caller.get("/tasks").status_code == 200
+    finally:
+        daemon.close()
+
+
+def test_the_set_up_page_shows_what_nobody_vouches_for_and_asks(tmp_path: Path, backup: tuple[Path, str]) -> None:
+    """Here because its key is another one, and none is given."""
+    file, _ = backup
+    daemon = Daemon(tmp_path / "new" / "home")
+    daemon.starts = Program
+    daemon.start()
+    try:
+        form = {"token": daemon.setup_link.partition("#")[2], "backup": str(file), "passphrase": PASSPHRASE}
+        with Caller(daemon) as caller:
+            shown = caller.send_body(
+                "/setup/restore",
+                "application/x-www-form-urlencoded",
+                urlencode({**form, "accepted": "0" * 64}).encode(),
+            )
+            assert shown.status_code == 422
+            assert "Nobody can vouch for this backup." in shown.text
+            assert re.search(r"<dt>Admins</dt><dd>ada</dd>", shown.text)
+            accepted = re.search(r'name="accepted" value="([0-9a-f]{64})" required', shown.text)
+            assert accepted
+            restored = caller.post("/setup/restore", **form, accepted=accepted[1]).text
+            assert "look through the accounts and the audit log" in restored
+        until = time.monotonic() + PATIENCE_S
+        while daemon.log.count("Cortex is at") < 2 and time.monotonic() < until:
+            time.sleep(0.1)
+        with Caller(daemon) as caller:
+            caller.log_in("ada")
+            assert "cannot be vouched for" in caller.get("/health").text
     finally:
         daemon.close()
 

@@ -8,6 +8,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.background import BackgroundTask
 
 from cortex.base.errors import CortexError, NotAllowed, Throttled, UserError
+from cortex.services.backup.restore import Found, UnvouchedError
 from web.deps import Services
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -29,7 +30,8 @@ class SetupContext(Context):
     error_field: str = described("the field the error is about: token, name, password or empty", default="")
     backup: str = described("the backup that was named before", default="")
     restore_error: str = described("why the backup was refused", default="")
-    restored: str = described("when the backup was made that is being put in place, or empty", default="")
+    restored: Found | None = described("the backup that is being put in place", default=None)
+    unvouched: Found | None = described("a backup that is restored only if the person takes it as it is", default=None)
 
 
 @router.get("/setup")
@@ -60,18 +62,30 @@ async def set_up(
 
 @router.post("/setup/restore")
 async def restore(
-    request: Request, services: Services, token: Text = "", backup: Text = "", passphrase: Text = "", key: Text = ""
+    request: Request,
+    services: Services,
+    token: Text = "",
+    backup: Text = "",
+    passphrase: Text = "",
+    key: Text = "",
+    accepted: Text = "",
 ) -> Response:
-    """Put a backup in place of this empty home, and start anew with it; once an account exists, to the login page."""
+    """Put a backup in place of this empty home, and start anew with it; once an account exists, to the login page.
+
+    `accepted`: the digest of a backup that nobody can vouch for, once the person was shown what it holds.
+    """
     if await services.accounts.has_users():
         return RedirectResponse("/login", 303)
     try:
         await services.accounts.check_setup(token.strip().removeprefix("#"))
-        made = await services.restores.prepare(backup.strip(), passphrase, key)
+        made = await services.restores.prepare(backup.strip(), passphrase, key, accepted)
+    except UnvouchedError as doubtful:
+        context = SetupContext(token=token, backup=backup, unvouched=doubtful.found)
+        return respond(request, "setup.html", context, status=422)
     except (UserError, NotAllowed) as refused:
         context = SetupContext(token=token, backup=backup, restore_error=refused.message)
         return respond(request, "setup.html", context, status=422)
-    answer = respond(request, "setup.html", SetupContext(restored=made.made_at))
+    answer = respond(request, "setup.html", SetupContext(restored=made))
     answer.background = BackgroundTask(request.app.state.end)
     return answer
 

@@ -1,8 +1,8 @@
 """One backup as one file: a compressed tar, encrypted where there is a passphrase.
 
-In this order: `manifest.json`, `database/*`, `home/*`, `sums.json` with size and SHA-256 of each; a file without the
-last is not whole. Reading trusts nothing: names, kinds, counts and sizes are checked before a byte is written. All of
-this blocks: callers use a thread.
+In this order: `manifest.json`, `database/*`, `home/*`, `sums.json` with size and SHA-256 of each, `signature`; a file
+without the last two is not whole, but those of format 1 had no signature. Reading trusts nothing: names, kinds, counts
+and sizes are checked before a byte is written. All of this blocks: callers use a thread.
 """
 
 import gzip
@@ -22,9 +22,11 @@ from typing import IO, BinaryIO, cast
 from cortex.base import private, scan
 from cortex.base.errors import UserError
 from cortex.services.backup.file_list import FileList
+from cortex.services.backup.signature import Record, sign
 
-FORMAT = 1
-MANIFEST, SUMS, DATABASE, HOME = "manifest.json", "sums.json", "database/", "home/"
+FORMAT, UNSIGNED_FORMAT = 2, 1
+MANIFEST, SUMS, SIGNATURE, DATABASE, HOME = "manifest.json", "sums.json", "signature", "database/", "home/"
+SIGNATURE_BYTES = 1_000
 PIECE_BYTES = 1 << 16  # the most that is read at once: headers say of themselves how long they are
 PATH_CHARACTERS = 4_096
 MOST_LINKS = 100_000
@@ -36,6 +38,7 @@ SMALL_BYTES = 256 << 20
 # Of the running daemon, made anew or backed up in another way; the key is kept apart from what it opens.
 LEFT_OUT = (
     "coding", "programs", "versions", "secret.key", "serve.lock", "backups", "replaced-home", ".restore", "lost+found",
+    "restored.json",
 )  # fmt: skip
 LEFT_OUT_BEGINNINGS = ("cortex.db", "engine.db", "cortex.db-", "engine.db-", ".backup-")
 FAULTS = (
@@ -64,6 +67,15 @@ class Manifest:
     format: int = FORMAT
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """What was read of a backup: its manifest, the digest of all that it holds, and its signature, "" for none."""
+
+    manifest: Manifest
+    digest: str
+    signature: str
+
+
 def is_left_out(name: str) -> bool:
     """Whether an entry of HOME with this name is no part of a backup."""
     return name in LEFT_OUT or name.startswith(LEFT_OUT_BEGINNINGS)
@@ -80,6 +92,7 @@ def write(
     databases: Mapping[str, Path],
     home: Path,
     passphrase: str,
+    secret_key: str,
     earlier: Mapping[str, bytes] | None = None,
     apart: Iterable[Path] = (),
 ) -> None:
@@ -89,7 +102,7 @@ def write(
     databases, wherever they are; to read one here would drop the locks that SQLite holds on it.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, private.FILE)
-    sums: dict[str, tuple[int, str]] = {}
+    record = Record()
     with os.fdopen(handle, "wb") as file:
         with ExitStack() as stack:
             sealed = cast("IO[bytes]", _WithRoom(file))
@@ -99,26 +112,27 @@ def write(
                 )
             packed = stack.enter_context(gzip.GzipFile(fileobj=sealed, mode="wb", compresslevel=6, mtime=0))
             tar = stack.enter_context(tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT))
-            _add_bytes(tar, MANIFEST, json.dumps(asdict(manifest)).encode())
+            _add_bytes(tar, MANIFEST, json.dumps(asdict(manifest)).encode(), record)
             for name, source in databases.items():
                 with source.open("rb") as opened:
-                    _add(tar, DATABASE + name, opened, source.stat().st_size, private.FILE, sums)
+                    _add(tar, DATABASE + name, opened, source.stat().st_size, private.FILE, record)
             for name, data in (earlier or {}).items():
-                _add_bytes(tar, HOME + name, data, sums)
+                _add_bytes(tar, HOME + name, data, record)
             inside = tuple(f"{HOME}{path.relative_to(home)}" for path in apart if path.is_relative_to(home))
-            _add_home(tar, home, sums, inside)
-            _add_bytes(tar, SUMS, json.dumps(sums).encode())
+            _add_home(tar, home, record, inside)
+            _add_bytes(tar, SUMS, json.dumps(record.sums).encode(), record)
+            _add_bytes(tar, SIGNATURE, sign(secret_key, record.digest).encode(), Record())
         file.flush()
         os.fsync(file.fileno())
 
 
 def read(
     path: Path, passphrase: str, *, into: Path | None = None, keeps: Callable[[str], bool] = lambda _: True
-) -> Manifest:
+) -> Backup:
     """Read all of it, and write the members that `keeps` wants below the folder `into`, which exists and is empty.
 
     UserError, with what is wrong, for a file that is no backup, cut, changed, hostile or of a newer Cortex, and for a
-    wrong passphrase; what was written until then stays.
+    wrong passphrase; what was written until then stays. Whether its signature is right is for the caller to ask.
     """
     try:
         with _opened(path, passphrase) as tar:
@@ -128,8 +142,9 @@ def read(
                     raise ValueError("far too many members, or headers for all")
                 reading.take(tar, member)
                 tar.members.clear()  # type: ignore[attr-defined]  # else tarfile keeps what it knows of each
-            while tar.fileobj is not None and tar.fileobj.read(PIECE_BYTES):
-                pass  # up to the marks of the true end: gzip's sum, the envelope's last piece
+            while tar.fileobj is not None and (rest := tar.fileobj.read(PIECE_BYTES)):
+                if rest.strip(b"\0"):  # up to the marks of the true end: gzip's sum, the envelope's last piece
+                    raise ValueError("something behind the end")
             return reading.end()
     except FAULTS as error:
         raise UserError("This is not a Cortex backup, or it is incomplete or damaged.") from error
@@ -140,6 +155,7 @@ class _Reading:
 
     def __init__(self, into: Path | None, keeps: Callable[[str], bool]) -> None:
         self._into, self._keeps = into, keeps
+        self._record, self._signature = Record(), ""
         self._list = FileList()
         self._is_whole: bool | None = None
         self._links: dict[str, str] = {}
@@ -147,12 +163,20 @@ class _Reading:
 
     def take(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         """The next member."""
-        if self._is_whole is not None or (self._manifest is None) != (member.name == MANIFEST):
+        if self._signature or (self._manifest is None) != (member.name == MANIFEST):
             raise ValueError("a member where none may be")
+        if (self._is_whole is not None) != (member.name == SIGNATURE):
+            raise ValueError("a member behind the sums, or a signature ahead of them")
         if member.name == MANIFEST:
-            self._manifest = _manifest(json.loads(_content(tar, member).read(PIECE_BYTES)))
+            data = _content(tar, member).read(PIECE_BYTES)
+            self._record.add(member, hashlib.sha256(data).hexdigest())
+            self._manifest = _manifest(json.loads(data))
         elif member.name == SUMS:
-            self._is_whole = self._list.is_same(_pieces(_content(tar, member)))
+            digest = hashlib.sha256()
+            self._is_whole = self._list.is_same(_noted(_pieces(_content(tar, member)), digest))
+            self._record.add(member, digest.hexdigest())
+        elif member.name == SIGNATURE:
+            self._signature = _content(tar, member).read(SIGNATURE_BYTES).decode("ascii")
         else:
             self._write(tar, member, _safe(member))
 
@@ -162,8 +186,12 @@ class _Reading:
         target = self._into / name if self._into is not None and self._keeps(name) else None
         if member.isreg():
             is_program = bool(member.mode & stat.S_IXUSR)
-            self._list.add(name, *_copy(_content(tar, member), target, is_program=is_program))
-        elif member.issym():
+            size_bytes, sha256 = _copy(_content(tar, member), target, is_program=is_program)
+            self._list.add(name, size_bytes, sha256)
+            self._record.add(member, sha256)
+            return
+        self._record.add(member)
+        if member.issym():
             self._list.add(name, 0, member.linkname)
             self._links[name] = member.linkname
             if len(self._links) > MOST_LINKS:
@@ -171,20 +199,24 @@ class _Reading:
         elif target is not None:
             private.make_folder(target)
 
-    def end(self) -> Manifest:
+    def end(self) -> Backup:
         """All is read: it has to be what the backup says it holds. Links come last: nothing is written through one."""
         if self._manifest is None or not self._is_whole:
             raise ValueError("not all of it is there")
+        if bool(self._signature) != (self._manifest.format != UNSIGNED_FORMAT):
+            raise ValueError("a signature that is missing, or in a format that has none")
         for name, goal in self._links.items():
             if self._into is not None and self._keeps(name):
                 private.make_folder((self._into / name).parent)
                 (self._into / name).symlink_to(goal)
-        return self._manifest
+        return Backup(manifest=self._manifest, digest=self._record.digest, signature=self._signature)
 
 
 def _manifest(value: dict[str, object]) -> Manifest:
-    if value.get("format") != FORMAT:
-        raise UserError(f"The backup has format {value.get('format')!r}, and this Cortex reads {FORMAT}: update it.")
+    if value.get("format") not in (UNSIGNED_FORMAT, FORMAT):
+        raise UserError(
+            f"The backup has format {value.get('format')!r}, and this Cortex reads {FORMAT} and earlier: update it."
+        )
     found = Manifest(**{**value, "databases": tuple(cast("list[str]", value["databases"]))})  # type: ignore[arg-type]
     if not all(isinstance(one, str) for one in (found.made_at, found.version, found.revision, found.kind, found.key)):
         raise ValueError("facts that are no texts")
@@ -236,6 +268,13 @@ def _copy(source: IO[bytes], target: Path | None, *, is_program: bool) -> tuple[
     return size_bytes, digest.hexdigest()
 
 
+def _noted(pieces: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
+    """The pieces, each counted into the digest as it goes by."""
+    for piece in pieces:
+        digest.update(piece)
+        yield piece
+
+
 def _pieces(source: IO[bytes]) -> Iterator[bytes]:
     while piece := source.read(PIECE_BYTES):
         yield piece
@@ -283,18 +322,19 @@ class _Bounded:
         return self._packed.tell()
 
 
-def _add_bytes(tar: tarfile.TarFile, name: str, data: bytes, sums: dict[str, tuple[int, str]] | None = None) -> None:
-    _add(tar, name, io.BytesIO(data), len(data), private.FILE, {} if sums is None else sums)
+def _add_bytes(tar: tarfile.TarFile, name: str, data: bytes, record: Record) -> None:
+    _add(tar, name, io.BytesIO(data), len(data), private.FILE, record)
 
 
-def _add(
-    tar: tarfile.TarFile, name: str, source: IO[bytes], size_bytes: int, mode: int, sums: dict[str, tuple[int, str]]
-) -> None:
+def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], size_bytes: int, mode: int, record: Record) -> None:
     """Add so many bytes of the source, which may grow or shrink meanwhile."""
     member, held = tarfile.TarInfo(name), _Held(source, size_bytes)
     member.size, member.mode = size_bytes, mode
     tar.addfile(member, cast("IO[bytes]", held))
-    sums[name] = (size_bytes, held.digest.hexdigest())
+    sha256 = held.digest.hexdigest()
+    record.add(member, sha256)
+    if name not in (MANIFEST, SUMS, SIGNATURE):
+        record.sums[name] = (size_bytes, sha256)
 
 
 class _Held:
@@ -332,7 +372,7 @@ def refuse_full(disk: os.statvfs_result, needed_bytes: int) -> None:
         raise UserError(f"The disk has {free_bytes // 10**6:,} MB free; a backup needs {needed_bytes // 10**6:,} MB.")
 
 
-def _add_home(tar: tarfile.TarFile, home: Path, sums: dict[str, tuple[int, str]], apart: tuple[str, ...]) -> None:
+def _add_home(tar: tarfile.TarFile, home: Path, record: Record, apart: tuple[str, ...]) -> None:
     """Every file, folder and link below HOME; what vanishes meanwhile is not in the backup, devices and pipes never."""
     for folder, folders, files, handle in os.fwalk(home, follow_symlinks=False):
         shown = os.path.relpath(folder, home)
@@ -341,24 +381,26 @@ def _add_home(tar: tarfile.TarFile, home: Path, sums: dict[str, tuple[int, str]]
             files = [name for name in files if not is_left_out(name)]
         for name in sorted([*folders, *files]):
             inside = HOME + (name if shown == "." else f"{shown}/{name}")
-            if inside in sums or inside.startswith(apart):
+            if inside in record.sums or inside.startswith(apart):
                 continue  # as it was earlier, or a database and what SQLite keeps beside it
             with suppress(FileNotFoundError):
-                _add_entry(tar, inside, name, handle, sums)
+                _add_entry(tar, inside, name, handle, record)
         folders.sort()
 
 
-def _add_entry(tar: tarfile.TarFile, inside: str, name: str, within: int, sums: dict[str, tuple[int, str]]) -> None:
+def _add_entry(tar: tarfile.TarFile, inside: str, name: str, within: int, record: Record) -> None:
     about = os.stat(name, dir_fd=within, follow_symlinks=False)
     member = tarfile.TarInfo(inside)
     if stat.S_ISDIR(about.st_mode):
         member.type, member.mode = tarfile.DIRTYPE, private.FOLDER
         tar.addfile(member)
+        record.add(member)
     elif stat.S_ISLNK(about.st_mode):
         member.type, member.linkname = tarfile.SYMTYPE, os.readlink(name, dir_fd=within)
         tar.addfile(member)
-        sums[inside] = (0, member.linkname)
+        record.add(member)
+        record.sums[inside] = (0, member.linkname)
     elif stat.S_ISREG(about.st_mode):
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
         with os.fdopen(handle, "rb") as file:
-            _add(tar, inside, file, os.fstat(handle).st_size, about.st_mode & private.PROGRAM, sums)
+            _add(tar, inside, file, os.fstat(handle).st_size, about.st_mode & private.PROGRAM, record)

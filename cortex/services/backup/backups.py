@@ -5,8 +5,6 @@ A working folder in HOME holds what is not finished; whatever a kill left in it 
 
 import asyncio
 import fcntl
-import hashlib
-import hmac
 import json
 import os
 import shutil
@@ -22,12 +20,12 @@ from cortex.base.clock import Clock, now
 from cortex.base.errors import Conflict, UserError
 from cortex.base.settings import Settings
 from cortex.services.backup import archive, databases
-from cortex.services.backup.archive import Manifest
+from cortex.services.backup.archive import Backup, Manifest
 from cortex.services.backup.places import Stored, name_of, place_of, surplus
+from cortex.services.backup.signature import doubt_of, key_mark
 from cortex.storage.audit_head import FILE as HEAD_FILE
 
 WORKING, LOCK, STATE = ".backup-working", ".backup-lock", ".backup-state.json"
-PURPOSE = b"cortex/backup/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +94,8 @@ class Backups:
 
     async def _made(self, working: Path, to: str) -> Made:
         settings, made_at = self._settings, self._clock()
+        if not settings.secret_key:
+            raise UserError("There is no secret key yet to sign a backup with: start Cortex once.")
         place, passphrase = place_of(settings, to), settings.backup_passphrase
         head = await asyncio.to_thread(_head, settings.home)  # before the tables: never ahead of the log that it names
         copy = await self._copied(working)
@@ -110,8 +110,10 @@ class Backups:
         )
         written = working / "written"
         kept, apart = {databases.MAIN: copy}, databases.files(settings)
-        await asyncio.to_thread(archive.write, written, manifest, kept, settings.home, passphrase, head, apart)
-        await checked(written, passphrase, working / "checked")
+        key = settings.secret_key
+        await asyncio.to_thread(archive.write, written, manifest, kept, settings.home, passphrase, key, head, apart)
+        if doubt := doubt_of_backup(key, await checked(written, passphrase, working / "checked")):
+            raise UserError(doubt)
         stored = Stored(name=name_of(made_at), made_at=made_at, size_bytes=os.path.getsize(written))  # noqa: ASYNC240
         await place.put(written, stored.name)
         gone = surplus(await place.kept(), made_at)
@@ -156,12 +158,17 @@ class Backups:
         beside.replace(self._settings.home / STATE)
 
 
-async def checked(path: Path, passphrase: str, into: Path) -> Manifest:
+async def checked(path: Path, passphrase: str, into: Path) -> Backup:
     """Read all of a backup and open its databases; UserError with what is wrong. They are left in `into`/database."""
     private.make_folder(into)
-    manifest = await asyncio.to_thread(archive.read, path, passphrase, into=into, keeps=archive.is_database)
-    await check_databases(manifest, into)
-    return manifest
+    found = await asyncio.to_thread(archive.read, path, passphrase, into=into, keeps=archive.is_database)
+    await check_databases(found.manifest, into)
+    return found
+
+
+def doubt_of_backup(secret_key: str, found: Backup) -> str:
+    """Why this key cannot vouch for what was read, "" where it can; UserError where it was changed."""
+    return doubt_of(secret_key, mark=found.manifest.key, digest=found.digest, signature=found.signature)
 
 
 async def check_databases(manifest: Manifest, folder: Path) -> None:
@@ -173,11 +180,6 @@ async def check_databases(manifest: Manifest, folder: Path) -> None:
         revision = await databases.revision_of(path, manifest.kind)
         if name == databases.MAIN and revision != manifest.revision:
             raise UserError(f"The backup says its tables are at {manifest.revision!r}, and they are at {revision!r}.")
-
-
-def key_mark(secret_key: str) -> str:
-    """A mark by which the key is known again, and from which nobody gets it."""
-    return hmac.new(secret_key.encode(), PURPOSE, hashlib.sha256).hexdigest()[:32]
 
 
 def age_of(state: BackupState, at: datetime) -> float | None:

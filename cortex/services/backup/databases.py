@@ -5,22 +5,27 @@ The engine's is left out: what ran then is not run again hours later, its turns 
 """
 
 import asyncio
+import itertools
 import secrets
 import shutil
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
 
 from cortex.base import private
+from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed, UserError
 from cortex.base.settings import Settings
 from cortex.integrations.process import run
-from cortex.storage.restored import AT_AN_END
+from cortex.storage.restored import ACCOUNTS, AT_AN_END, SEALED
 
 MAIN = "cortex"
 DUMP_S = 3_600.0
+PEOPLE_S = 10.0  # a backup that nobody can vouch for may hold a view that never ends
+PEOPLE_MOST = 10_000
 OTHERS = (
     "--command=SELECT count(*) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
@@ -63,14 +68,33 @@ async def revision_of(path: Path, kind: str) -> str:
     return "" if at is None else lines[at + 1].strip()
 
 
-async def put_back(path: Path, url: str) -> None:
-    """Replace all that a PostgreSQL database holds by the copy, in one transaction: done, or nothing changed."""
+async def people_in(path: Path, kind: str) -> Sequence[tuple[str, str]]:
+    """Name and rank of each account in a copy. UserError where there is no list of them."""
+    if kind == "sqlite":
+        return await asyncio.to_thread(_people_of_sqlite, path)
+    listed = await _program("pg_restore", None, "--data-only", "--table=accounts", "--file=-", str(path))
+    lines = iter(listed.splitlines())
+    head = next((line for line in lines if line.startswith("COPY public.accounts (")), "")
+    columns = head.partition("(")[2].partition(")")[0].split(", ")
+    if not {"name", "rank"} <= set(columns):
+        raise UserError("The backup has no list of accounts.")
+    rows = [line.split("\t") for line in itertools.takewhile(lambda line: line != "\\.", lines)]
+    name, rank = columns.index("name"), columns.index("rank")
+    return [(row[name], row[rank]) for row in rows if len(row) == len(columns)]
+
+
+async def put_back(path: Path, url: str, *, keeps_sealed: bool) -> None:
+    """Replace all that a PostgreSQL database holds by the copy, in one transaction: done, or nothing changed.
+
+    keeps_sealed: the secrets in it can be opened here; else they are deleted.
+    """
     script = path.with_suffix(".sql")
     # A hostile dump may hold lines that psql takes for its own commands, `\!` among them (CVE-2025-8714): behind a key
     # that the dump cannot know it takes none. Programs that are too old for that refuse the option.
     locked = f"--restrict-key={secrets.token_hex(16)}"
     await _program("pg_restore", None, *PLAIN, locked, f"--file={script}", str(path))
-    ended = [f"--command={statement}" for statement in ("SET search_path TO public", *AT_AN_END)]
+    over = ("SET search_path TO public", *AT_AN_END, *(() if keeps_sealed else SEALED))
+    ended = [f"--command={statement}" for statement in over]
     emptied = "DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public"
     await _program("psql", make_url(url), *ONCE, f"--command={emptied}", f"--file={script}", *ended)
 
@@ -93,19 +117,33 @@ async def forget_runs(url: str) -> None:
     await _program("psql", make_url(url), *ONCE, f"--command=DROP SCHEMA IF EXISTS {ENGINE_SCHEMA} CASCADE")
 
 
-async def end_what_is_over(path: Path) -> None:
-    """Have a SQLite copy, about to be put back, hold nothing in force that may have ended since. UserError."""
-    await asyncio.to_thread(_end_what_is_over, path)
+async def end_what_is_over(path: Path, *, keeps_sealed: bool) -> None:
+    """Have a SQLite copy, about to be put back, hold nothing in force that may have ended since. UserError.
+
+    keeps_sealed: as for `put_back`.
+    """
+    await asyncio.to_thread(_end_what_is_over, path, (*AT_AN_END, *(() if keeps_sealed else SEALED)))
 
 
-def _end_what_is_over(path: Path) -> None:
+def _end_what_is_over(path: Path, statements: Sequence[str]) -> None:
     try:
         with closing(sqlite3.connect(path)) as opened, opened:
             opened.execute("PRAGMA foreign_keys = ON")
-            for statement in AT_AN_END:
+            for statement in statements:
                 opened.execute(statement)
     except sqlite3.Error as error:
         raise UserError(f"The database in the backup cannot be used: {error}.") from error
+
+
+def _people_of_sqlite(path: Path) -> Sequence[tuple[str, str]]:
+    end_s = ticks_s() + PEOPLE_S
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as opened:
+            opened.execute("PRAGMA trusted_schema = OFF")
+            opened.set_progress_handler(lambda: ticks_s() > end_s, 100_000)
+            return [(str(name), str(rank)) for name, rank in opened.execute(ACCOUNTS).fetchmany(PEOPLE_MOST)]
+    except sqlite3.Error as error:
+        raise UserError(f"The list of accounts in the backup cannot be read: {error}.") from error
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:

@@ -11,25 +11,60 @@ import os
 import re
 import shutil
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cortex.base import private
 from cortex.base.errors import UserError
+from cortex.base.hidden import show_hidden
 from cortex.base.key_file import NAME as KEY_FILE
 from cortex.base.serve_lock import is_served
 from cortex.base.settings import Settings
-from cortex.services.backup import archive, databases
-from cortex.services.backup.archive import Manifest
-from cortex.services.backup.backups import check_databases, checked, key_mark
+from cortex.services.backup import archive, databases, restored
+from cortex.services.backup.archive import Backup, Manifest
+from cortex.services.backup.backups import check_databases, checked, doubt_of_backup
 from cortex.services.backup.places import NAME, place_of
+from cortex.services.backup.signature import is_key
 from cortex.storage import revisions
 
 FOLDER, NEW, COMMIT = ".restore", "new", "commit"
 REPLACED = "replaced-home"
 OUT, IN = "out", "in"
+ANY = "any"  # accepted: whichever backup, as `--unsigned` says
+NAME_CHARACTERS, ADMINS_MOST = 100, 50  # shown of a backup that anybody may have made
 MOUNTS = Path("/proc/self/mountinfo")  # proc_pid_mountinfo(5); blanks in names stand there as \040
 STAYS = (FOLDER, REPLACED, "backups", "versions", "serve.lock", "lost+found", ".backup-lock", ".backup-state.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a backup holds that fits here. `doubt`: why nobody can vouch for it, "" where its signature does.
+
+    `digest`: of all that it holds; `admins`: their names.
+    """
+
+    manifest: Manifest
+    digest: str
+    doubt: str
+    accounts: int
+    admins: tuple[str, ...]
+
+    @property
+    def facts(self) -> str:
+        """What it says of itself, in a sentence for a terminal."""
+        said = show_hidden(f"made at {self.manifest.made_at} by Cortex {self.manifest.version}")
+        names = ", ".join(show_hidden(name) for name in self.admins) or "none"
+        return f"It says that it was {said}. Accounts: {self.accounts}; admins: {names}."
+
+
+class UnvouchedError(UserError):
+    """Nobody can vouch for the backup `found`, and whoever restores did not say that they take it all the same."""
+
+    def __init__(self, found: Found) -> None:
+        """The sentence holds what a person has to look at before they decide."""
+        super().__init__(f"Nobody can vouch for this backup. {found.doubt} {found.facts}")
+        self.found = found
 
 
 def is_pending(home: Path) -> bool:
@@ -43,13 +78,17 @@ class Restores:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    async def prepare(self, name: str, passphrase: str, key: str) -> Manifest:
-        """Check and decide, by a path on this machine or by the name of a backup that is kept; UserError."""
+    async def prepare(self, name: str, passphrase: str, key: str, accepted: str = "") -> Found:
+        """Check and decide, by a path on this machine or by the name of a backup that is kept; UserError.
+
+        accepted: the digest of a backup that nobody can vouch for and that was shown; UnvouchedError for another.
+        """
         if not is_served(self._settings.home):
             raise UserError("This page cannot restore: run `cortex restore` where Cortex runs.")
         with TemporaryDirectory(prefix=".backup-fetched-", dir=self._settings.home) as folder:
             file = await fetched(self._settings, name, Path(folder))
-            return await prepare(self._settings, file, passphrase or self._settings.backup_passphrase, key=key.strip())
+            given = passphrase or self._settings.backup_passphrase
+            return await prepare(self._settings, file, given, key=key.strip(), accepted=accepted)
 
 
 async def fetched(settings: Settings, name: str, folder: Path) -> Path:
@@ -66,19 +105,20 @@ async def fetched(settings: Settings, name: str, folder: Path) -> Path:
     return folder / name
 
 
-async def look(settings: Settings, file: Path, passphrase: str, *, key: str = "") -> Manifest:
-    """Check a backup and whether it could be restored here; changes nothing. UserError with what is wrong."""
+async def look(settings: Settings, file: Path, passphrase: str, *, key: str = "", accepted: str = "") -> Found:
+    """Check a backup and whether it could be restored here; changes nothing. Raises as `prepare` does."""
     with TemporaryDirectory(prefix=".backup-look-", dir=settings.home) as folder:
-        manifest = await _guarded(checked(file, passphrase, Path(folder)))
-    _fits(settings, manifest, key)
+        into = Path(folder)
+        found = await _guarded(_found(settings, checked(file, passphrase, into), into, key, accepted))
     await asyncio.to_thread(_refuse_mounts, settings.home, moves_key=bool(key))
-    return manifest
+    return found
 
 
-async def prepare(settings: Settings, file: Path, passphrase: str, *, key: str = "") -> Manifest:
+async def prepare(settings: Settings, file: Path, passphrase: str, *, key: str = "", accepted: str = "") -> Found:
     """Unpack, check, and decide; `finish` has to follow. UserError, with HOME as it was, when anything is wrong.
 
-    `key`: the secret key of the backup's home, where it is not the one of this HOME.
+    `key`: the secret key of the backup's home, where it is not the one of this HOME. `accepted`: the digest of a backup
+    that may be restored though nobody can vouch for it, ANY for whichever; UnvouchedError where it has to be given.
     """
     home = settings.home
     if is_pending(home):
@@ -86,14 +126,15 @@ async def prepare(settings: Settings, file: Path, passphrase: str, *, key: str =
     await asyncio.to_thread(_refuse_mounts, home, moves_key=bool(key))
     folder = home / FOLDER
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    manifest: Manifest | None = None
+    found: Found | None = None
     try:
-        manifest = await _guarded(_unpacked(settings, file, passphrase, key))
+        found = await _guarded(_unpacked(settings, file, passphrase, key, accepted))
     finally:
-        if manifest is None:
+        if found is None:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    _decide(folder, {"step": OUT, "kind": manifest.kind})
-    return manifest
+    kept = _is_key_of(settings, found.manifest, key)
+    _decide(folder, {"step": OUT, "kind": found.manifest.kind, "keeps_sealed": kept})
+    return found
 
 
 async def finish(settings: Settings) -> bool:
@@ -108,7 +149,8 @@ async def finish(settings: Settings) -> bool:
     if order["kind"] == "postgresql" and order["step"] == OUT:
         await databases.refuse_while_used(settings.database)  # the lock of HOME knows of `cortex serve` alone
         await databases.forget_runs(settings.engine_database)
-        await databases.put_back(folder / NEW / archive.DATABASE / databases.MAIN, settings.database)
+        copy = folder / NEW / archive.DATABASE / databases.MAIN
+        await databases.put_back(copy, settings.database, keeps_sealed=order.get("keeps_sealed", True))
     await asyncio.to_thread(_move, home, order)
     return True
 
@@ -139,27 +181,54 @@ def _move(home: Path, order: dict[str, object]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _unpacked(settings: Settings, file: Path, passphrase: str, key: str) -> Manifest:
+async def _unpacked(settings: Settings, file: Path, passphrase: str, key: str, accepted: str) -> Found:
     new = settings.home / FOLDER / NEW
     for name in (archive.DATABASE, archive.HOME):
         private.make_folder(new / name)
-    manifest = await asyncio.to_thread(archive.read, file, passphrase, into=new)
-    await check_databases(manifest, new)
-    _fits(settings, manifest, key)
-    if manifest.kind == "sqlite":
-        await databases.end_what_is_over(new / archive.DATABASE / databases.MAIN)
+    found = await _found(settings, _read(file, passphrase, new), new, key, accepted)
+    is_same_key = _is_key_of(settings, found.manifest, key)
+    if found.manifest.kind == "sqlite":
+        copy = new / archive.DATABASE / databases.MAIN
+        await databases.end_what_is_over(copy, keeps_sealed=is_same_key)
     if key:
         private.write_beside(new / archive.HOME / KEY_FILE, f"{key}\n".encode())
+    restored.lay(new / archive.HOME, found.manifest, doubt=found.doubt, is_same_key=is_same_key)
     await asyncio.to_thread(os.sync)  # names of folders too, before it is decided
-    return manifest
+    return found
 
 
-async def _guarded(reading: Awaitable[Manifest]) -> Manifest:
-    """The manifest; UserError also for what the disk refuses."""
+async def _read(file: Path, passphrase: str, into: Path) -> Backup:
+    backup = await asyncio.to_thread(archive.read, file, passphrase, into=into)
+    await check_databases(backup.manifest, into)
+    return backup
+
+
+async def _found(settings: Settings, reading: Awaitable[Backup], folder: Path, key: str, accepted: str) -> Found:
+    """What was read into the folder, once it fits here and somebody vouches for it: its signature, or who restores."""
+    backup = await reading
+    manifest = backup.manifest
+    _fits(settings, manifest, key)
+    doubt = doubt_of_backup(key or settings.secret_key, backup)
+    people = await databases.people_in(folder / archive.DATABASE / databases.MAIN, manifest.kind)
+    admins = tuple(name[:NAME_CHARACTERS] for name, rank in people if rank == "admin")
+    found = Found(
+        manifest=manifest, digest=backup.digest, doubt=doubt, accounts=len(people), admins=admins[:ADMINS_MOST]
+    )
+    if doubt and accepted not in (ANY, backup.digest):
+        raise UnvouchedError(found)
+    return found
+
+
+async def _guarded(reading: Awaitable[Found]) -> Found:
+    """What was read; UserError also for what the disk refuses."""
     try:
         return await reading
     except OSError as error:
         raise UserError(f"The backup could not be read: {error.strerror or error} ({error.filename}).") from error
+
+
+def _is_key_of(settings: Settings, manifest: Manifest, key: str) -> bool:
+    return is_key(key or settings.secret_key, manifest.key)
 
 
 def _refuse_mounts(home: Path, *, moves_key: bool) -> None:
@@ -186,11 +255,9 @@ def _fits(settings: Settings, manifest: Manifest, key: str) -> None:
         raise UserError("A restore puts the database into HOME: leave CORTEX_DATABASE_URL and CORTEX_ENGINE_URL empty.")
     if manifest.revision > revisions.newest():
         raise UserError(f"The backup is from a newer Cortex ({manifest.version}). Install that version first.")
-    if key_mark(key or settings.secret_key) != manifest.key:
+    if key and not _is_key_of(settings, manifest, key):
         raise UserError(
-            "The backup belongs to another secret key: with this one no stored password or API key can be read. "
-            "Give the file secret.key of the home that was backed up: --key-file, or the field on the set-up page.",
-            field="key",
+            "The secret key that you gave is not the one of this backup: it belongs to another secret key.", field="key"
         )
 
 

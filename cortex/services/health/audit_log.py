@@ -5,6 +5,7 @@ head, so that it also stands where nobody who can write HOME reaches it.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -12,16 +13,19 @@ from datetime import timedelta
 
 from cortex.base.clock import Clock
 from cortex.base.errors import NotAllowed, UserError
+from cortex.base.hidden import show_hidden
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.notifier import Notifier
 from cortex.storage.audit import AuditFilter as AuditFilter
 from cortex.storage.audit import AuditRepository
 from cortex.storage.audit import AuditRow as AuditRow
-from cortex.storage.audit_head import AuditHead, Head
+from cortex.storage.audit_head import BEGINNING, AuditHead, Head
 from cortex.storage.db import Database
 from cortex.storage.notices import NoticeValues
+from cortex.storage.restored import RESTORED_UNSIGNED
 
+ACCEPTED = "audit.accepted"
 PAGE_ROWS = 50
 EXPORT_ROWS = 1_000
 NOTICE_KEPT = timedelta(days=400)
@@ -33,12 +37,16 @@ MEND = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditVerdict:
-    """How the log was found. `at`: the row at which it is wrong, None where it is whole; `problem`: what is wrong."""
+    """How the log was found. `at`: the row at which it is wrong, None where it is whole; `problem`: what is wrong.
+
+    `doubt`: which part nobody can vouch for, although it may be whole; it is a problem too until an admin accepts it.
+    """
 
     entries: int
     head: str
     at: int | None = None
     problem: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,23 +72,33 @@ class AuditLog:
         UserError for a head that cannot be read.
         """
         given = [_head_of(against)] if against else []
-        found = await self._log.verify()
+        since = await self._since()
+        found = await self._log.verify(since.first if since else BEGINNING)
         _, newest = await self._log.heads(0)
         head = f"{newest.number}:{newest.hash}"
         if found.broken_at is not None:
             return AuditVerdict(entries=found.entries, head=head, at=found.broken_at, problem=found.why)
-        whole = AuditVerdict(entries=found.entries, head=head)
-        return await self._against([await self._kept(), *given], newest) or whole
+        wrong = await self._against([await self._kept(), *given], newest)
+        return wrong or _whole(newest, since)
 
     async def glance(self) -> AuditVerdict:
         """As `verify`, of the end alone: whether the log still holds the row that was kept as its head."""
         _, newest = await self._log.heads(0)
-        whole = AuditVerdict(entries=newest.number, head=f"{newest.number}:{newest.hash}")
-        return await self._against([await self._kept()], newest) or whole
+        return await self._against([await self._kept()], newest) or _whole(newest, await self._since())
+
+    async def _since(self) -> "_Since | None":
+        """From where the log can be vouched for, where that is not its beginning."""
+        row = await self._log.sealed(RESTORED_UNSIGNED)
+        if row is None:
+            return None
+        facts, accepted = json.loads(row.detail), await self._log.sealed(ACCEPTED)
+        first = BEGINNING if facts["is_same_key"] else Head(number=row.number - 1, hash=row.previous_hash)
+        is_accepted = accepted is not None and accepted.number > row.number
+        return _Since(row=row, made_at=str(facts["made_at"]), first=first, is_accepted=is_accepted)
 
     async def accept(self) -> str:
         """Take the log as it stands now, after a backup was put back or its head was lost; noted in it. The head."""
-        await self._log.add("", "audit.accepted", "audit log")
+        await self._log.add("", ACCEPTED, "audit log")
         _, newest = await self._log.heads(0)
         if self._file is not None:
             await asyncio.to_thread(self._file.start, newest)
@@ -118,7 +136,8 @@ class AuditLog:
         year, week, _ = now.isocalendar()
         key, title, text = f"audit:{year}-{week}", "The audit log is whole", f"It has {verdict.entries:,} rows."
         if verdict.problem:
-            key, title, text = f"audit:{verdict.at}:{year}-{week}", "The audit log was changed", verdict.problem
+            title = "The audit log cannot be vouched for" if verdict.doubt else "The audit log was changed"
+            key, text = f"audit:{verdict.at}:{year}-{week}", verdict.problem
         values = NoticeValues(
             kind="system",
             title=title,
@@ -162,6 +181,30 @@ class AuditLog:
     @property
     def _file(self) -> AuditHead | None:
         return self.db.audit_head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Since:
+    """A backup that nobody can vouch for was restored in `row`; the chain is walked behind `first`."""
+
+    row: AuditRow
+    made_at: str
+    first: Head
+    is_accepted: bool
+
+
+def _whole(newest: Head, since: _Since | None) -> AuditVerdict:
+    head = f"{newest.number}:{newest.hash}"
+    if since is None:
+        return AuditVerdict(entries=newest.number, head=head)
+    at, made_at = f"{since.row.at:%Y-%m-%d %H:%M} UTC", show_hidden(since.made_at[:40])
+    doubt = (
+        f"A backup that nobody can vouch for was restored on {at} (row {since.row.number}; it says that it was made at "
+        f"{made_at}). What the log says of the time before then, and what it leaves out, cannot be vouched for."
+    )
+    if since.is_accepted:
+        return AuditVerdict(entries=newest.number, head=head, doubt=doubt)
+    return AuditVerdict(entries=newest.number, head=head, at=since.row.number, problem=doubt, doubt=doubt)
 
 
 def _head_of(text: str) -> Head:

@@ -224,7 +224,8 @@ class Doctor:
         verdict = await self._audit_log.glance()
         if verdict.problem:
             return Finding(name="audit log", state="bad", text=verdict.problem, mend=f"{MEND}.")
-        return Finding(name="audit log", state="good", text=f"{verdict.entries:,} rows; the last one is unchanged.")
+        text = f"{verdict.entries:,} rows; the last one is unchanged. {verdict.doubt}".rstrip()
+        return Finding(name="audit log", state="good", text=text)
 
     async def _stops(self) -> list[Finding]:
         return [

@@ -25,6 +25,7 @@ from cortex.base.settings import Settings
 from cortex.services.backup import archive, restore
 from cortex.services.backup.backups import Backups, Made
 from cortex.services.backup.places import Stored, name_of, surplus
+from cortex.services.backup.signature import Record
 from cortex.storage.approvals import GrantsRepository
 from cortex.storage.deliveries import DeliveriesRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
@@ -160,7 +161,7 @@ async def test_one_without_its_passphrase_says_nothing(home: Path) -> None:
     for passphrase in ("", "tulip quarry lanterns"):
         with pytest.raises(UserError, match="passphrase"):
             await restore.look(settings, file, passphrase)
-    assert (await restore.look(settings, file, "tulip quarry lantern")).kind in ("sqlite", "postgresql")
+    assert (await restore.look(settings, file, "tulip quarry lantern")).manifest.kind in ("sqlite", "postgresql")
 
 
 @pytest.mark.parametrize("passphrase", ["", "tulip quarry lantern"], ids=["open", "encrypted"])
@@ -415,14 +416,14 @@ async def test_the_disk_is_not_filled_to_its_end(home: Path, monkeypatch: pytest
 
 
 def test_a_file_that_shrinks_or_grows_meanwhile_is_held_to_its_size(tmp_path: Path) -> None:
-    sums: dict[str, tuple[int, str]] = {}
+    record = Record()
     with tarfile.open(tmp_path / "tar", "w") as tar:
-        archive._add(tar, "shrunk", io.BytesIO(b"abc"), 5, 0o600, sums)
-        archive._add(tar, "grown", io.BytesIO(b"abcdef"), 5, 0o600, sums)
+        archive._add(tar, "shrunk", io.BytesIO(b"abc"), 5, 0o600, record)
+        archive._add(tar, "grown", io.BytesIO(b"abcdef"), 5, 0o600, record)
     with tarfile.open(tmp_path / "tar") as tar:
         read = {one.name: file.read() for one in tar if (file := tar.extractfile(one))}
     assert read == {"shrunk": b"abc\0\0", "grown": b"abcde"}
-    assert sums == {name: (5, hashlib.sha256(data).hexdigest()) for name, data in read.items()}
+    assert record.sums == {name: (5, hashlib.sha256(data).hexdigest()) for name, data in read.items()}
 
 
 def test_seven_days_and_four_weeks_are_kept() -> None:
