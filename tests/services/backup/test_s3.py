@@ -220,7 +220,7 @@ async def test_a_real_store_keeps_a_backup_and_gives_it_back(moto: tuple[str, st
     assert [one.name for one in await Backups(settings).kept()] == [made.name]
     (tmp_path / "fetched").mkdir()
     file = await restore.fetched(settings, made.name, tmp_path / "fetched")
-    assert (await restore.look(settings, file, settings.backup_passphrase)).made_at
+    assert (await restore.look(settings, file, settings.backup_passphrase)).manifest.made_at
     wrong = settings.model_copy(update={"backup_s3_secret": "wrong"})
     with pytest.raises(UserError, match="403"):
         await Backups(wrong).make()
