@@ -7,6 +7,7 @@ It has a process of its own, because the parser is native, holds the interpreter
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
@@ -33,6 +34,36 @@ def readable(html: str, url: str) -> tuple[str, str]:
     return " ".join((tree.title or "").split()), main if is_found else whole
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholePage:
+    """All text of a page, as Markdown. `frames`: what it shows of elsewhere, or holds without showing it."""
+
+    title: str
+    text: str
+    frames: list[str]
+
+
+def whole(html: str, *, is_inner: bool = False) -> WholePage:
+    """Everything that a page says, menus, tables, forms and hidden text too: for a file that a person gave."""
+    tree = HTMLTree.parse(html[:HTML_CHARACTERS].encode("utf-8", "replace").decode())
+    frames = [] if len(html) <= HTML_CHARACTERS else [f"what is behind the first {HTML_CHARACTERS:,} characters"]
+    texts = [_markdown(tree, "", is_main=False, is_file=True)]
+    document = tree.document
+    for element in document.query_selector_all("iframe, frame, object[data], embed[src]") if document else ():
+        inner = element.getattr("srcdoc") or ""
+        if inner and not is_inner:
+            found = whole(inner, is_inner=True)
+            texts.append(found.text)
+            frames += found.frames
+        else:
+            place = element.getattr("src") or element.getattr("data") or ""
+            frames.append(f"a frame ({place[:80]})" if place else "a frame")
+    if document and document.query_selector("template"):
+        frames.append("a template that no program fills in here")
+    title = " ".join((tree.title or "").split())
+    return WholePage(title=title, text="\n\n".join(filter(None, texts)), frames=frames)
+
+
 def _deepen(tree: HTMLTree) -> None:
     """Put everything three levels deeper: resiliparse takes a list that is near the top for a menu."""
     for _ in range(3):
@@ -43,10 +74,18 @@ def _deepen(tree: HTMLTree) -> None:
             tree.body.append_child(around)
 
 
-def _markdown(tree: HTMLTree, url: str, *, is_main: bool) -> str:
+def _markdown(tree: HTMLTree, url: str, *, is_main: bool, is_file: bool = False) -> str:
     writer = _Markdown(url)
     writer.feed(
-        extract_plain_text(tree, preserve_formatting="minimal_html", main_content=is_main, links=True, comments=False)
+        extract_plain_text(
+            tree,
+            preserve_formatting="minimal_html",
+            main_content=is_main,
+            links=True,
+            comments=False,
+            form_fields=is_file,
+            noscript=is_file,
+        )
     )
     writer.close()
     return _ITEM.sub(r"\1", _BLANK.sub("\n\n", "".join(writer.pieces))).strip()

@@ -1,30 +1,85 @@
-"""Text of a DOCX: paragraphs, headings, tables, notes; pages where Word noted where they end."""
+"""Text of a DOCX: paragraphs, headings, tables, text boxes; headers, footers, notes and comments behind it.
+
+Pages are where Word noted that they end. What is deleted and still kept by tracking, drawn, or a file inside is counted
+in the note.
+"""
 
 import re
+from collections import Counter
 
+from cortex.integrations.documents import unread
+from cortex.integrations.documents.charsets import decoded_file, decoded_page
 from cortex.integrations.documents.flow import Flow
 from cortex.integrations.documents.kinds import UnreadableError
 from cortex.integrations.documents.packed import DAMAGED, Package
 from cortex.integrations.documents.pages import Pages
+from cortex.integrations.documents.plain import markdown
+from cortex.integrations.page_text import whole
 
 _MAIN = re.compile(r"word/document\d*\.xml")
-_NOTES = ("word/footnotes.xml", "word/endnotes.xml")
+_BEHIND = (  # parts with text of their own, and what they are called above it
+    (re.compile(r"word/(?:footnotes|endnotes)\d*\.xml"), ""),
+    (re.compile(r"word/comments\d*\.xml"), "Comments:"),
+    (re.compile(r"word/header\d*\.xml"), "Header:"),
+    (re.compile(r"word/footer\d*\.xml"), "Footer:"),
+    (re.compile(r"word/charts/chart\w*\.xml"), "Chart:"),
+    (re.compile(r"word/diagrams/data\d*\.xml"), "Diagram:"),
+)
+_INSERTED = re.compile(r"word/(?:[\w/]*/)?[\w-]*\.(x?html?|txt|mht|rtf|docx)", re.IGNORECASE)  # an altChunk's own file
+_COUNTED = (
+    (re.compile(r"word/media/.+"), "picture"),
+    (re.compile(r"word/(?:embeddings|activeX)/.+"), "embedded file"),
+)
 _HEADING = re.compile(r"(?:heading|title) ?(\d?)", re.IGNORECASE)
-_SKIPPED = frozenset({"Fallback", "delText", "instrText", "del", "moveFrom"})  # said twice, deleted, or a field's code
+_SKIPPED = frozenset(
+    {"Fallback", "instrText", "del", "moveFrom", "delInstrText"}
+)  # said twice, deleted, a field's code
+_TEXTS = frozenset({"t", "v"})  # `v`: a value in a chart's cache
 
 
 def read(data: bytes, pages: Pages) -> None:
     """Put the text into `pages`; UnreadableError for one that cannot be opened."""
     package = Package(data)
-    main = next((name for name in sorted(package.names) if _MAIN.fullmatch(name)), "")
+    names = sorted(package.names)
+    main = next((name for name in names if _MAIN.fullmatch(name)), "")
     if not main:
         raise UnreadableError(DAMAGED)
     styles = _Styles()
     if "word/styles.xml" in package.names:
         package.parse("word/styles.xml", start=styles.start, end=_nothing, text=_nothing)
-    for name in (main, *(name for name in _NOTES if name in package.names)):
-        body = _Body(Flow(pages), styles.depths)
-        package.parse(name, start=body.start, end=body.end, text=body.text)
+    missing: Counter[str] = Counter()
+    for name in names:
+        missing.update(what for form, what in _COUNTED if form.fullmatch(name))
+    pages.note = unread.counts_note(missing)
+    _read_part(package, main, pages, styles, missing)
+    said: set[str] = set()
+    for form, what in _BEHIND:
+        for name in filter(form.fullmatch, names):
+            inner = Pages()
+            _read_part(package, name, inner, styles, missing)
+            text = inner.whole()
+            if text and text not in said:  # each chapter may have the same header
+                said.add(text)
+                pages.text(f"{what}\n{text}" if what else text)
+    for name in names:
+        if (found := _INSERTED.fullmatch(name)) and not name.startswith(("word/media/", "word/embeddings/")):
+            _read_inserted(package, name, found[1].lower(), pages, missing)
+    pages.note = unread.counts_note(missing)
+
+
+def _read_part(package: Package, name: str, pages: Pages, styles: "_Styles", missing: Counter[str]) -> None:
+    body = _Body(Flow(pages), styles.depths, missing)
+    package.parse(name, start=body.start, end=body.end, text=body.text)
+
+
+def _read_inserted(package: Package, name: str, ending: str, pages: Pages, missing: Counter[str]) -> None:
+    """A document of another kind that Word would lay into this one when it is opened."""
+    if ending == "txt":
+        pages.text(decoded_file(package.content(name)))
+    elif ending.endswith(("htm", "html")):
+        markdown(whole(decoded_page(package.content(name))).text, pages)
+    else:
+        missing["inserted document"] += 1
 
 
 def _nothing(_: str) -> None:
@@ -53,34 +108,55 @@ class _Styles:
 
 
 class _Body:
-    def __init__(self, flow: Flow, depths: dict[str, int]) -> None:
+    def __init__(self, flow: Flow, depths: dict[str, int], missing: Counter[str]) -> None:
         self._flow = flow
         self._depths = depths
+        self._missing = missing
         self._skipped = 0
         self._is_text = False
+        self._is_point = False  # a number or name in a chart, which stands in no paragraph
 
     def start(self, tag: str, marks: dict[str, str]) -> None:
         name = tag.rpartition(" ")[2]
         if self._skipped or name in _SKIPPED:
+            if name == "delText":
+                self._missing["tracked deletion"] += 1
             self._skipped += 1
             return
         flow = self._flow
-        self._is_text = name == "t"
+        self._is_text = name in _TEXTS
+        self._is_point = name == "v" and flow.top is None
+        if self._is_point:
+            flow.begin()
         match name:
-            case "p" if "wordprocessingml" in tag:
+            case "p" if "wordprocessingml" in tag or "drawingml" in tag:
                 flow.begin()
             case "pStyle" if flow.top:
                 flow.top.depth = self._depths.get(_value(marks), 0)
             case "numPr" if flow.top:
                 flow.top.is_item = True
-            case "tab":
-                flow.add("\t")
-            case "br" | "cr" if _value(marks, "type") != "page":
-                flow.add("\n")
-            case "br" | "lastRenderedPageBreak":
-                flow.end_page()
+            case "comment" if who := _value(marks, "author"):
+                flow.say(f"{who}:")
+            case "docPr" | "cNvPr" if described := _value(marks, "descr"):
+                flow.say(f"[Picture: {described}]")
             case "tr":
                 flow.begin_row()
+            case _:
+                self._sign(name, marks)
+
+    def _sign(self, name: str, marks: dict[str, str]) -> None:
+        """What stands for a character, or ends a line or a page."""
+        match name:
+            case "tab" | "ptab":
+                self._flow.add("\t")
+            case "noBreakHyphen":
+                self._flow.add("-")
+            case "sym" if re.fullmatch(r"[0-9A-Fa-f]{4}", code := _value(marks, "char")):
+                self._flow.add("\u2022" if code.upper() >= "E000" else chr(int(code, 16)))
+            case "br" | "cr" if _value(marks, "type") != "page":
+                self._flow.add("\n")
+            case "br" | "lastRenderedPageBreak":
+                self._flow.end_page()
 
     def end(self, tag: str) -> None:
         if self._skipped:
@@ -88,7 +164,8 @@ class _Body:
             return
         self._is_text = False
         name = tag.rpartition(" ")[2]
-        if name == "p" and "wordprocessingml" in tag:
+        if (name == "p" and ("wordprocessingml" in tag or "drawingml" in tag)) or (name == "v" and self._is_point):
+            self._is_point = False
             self._flow.end()
         elif name == "tr":
             self._flow.end_row()

@@ -36,6 +36,12 @@ class Flow:
             self._open[-1].pieces.append(text)
             self._is_fresh = self._is_fresh and not text.strip()
 
+    def say(self, text: str) -> None:
+        """A paragraph of our own, ahead of what follows."""
+        self.begin()
+        self.add(text)
+        self.end()
+
     def end(self) -> None:
         """It is over."""
         if not self._open:

@@ -7,6 +7,7 @@ from typing import Literal
 Kind = Literal["pdf", "docx", "odt", "mail", "html", "markdown", "table", "code", "text"]
 
 HEAD_BYTES = 8_192
+WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 PDF_WITHIN = 1_024  # readers look so far for the mark
 ENDINGS: dict[str, Kind] = {
     **dict.fromkeys((".md", ".markdown"), "markdown"),
@@ -51,7 +52,6 @@ MARKS = (  # how files begin that have no text for us, and what they are
     (rb"\{\\rtf", "an RTF document"),
 )
 _MARKS = tuple((re.compile(mark, re.DOTALL), what) for mark, what in MARKS)
-WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class UnreadableError(Exception):
@@ -68,9 +68,21 @@ def kind_of(head: bytes, name: str) -> Kind:
         return found
     if named in ("pdf", *PACKED):
         raise UnreadableError(f"Its name ends in {ending}, but it is not {_a(named)}, or it is damaged.")
-    if b"\0" in head and not head.startswith(WIDE_MARKS):
+    if b"\0" in head and not head.startswith(WIDE_MARKS) and not wide_encoding(head):
         raise UnreadableError("Cortex cannot read text from this kind of file.")
     return named or "text"
+
+
+def wide_encoding(data: bytes) -> str:
+    """The encoding of text in units of two bytes without a mark: every other byte is zero. "" for any other."""
+    head = data[: HEAD_BYTES // 2]
+    half = len(head) // 2
+    if half < 2 or head.startswith(WIDE_MARKS):
+        return ""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if odd > half * 0.6 and even < half * 0.05:
+        return "utf-16-le"
+    return "utf-16-be" if even > half * 0.6 and odd < half * 0.05 else ""
 
 
 def _kind_by_mark(head: bytes, named: Kind | None) -> Kind | None:

@@ -1,39 +1,218 @@
-"""Text of a kept mail (EML): who, when, about what, the text, and the names of what was attached. Nothing is opened."""
+"""Text of a kept mail (EML): who, when, about what, and every part that is text, in the order in which they stand.
 
-from email import policy
-from email.message import EmailMessage
-from email.parser import BytesParser
+Of the forms of one text (multipart/alternative) the one with the most words is read, and of the others what it lacks.
+What is no text is named: in its place, and on the mail's card. Nothing is opened.
+"""
 
-from cortex.integrations.documents.kinds import UnreadableError
+import re
+from collections.abc import Callable, Sequence
+
+from cortex.integrations.documents import mail_texts, unread
+from cortex.integrations.documents.charsets import LOST, decoded, decoded_page
+from cortex.integrations.documents.mime import DEPTH_MOST, PARTS_MOST, Bounds, Part, parsed
 from cortex.integrations.documents.pages import Pages
-from cortex.integrations.documents.plain import decoded, read_html
+from cortex.integrations.documents.plain import markdown
 
-HEADERS = ("From", "To", "Cc", "Date", "Subject")
-HEADER_CHARACTERS = 500
-ATTACHMENTS_MOST = 100
+HEADERS = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject")
+HEADER_CHARACTERS = 2_000
+MAPPED: dict[str, Callable[[str], str]] = {
+    "text/calendar": mail_texts.calendar,
+    "text/enriched": mail_texts.enriched,
+    "text/richtext": mail_texts.enriched,
+}
+READ_AS_TEXT = frozenset(
+    {
+        *(f"message/{kind}" for kind in ("delivery-status", "disposition-notification", "feedback-report")),
+        *(f"message/{kind}" for kind in ("global-headers", "global-delivery-status")),
+        *(f"application/{kind}" for kind in ("json", "xml", "xhtml+xml", "ics", "x-yaml", "yaml", "pgp")),
+    }
+)
+UNREADABLE_TEXTS = frozenset({"text/rtf", "text/x-vcard-photo"})
+PAGES = frozenset({"text/html", "application/xhtml+xml", "text/x-amp-html", "text/xhtml"})
+LETTERS = frozenset({"text/plain", *PAGES})
+WHAT = {
+    "application/pgp-signature": "a signature",
+    "application/pkcs7-signature": "a signature",
+    "application/x-pkcs7-signature": "a signature",
+    "application/pgp-encrypted": "encrypted with PGP",
+    "application/ms-tnef": "Outlook's own format",
+    "application/vnd.ms-tnef": "Outlook's own format",
+    "message/external-body": "kept elsewhere",
+    "message/partial": "one piece of several mails",
+}
+PGP = "-----BEGIN PGP MESSAGE-----"
+TOLD_SHARE = 0.8  # of a line's runs of three words, for it to count as read in another form
+_WORD = re.compile(r"\w+")
+_ADDRESS = re.compile(r"(?:https?://|mailto:|www\.)\S+")
+
+
+class _Reading:
+    """What was read of one mail so far."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self.read = 0
+        self.unread: list[str] = []
+        self.has_lost = self.has_pgp = False
+
+    def show(self, part: Part, *, is_first: bool = True) -> None:
+        """A part and all that it holds."""
+        if part.kind == "multipart/alternative":
+            self._forms(part.parts)
+        elif part.kind in ("message/rfc822", "message/global") and part.parts:
+            self._pages.text("Forwarded mail:")
+            self._mail(part.parts[0])
+        elif part.parts:
+            for number, inner in enumerate(part.parts):
+                self.show(inner, is_first=is_first and number == 0)
+        else:
+            self._leaf(part, is_first=is_first)
+
+    def _mail(self, mail: Part) -> None:
+        lines = _headers(mail)
+        if lines:
+            self._pages.text("\n".join(lines))
+        self.show(mail)
+
+    def top(self, mail: Part) -> None:
+        """The mail itself."""
+        self._pages.heading(mail.header("subject") or "Mail", 1, is_shown=False)
+        self._mail(mail)
+
+    def _leaf(self, part: Part, *, is_first: bool) -> None:
+        text = self._text_of(part)
+        if text is None:
+            name = _named(part)
+            self.unread.append(name)
+            self._pages.text(f"Attached, not read: {name}")
+            return
+        self.read += 1
+        if part.name and not is_first and text.strip():
+            self._pages.text(f"[{part.name}]")
+        self._write(text, is_page=part.kind in PAGES)
+
+    def _write(self, text: str, *, is_page: bool = False) -> None:
+        if is_page:
+            markdown(text, self._pages)
+            return
+        for paragraph in text.split("\n\n"):
+            self._pages.text(paragraph)
+
+    def _text_of(self, part: Part) -> str | None:
+        """The text of a leaf, None for what is no text."""
+        is_text = part.kind.startswith("text/") or part.kind in READ_AS_TEXT
+        if not is_text or part.kind in UNREADABLE_TEXTS:
+            return None
+        if part.kind in PAGES:
+            text, unseen = mail_texts.page(decoded_page(part.body, part.charset))
+            self.unread += unseen
+        else:
+            text = decoded(part.body, part.charset).replace("\r\n", "\n").replace("\r", "\n")
+            if b"\0" in part.body and text.count("\0") > len(text) / 10:
+                return None
+            if part.facts.get("format", "").lower() == "flowed":
+                text = mail_texts.unfolded(text, is_deleting=part.facts.get("delsp", "").lower() == "yes")
+            text = MAPPED.get(part.kind, str)(text)
+            text, files = mail_texts.without_files(text)
+            self.unread += files
+        self.has_lost |= LOST in text
+        self.has_pgp |= PGP in text
+        return text
+
+    def _forms(self, forms: Sequence[Part]) -> None:
+        """Several forms of one text: the fullest, and behind it what only another one has."""
+        texts: list[tuple[Part, str]] = []
+        others: list[Part] = []
+        for form in forms:
+            text = self._text_of(form) if not form.parts else None
+            if text is None:
+                others.append(form)
+            else:
+                self.read += 1
+                texts.append((form, text))
+        nested = [leaf for form in others for leaf in _leaves(form)]
+        for leaf in nested:  # an HTML form is often held together with its pictures
+            text = self._text_of(leaf)
+            if text is not None:
+                self.read += 1
+                texts.append((leaf, text))
+            else:
+                self.unread.append(_named(leaf))
+        if texts:
+            fullest = max(texts, key=_rank)
+            self._write(fullest[1], is_page=fullest[0].kind in PAGES)
+            said = [fullest[1]]
+            for part, text in texts:
+                if part is not fullest[0] and (more := _lacking(" ".join(said), text)):
+                    self._write(f"[Only in the form {part.kind}:]\n{more}")
+                    said.append(more)
+        for leaf in nested:
+            if _named(leaf) in self.unread:
+                self._pages.text(f"Attached, not read: {_named(leaf)}")
 
 
 def read(data: bytes, pages: Pages) -> None:
-    """Put the mail into `pages`; UnreadableError where there is none."""
-    message = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
-    lines = [f"{name}: {str(message[name])[:HEADER_CHARACTERS]}" for name in HEADERS if message[name]]
-    if not lines:
-        raise UnreadableError("This is not a mail, or it is damaged.")
-    pages.heading(str(message["Subject"] or "Mail"), 1, is_shown=False)
-    pages.text("\n".join(lines))
-    body = message.get_body(("plain", "html"))
-    if body is not None:
-        content = body.get_payload(decode=True)
-        text = decoded(content if isinstance(content, bytes) else b"", body.get_content_charset() or "")
-        if body.get_content_type() == "text/html":
-            read_html(text, pages)
-        else:
-            for paragraph in text.replace("\r\n", "\n").split("\n\n"):
-                pages.text(paragraph)
-    attached = [_name(part) for part, _ in zip(message.iter_attachments(), range(ATTACHMENTS_MOST), strict=False)]
-    if attached:
-        pages.text("Attached, not read: " + ", ".join(attached))
+    """Put the mail into `pages`."""
+    bounds = Bounds()
+    mail = parsed(data, bounds)
+    reading = _Reading(pages)
+    try:
+        reading.top(mail)
+    finally:  # also where it is longer than is read
+        if bounds.is_over:
+            reading.unread.append(f"what is behind {PARTS_MOST} parts")
+        pages.note = unread.joined(
+            unread.parts_note(reading.read, reading.unread),
+            "A part is encrypted with PGP." if reading.has_pgp else "",
+            "Some letters could not be read: their encoding is not the one that is named." if reading.has_lost else "",
+        )
 
 
-def _name(part: EmailMessage) -> str:
-    return (part.get_filename() or part.get_content_type())[:HEADER_CHARACTERS]
+def _headers(mail: Part) -> list[str]:
+    lines = []
+    for name in HEADERS:
+        value = mail.header(name.lower())
+        if value:
+            lines.append(f"{name}: {value[:HEADER_CHARACTERS]}{' …' if len(value) > HEADER_CHARACTERS else ''}")
+    return lines
+
+
+def _rank(form: tuple[Part, str]) -> tuple[bool, int, bool]:
+    """Which form of a text is read as a whole: of letters the fullest, and an invitation behind them."""
+    return form[0].kind in LETTERS, len({*_words(form[1])}), form[0].kind == "text/plain"
+
+
+def _leaves(part: Part) -> list[Part]:
+    return [leaf for inner in part.parts for leaf in _leaves(inner)] if part.parts else [part]
+
+
+def _named(part: Part) -> str:
+    if part.kind.startswith("multipart/"):
+        return f"parts nested more than {DEPTH_MOST} deep"
+    what = WHAT.get(part.kind, "")
+    if part.kind in ("application/pkcs7-mime", "application/x-pkcs7-mime"):
+        is_signed = part.facts.get("smime-type", "").lower() == "signed-data"
+        what = "signed with S/MIME: its text is inside" if is_signed else "encrypted or signed with S/MIME"
+    name = part.name or part.kind
+    return f"{name} ({what})" if what else name
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_ADDRESS.sub(" ", text).casefold())
+
+
+def _lacking(said: str, text: str) -> str:
+    """The lines of a text that do not stand in what was said, whatever the line ends, links and marks are."""
+    words = _words(said)
+    known, whole = {*words}, f" {' '.join(words)} "
+    runs = {*zip(words, words[1:], words[2:], strict=False)}
+    lines = []
+    for line in text.split("\n"):
+        own = _words(line)
+        if not own or f" {' '.join(own)} " in whole:
+            continue
+        own_runs = [*zip(own, own[1:], own[2:], strict=False)]
+        told = sum(run in runs for run in own_runs)
+        if not known.issuperset(own) or told < TOLD_SHARE * max(len(own_runs), 1):
+            lines.append(line)
+    return "\n".join(lines)

@@ -62,6 +62,10 @@ class Package:
             _feed(parser, chunk)
         _feed(parser, b"", is_last=True)
 
+    def content(self, name: str) -> bytes:
+        """A part as it is, within the same limit; UnreadableError in a sentence."""
+        return b"".join(self._unpacked(name))
+
     def _unpacked(self, name: str) -> Iterator[bytes]:
         try:
             if self._file.getinfo(name).flag_bits & 1:

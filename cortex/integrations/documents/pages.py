@@ -53,10 +53,10 @@ class Pages:
 
     def heading(self, text: str, depth: int, *, is_shown: bool = True) -> None:
         """Add a heading, 1 for the highest; `is_shown`: its words are a paragraph too, else it only marks the place."""
-        title = " ".join(cleaned(text).split())[:TITLE_CHARACTERS]
-        if title:
-            shown = f"{'#' * min(depth, 6)} {title}" if is_shown else ""
-            self._add(_Block(text=shown, title=title, depth=max(depth, 1)))
+        whole = " ".join(cleaned(text).split())
+        if whole:
+            shown = f"{'#' * min(depth, 6)} {whole}" if is_shown else ""
+            self._add(_Block(text=shown, title=whole[:TITLE_CHARACTERS], depth=max(depth, 1)))
 
     def end_page(self) -> None:
         """What follows is on the next page."""
@@ -64,6 +64,10 @@ class Pages:
         if self._breaks > PAGES_MOST:
             raise FullError
         self._blocks.append(_Block(text="", is_break=True))
+
+    def whole(self) -> str:
+        """All text so far as one."""
+        return "\n\n".join(block.text for block in self._blocks if block.text)
 
     def found(self) -> PagesFound:
         """All of it, in pages: as the document ends them, else cut behind so much text, at headings if possible."""

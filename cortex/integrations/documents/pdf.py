@@ -1,17 +1,48 @@
-"""Text of a PDF, page by page, by PDFium. It runs no script, opens no form and follows no link; native code."""
+"""Text of a PDF, page by page, by PDFium: what is drawn, written into forms, and noted. Native code.
 
+It runs no script and follows no link. Pages that are pictures, and files inside, are not read: the note says so.
+"""
+
+import ctypes
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from pypdfium2 import PdfDocument, PdfiumError
-from pypdfium2.raw import FPDF_ERR_PASSWORD
+from pypdfium2 import raw as pdfium
 
+from cortex.integrations.documents import unread
 from cortex.integrations.documents.kinds import UnreadableError
 from cortex.integrations.documents.pages import OUTLINE_MOST, Pages
 
 READ_FOR_S = 15.0  # seconds of processor; what was read by then is kept
 DEPTH_MOST = 6
+NOTES_MOST = 500  # of a page
+NOTE_BYTES = 200_000
+OBJECTS_MOST = 300  # of a page that are looked at for pictures
+LARGE_SHARE = 0.3  # of a page: a picture of that size may hold text
+NUMBERS_SHOWN = 12
 DAMAGED = "This PDF is damaged and cannot be read."
+NO_TEXT = "This PDF has no text: its pages are pictures, as of a scan."
 _HYPHENS = str.maketrans({"\x02": "", "\ufffe": "-"})
+_WITHOUT_WORDS = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
+
+
+@dataclass(slots=True)
+class _Missing:
+    """Numbers of the pages that are damaged, without text, or with a large picture beside their text."""
+
+    broken: list[int] = field(default_factory=list)
+    empty: list[int] = field(default_factory=list)
+    pictured: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    text: str
+    notes: str
+    has_objects: bool
+    has_large_picture: bool
 
 
 def read(data: bytes, pages: Pages) -> None:
@@ -19,43 +50,129 @@ def read(data: bytes, pages: Pages) -> None:
     try:
         document = PdfDocument(data)
     except PdfiumError as error:
-        if error.err_code == FPDF_ERR_PASSWORD:
+        if error.err_code == pdfium.FPDF_ERR_PASSWORD:
             raise UnreadableError(
                 "This PDF is locked with a password. Save a copy without one and add that."
             ) from error
         raise UnreadableError(DAMAGED) from error
     count, begins = len(document), _headings(document)
-    broken = 0
-    is_empty = True
+    missing, has_text, rest = _Missing(), False, ""
     for number in range(count):
         for title, depth in begins.get(number, ()):
             pages.heading(title, depth, is_shown=False)
         try:
-            text = _text(document, number)
+            found = _page(document, number)
         except PdfiumError:
-            broken, text = broken + 1, ""
-        is_empty = is_empty and not text.strip()
-        pages.text(text)
+            missing.broken.append(number + 1)
+            found = _Page(text="", notes="", has_objects=False, has_large_picture=False)
+        has_text = has_text or bool(found.text.strip() or found.notes)
+        if found.has_objects and not found.text.strip():
+            missing.empty.append(number + 1)
+        elif found.has_large_picture:
+            missing.pictured.append(number + 1)
+        pages.note = _note(missing, count)  # now: a page may be the last that fits
+        pages.text(found.text)
+        pages.text(found.notes)
         pages.end_page()
         if time.process_time() > READ_FOR_S:
-            pages.note = f"Only the first {number + 1} of {count} pages were read: the rest would take too long."
-            return
-    if is_empty:
-        raise UnreadableError(DAMAGED if broken else "This PDF has no text: its pages are pictures, as of a scan.")
-    if broken:
-        pages.note = f"{broken} of {count} pages are damaged and could not be read."
+            rest = f"Only the first {number + 1} of {count} pages were read: the rest would take too long."
+            break
+    if not has_text and not rest:
+        raise UnreadableError(DAMAGED if missing.broken else unread.joined(NO_TEXT, _inside(document)))
+    pages.note = unread.joined(rest, _note(missing, count), _inside(document))
 
 
-def _text(document: PdfDocument, number: int) -> str:
+def _note(missing: _Missing, count: int) -> str:
+    said = []
+    if missing.broken:
+        said.append(f"{len(missing.broken)} of {count} pages are damaged and could not be read.")
+    if missing.empty:
+        said.append(f"{len(missing.empty)} of {count} pages have no text, as of a scan: {_numbers(missing.empty)}.")
+    if missing.pictured:
+        said.append(f"Text in large pictures was not read: page {_numbers(missing.pictured)}.")
+    return " ".join(said)
+
+
+def _numbers(found: Sequence[int]) -> str:
+    more = f" and {len(found) - NUMBERS_SHOWN} more" if len(found) > NUMBERS_SHOWN else ""
+    return ", ".join(map(str, found[:NUMBERS_SHOWN])) + more
+
+
+def _inside(document: PdfDocument) -> str:
+    """What else the file holds, in a sentence, or ""."""
+    names: list[str] = []
+    count = 0
+    try:
+        count = document.count_attachments()
+        names = [
+            str(document.get_attachment(number).get_name()) or "a file"
+            for number in range(min(count, unread.NAMES_SHOWN))
+        ]
+    except (PdfiumError, ValueError):
+        names = names or ["a file"] * bool(count)
+    files = f"Files inside, not read: {', '.join(name[:80] for name in names)}" if names else ""
+    files += f" and {count - len(names)} more." if count > len(names) > 0 else "." if files else ""
+    is_xfa = document.get_formtype() in (pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND)
+    return unread.joined(files, "Its form is of a kind (XFA) whose fields were not read." if is_xfa else "")
+
+
+def _page(document: PdfDocument, number: int) -> _Page:
     page = document[number]
     try:
         text_page = page.get_textpage()
         try:
-            return str(text_page.get_text_range()).replace("\x02\r\n", "").translate(_HYPHENS)
+            text = str(text_page.get_text_range()).replace("\x02\r\n", "").translate(_HYPHENS)
         finally:
             text_page.close()
+        return _Page(
+            text=text,
+            notes="\n".join(_notes(page.raw)),
+            has_objects=pdfium.FPDFPage_CountObjects(page.raw) > 0,
+            has_large_picture=_has_large_picture(page.raw, page.get_width() * page.get_height()),
+        )
     finally:
         page.close()
+
+
+def _has_large_picture(page: pdfium.FPDF_PAGE, area: float) -> bool:
+    sides = [ctypes.c_float() for _ in range(4)]
+    for number in range(min(pdfium.FPDFPage_CountObjects(page), OBJECTS_MOST)):
+        drawn = pdfium.FPDFPage_GetObject(page, number)
+        if pdfium.FPDFPageObj_GetType(drawn) != pdfium.FPDF_PAGEOBJ_IMAGE:
+            continue
+        if not pdfium.FPDFPageObj_GetBounds(drawn, *(ctypes.byref(side) for side in sides)):
+            continue
+        left, bottom, right, top = (side.value for side in sides)
+        if (right - left) * (top - bottom) > LARGE_SHARE * area:
+            return True
+    return False
+
+
+def _notes(page: pdfium.FPDF_PAGE) -> Iterator[str]:
+    """What is written into the fields of a form, and what people noted on the page."""
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), NOTES_MOST)):
+        note = pdfium.FPDFPage_GetAnnot(page, number)
+        if not note:
+            continue
+        try:
+            kind = pdfium.FPDFAnnot_GetSubtype(note)
+            if kind == pdfium.FPDF_ANNOT_WIDGET:
+                name, value = _value(note, b"TU") or _value(note, b"T"), _value(note, b"V")
+                if value:
+                    yield f"[Field {name}: {value}]"
+            elif kind not in _WITHOUT_WORDS and (said := _value(note, b"Contents")):
+                yield f"[Note: {said}]"
+        finally:
+            pdfium.FPDFPage_CloseAnnot(note)
+
+
+def _value(note: pdfium.FPDF_ANNOTATION, key: bytes) -> str:
+    size = pdfium.FPDFAnnot_GetStringValue(note, key, None, 0)
+    if not 2 < size <= NOTE_BYTES:
+        return ""
+    room = ctypes.create_string_buffer(size)
+    pdfium.FPDFAnnot_GetStringValue(note, key, ctypes.cast(room, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)
+    return room.raw[:size].decode("utf-16-le", "replace").rstrip("\0").strip()
 
 
 def _headings(document: PdfDocument) -> dict[int, list[tuple[str, int]]]:

@@ -3,18 +3,14 @@
 import re
 from collections.abc import Callable
 
-from resiliparse.parse.encoding import detect_encoding
-
+from cortex.integrations.documents import unread
+from cortex.integrations.documents.charsets import LOST, decoded_file, decoded_page
 from cortex.integrations.documents.kinds import Kind
 from cortex.integrations.documents.pages import Pages
-from cortex.integrations.page_text import readable
+from cortex.integrations.page_text import whole
 
-SAMPLE_BYTES = 65_536
-MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-WINDOWS = {"iso8859-1": "cp1252", "iso8859-2": "cp1250", "iso8859-5": "cp1251", "iso8859-7": "cp1253"}
-WINDOWS |= {"iso8859-9": "cp1254", "iso8859-8": "cp1255", "iso8859-6": "cp1256", "iso8859-13": "cp1257"}
 ROWS = 40  # of a table, that make a paragraph
-_C1 = re.compile(rb"[\x80-\x9f]")
+ROW_LINES = 200  # of one row
 _HEADING = re.compile(r"#{1,6}(?=\s)")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _PART = re.compile(
@@ -25,9 +21,11 @@ _PART = re.compile(
 
 def read(data: bytes, pages: Pages, kind: Kind) -> None:
     """Put the text into `pages`."""
-    text = decoded(data).replace("\r\n", "\n").replace("\r", "\n")
+    text = (decoded_page if kind == "html" else decoded_file)(data).replace("\r\n", "\n").replace("\r", "\n")
+    if lost := text.count(LOST) - data.count(LOST.encode()):
+        pages.note = f"{lost:,} letters could not be read: the encoding of this file is not clear." if lost > 0 else ""
     if kind == "html":
-        read_html(text, pages)
+        _page(text, pages)
         return
     for number, page in enumerate(text.split("\f")):  # a form feed ends a page
         if number:
@@ -35,31 +33,13 @@ def read(data: bytes, pages: Pages, kind: Kind) -> None:
         READERS.get(kind, _text)(page, pages)
 
 
-def decoded(data: bytes, said: str = "") -> str:
-    """The text of these bytes: as a mark at their beginning or `said` has it, in UTF-8, or as they look."""
-    for mark, encoding in MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding, "replace")
-    for encoding in filter(None, (said, "utf-8")):
-        try:
-            return data.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    found = detect_encoding(data[:SAMPLE_BYTES], html5_compatible=False) or ""
-    # What looks like ISO 8859 and uses its control characters is the code page of Windows that has letters there.
-    found = WINDOWS.get(found, found) if found == "iso8859-1" or _C1.search(data) else found
-    try:
-        return data.decode(found, "replace")
-    except LookupError:
-        return data.decode("cp1252", "replace")
-
-
-def read_html(text: str, pages: Pages) -> None:
-    """Put the readable text of a web page into `pages`."""
-    title, body = readable(text, "")
-    if title:
-        pages.heading(title, 1)
-    _markdown(body, pages)
+def _page(text: str, pages: Pages) -> None:
+    found = whole(text)
+    unseen = f"Not read: {', '.join(dict.fromkeys(found.frames))}." if found.frames else ""
+    pages.note = unread.joined(pages.note, unseen)
+    if found.title:
+        pages.heading(found.title, 1)
+    markdown(found.text, pages)
 
 
 def _text(text: str, pages: Pages) -> None:
@@ -67,7 +47,8 @@ def _text(text: str, pages: Pages) -> None:
         pages.text(paragraph)
 
 
-def _markdown(text: str, pages: Pages) -> None:
+def markdown(text: str, pages: Pages) -> None:
+    """Put text in Markdown into `pages`, its headings as such."""
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
@@ -86,10 +67,27 @@ def _markdown(text: str, pages: Pages) -> None:
 
 
 def _table(text: str, pages: Pages) -> None:
-    rows = [row for row in text.split("\n") if row.strip()]
+    rows = _rows(text)
     for start in range(0, len(rows), ROWS):
         pages.heading(f"Rows {start + 1} to {min(start + ROWS, len(rows))}", 1, is_shown=False)
         pages.text("\n".join(rows[start : start + ROWS]))
+
+
+def _rows(text: str) -> list[str]:
+    """The rows of a table that are not blank. One goes on where a quote is open, unless it is never closed."""
+    rows: list[str] = []
+    row: list[str] = []
+    is_open = False
+    for line in text.split("\n"):
+        row.append(line)
+        is_open ^= line.count('"') % 2 == 1
+        if len(row) > ROW_LINES and is_open:
+            rows += row  # a stray quote: each line is its own
+            row, is_open = [], False
+        elif not is_open:
+            rows.append("\n".join(row))
+            row = []
+    return [one for one in [*rows, *row] if one.strip()]
 
 
 def _code(text: str, pages: Pages) -> None:
@@ -104,4 +102,4 @@ def _code(text: str, pages: Pages) -> None:
     pages.text("\n".join(lines))
 
 
-READERS: dict[Kind, Callable[[str, Pages], None]] = {"markdown": _markdown, "table": _table, "code": _code}
+READERS: dict[Kind, Callable[[str, Pages], None]] = {"markdown": markdown, "table": _table, "code": _code}

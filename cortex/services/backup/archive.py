@@ -42,15 +42,8 @@ LEFT_OUT = (
 )  # fmt: skip
 LEFT_OUT_BEGINNINGS = ("cortex.db", "engine.db", "cortex.db-", "engine.db-", ".backup-")
 FAULTS = (
-    tarfile.TarError,
-    gzip.BadGzipFile,
-    zlib.error,
-    EOFError,
-    ValueError,
-    LookupError,
-    TypeError,
-    RecursionError,
-    OverflowError,
+    *(tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError),
+    *(LookupError, TypeError, RecursionError, OverflowError),
 )
 
 

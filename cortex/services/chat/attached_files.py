@@ -27,3 +27,10 @@ async def lost_files(documents: DocumentsRepository, events: Iterable[Event]) ->
     ids = {file.id for event in events if event.kind == "message" for file in attachments_of(event.payload)}
     rows = {row.id: row for row in await documents.named(sorted(ids))} if ids else {}
     return {id: id in rows for id in ids if id not in rows or rows[id].deleted_at is not None}
+
+
+async def unread_files(documents: DocumentsRepository, events: Iterable[Event]) -> Mapping[str, str]:
+    """The files of these messages of which something was not read -> the sentence that says what."""
+    ids = {file.id for event in events if event.kind == "message" for file in attachments_of(event.payload)}
+    rows = await documents.named(sorted(ids)) if ids else []
+    return {row.id: row.note for row in rows if row.note and row.state != "waiting"}

@@ -18,7 +18,7 @@ from cortex.base.events import Event, OpenPart
 from cortex.base.ids import derived_id, new_id
 from cortex.base.role import ToolMode
 from cortex.base.user import User
-from cortex.services.chat.attached_files import attachments, lost_files
+from cortex.services.chat.attached_files import attachments, lost_files, unread_files
 from cortex.services.chat.sending import checked_words, keep_settings, store_message
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.chat.transcript import Transcript
@@ -45,6 +45,7 @@ class LogPage:
     """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None.
 
     `versions`: the turns whose place has several -> all of them, oldest first. `lost`: as `lost_files` has it.
+    `unread`: as `unread_files` has it.
     """
 
     conversation: ConversationRow
@@ -53,11 +54,14 @@ class LogPage:
     seq: int
     versions: Mapping[str, Sequence[str]]
     lost: Mapping[str, bool]
+    unread: Mapping[str, str]
 
     def folded(self, upto: int | None = None) -> Transcript:
         """The log as it is shown; `upto`: without what came after this number."""
         events = (event for event in self.events if upto is None or event.seq <= upto)
-        return Transcript(events, title=self.conversation.title, versions=self.versions, lost=self.lost)
+        return Transcript(
+            events, title=self.conversation.title, versions=self.versions, lost=self.lost, unread=self.unread
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +199,7 @@ class Chat:
             )
             versions = await repository(VersionsRepository).of_conversation(conversation_id)
             lost = await lost_files(repository(DocumentsRepository), events)
+            unread = await unread_files(repository(DocumentsRepository), events)
         return LogPage(
             conversation=conversation,
             events=events,
@@ -202,6 +207,7 @@ class Chat:
             seq=conversation.seq,
             versions=versions,
             lost=lost,
+            unread=unread,
         )
 
     async def follow(

@@ -14,6 +14,7 @@ from cortex.services.chat.transcript_views import Marker, Part, SteerPart, TurnV
 
 NO_VERSIONS: Mapping[str, Sequence[str]] = MappingProxyType({})
 NONE_LOST: Mapping[str, bool] = MappingProxyType({})
+ALL_READ: Mapping[str, str] = MappingProxyType({})
 
 
 class Transcript:
@@ -26,11 +27,13 @@ class Transcript:
         title: str = "",
         versions: Mapping[str, Sequence[str]] = NO_VERSIONS,
         lost: Mapping[str, bool] = NONE_LOST,
+        unread: Mapping[str, str] = ALL_READ,
     ) -> None:
         """Fold what is there already; `title` is the one in force before these events.
 
         versions: the turns whose place has several -> all of them, as far as that is known already.
         lost: the files that were deleted -> whether they can be restored, as of now.
+        unread: the files of which something was not read -> what, as of now.
         """
         self.seq = 0
         self.title = title
@@ -39,6 +42,7 @@ class Transcript:
         self._hidden: set[str] = set()
         self._versions = versions
         self._lost = lost
+        self._unread = unread
         self._context_tokens: dict[str, int] = {}
         self._handlers: dict[str, Callable[[Event], list[ViewChange]]] = {
             "message": self._on_message,
@@ -117,6 +121,7 @@ class Transcript:
             agent=data.get("agent") or "",
             attachments=(files := attachments_of(data)),
             lost={file.id: self._lost[file.id] for file in files if file.id in self._lost},
+            unread={file.id: self._unread[file.id] for file in files if file.id in self._unread},
             versions=tuple(self._versions.get(turn_id) or data.get("versions") or ()),
         )
         return [ViewChange(kind="turn.new", turn=turn_id)]

@@ -203,7 +203,8 @@ class TurnView:
 
     `agent`: the background run whose result the text is, "" for a person's words. `model`: that answered last, or is
     asked first. `is_blind`: of pictures it got only the names. `lost`: the attachments that were deleted -> whether
-    they can be restored. `versions`: all turns of its place, oldest first, where there are several.
+    they can be restored; `unread`: those of which something was not read -> what. `versions`: all turns of its place,
+    oldest first, where there are several.
     """
 
     id: str
@@ -225,6 +226,7 @@ class TurnView:
     attachments: tuple[Attachment, ...] = ()
     is_blind: bool = False
     lost: Mapping[str, bool] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
     versions: tuple[str, ...] = ()
 
     @property

@@ -46,7 +46,7 @@ NOTES = {
     "a picture that is called PDF": "This is a picture; it contains no text that Cortex can read.",
     "a PDF that is called DOCX": "Its name ends in .docx, but it is a PDF. Rename it, then it can be read.",
     "a program that is called text": "This is a program; it contains no text that Cortex can read.",
-    "a mail in a mail": BROKEN,
+    "a mail in a mail": "0 of 1 parts read. Not read: parts nested more than 30 deep.",
     "a line of ten million signs": SHORTENED,
     "nothing": "This file contains no text.",
 }
@@ -56,7 +56,7 @@ READ = {
     "a PDF that is an archive too": "Read me",
     "a picture with a script": "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
     "a web page with a script": "# T\n\nRead me",
-    "an attachment that climbs": "Subject: bill\n\nSee there.\n\nAttached, not read: ../../.ssh/authorized_keys",
+    "an attachment that climbs": "Subject: bill\n\nSee there.\n\n[../../.ssh/authorized_keys]\n\nMZ",
     "a mail in no encoding": "Subject: x\n\nRead me",
     "signs that nobody sees": "Rent gpj.exe",
     "a page that tells the model to act": ACT,
