@@ -60,7 +60,7 @@ def _known(name: str) -> str:
     """Python's own name of it, "" for what is none, or turns bytes into something that nobody wrote."""
     try:
         found = codecs.lookup(name) if name and name.isascii() and "\0" not in name else None
-        if found is None or found.name in NO_ENCODINGS:
+        if found is None or found.name.replace("-", "_") in NO_ENCODINGS:
             return ""
     except (LookupError, UnicodeError, ValueError):
         return ""

@@ -8,6 +8,7 @@ Kind = Literal["pdf", "docx", "odt", "mail", "html", "markdown", "table", "code"
 
 HEAD_BYTES = 8_192
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+ZEROS_SHARE = 0.01  # of a file whose name says that it is text: a stray one or two
 PDF_WITHIN = 1_024  # readers look so far for the mark
 ENDINGS: dict[str, Kind] = {
     **dict.fromkeys((".md", ".markdown"), "markdown"),
@@ -68,7 +69,8 @@ def kind_of(head: bytes, name: str) -> Kind:
         return found
     if named in ("pdf", *PACKED):
         raise UnreadableError(f"Its name ends in {ending}, but it is not {_a(named)}, or it is damaged.")
-    if b"\0" in head and not head.startswith(WIDE_MARKS) and not wide_encoding(head):
+    is_text = named == "mail" or head.startswith(WIDE_MARKS) or bool(wide_encoding(head))
+    if not is_text and head.count(0) > ZEROS_SHARE * len(head) * bool(named):
         raise UnreadableError("Cortex cannot read text from this kind of file.")
     return named or "text"
 

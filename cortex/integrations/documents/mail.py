@@ -141,11 +141,12 @@ class _Reading:
         if texts:
             fullest = max(texts, key=_rank)
             self._write(fullest[1], is_page=fullest[0].kind in PAGES)
-            said = [fullest[1]]
+            said = _Said()
+            said.add(fullest[1])
             for part, text in texts:
-                if part is not fullest[0] and (more := _lacking(" ".join(said), text)):
+                if part is not fullest[0] and (more := said.lacking(text)):
                     self._write(f"[Only in the form {part.kind}:]\n{more}")
-                    said.append(more)
+                    said.add(more)
         for leaf in nested:
             if _named(leaf) in self.unread:
                 self._pages.text(f"Attached, not read: {_named(leaf)}")
@@ -201,18 +202,29 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(_ADDRESS.sub(" ", text).casefold())
 
 
-def _lacking(said: str, text: str) -> str:
-    """The lines of a text that do not stand in what was said, whatever the line ends, links and marks are."""
-    words = _words(said)
-    known, whole = {*words}, f" {' '.join(words)} "
-    runs = {*zip(words, words[1:], words[2:], strict=False)}
-    lines = []
-    for line in text.split("\n"):
-        own = _words(line)
-        if not own or f" {' '.join(own)} " in whole:
-            continue
-        own_runs = [*zip(own, own[1:], own[2:], strict=False)]
-        told = sum(run in runs for run in own_runs)
-        if not known.issuperset(own) or told < TOLD_SHARE * max(len(own_runs), 1):
-            lines.append(line)
-    return "\n".join(lines)
+class _Said:
+    """What the forms of a text said so far: words, and runs of two and three of them."""
+
+    def __init__(self) -> None:
+        self._runs: set[tuple[str, ...]] = set()
+
+    def add(self, text: str) -> None:
+        """More that was said."""
+        words = _words(text)
+        for length in (1, 2, 3):
+            self._runs.update(_runs(words, length))
+
+    def lacking(self, text: str) -> str:
+        """The lines of a text that were not said, whatever the line ends, links and marks are."""
+        lines = []
+        for line in text.split("\n"):
+            words = _words(line)
+            runs = _runs(words, min(len(words), 3))
+            told = sum(run in self._runs for run in runs)
+            if told < TOLD_SHARE * len(runs) or not self._runs.issuperset(_runs(words, 1)):
+                lines.append(line)
+        return "\n".join(lines)
+
+
+def _runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
+    return [*zip(*(words[start:] for start in range(length)), strict=False)]

@@ -21,7 +21,7 @@ _KNOWN = re.compile(rb"(?i)(?:content-[\w-]+|subject|from|to|cc|date|mime-versio
 _LINE = re.compile(rb"[^\n]*\n?")
 _WORD = re.compile(r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([bBqQ])\?([^?]*)\?=")
 _FOLD = re.compile(r"\r?\n[ \t]")
-_PROSE = re.compile(rb"[A-Za-z,.]{2} [A-Za-z]|[-_=*]{20}|https?:")
+_PROSE = re.compile(rb"\S[ \t]+\S|[-_=*]{20}|https?:")  # what no line of base64 has
 _NO_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 _OPENING = re.compile(rb"(?i)multi-?part message|MIME")
 PREAMBLE_BYTES = 500

@@ -1,7 +1,6 @@
 """Text out of documents, page by page, and what hostile ones end in. All are read by the real program, shut in."""
 
 import io
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -62,16 +61,6 @@ READ = {
     "a page that tells the model to act": ACT,
     "a name with tricks": "Read me",
 }
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[ReadingSession]:
-    sandbox = Sandbox()
-    probe = await sandbox.probe()
-    if probe.level == "none":
-        pytest.skip(f"needs a sandbox: {probe.reason}")
-    async with DocumentReader(sandbox, is_boxed=True).session() as made:
-        yield made
 
 
 async def read(session: ReadingSession, name: str, data: bytes) -> Extracted:
