@@ -275,6 +275,17 @@ async def test_a_picture_is_shown_encoded_anew_and_to_its_person_alone(ada: Brow
     assert (f'src="/files/{id}/picture"' in card, "confirm-h" in card, "<html" in card) == (True, True, False)
 
 
+async def test_what_of_a_file_was_not_read_stands_on_its_cards(house: Cortex, ada: Browser) -> None:
+    id = await give(ada, "mail.eml", b"Subject: x\n\nwords")
+    sent = await ada.http.post("/c/new/messages", data={"text": "what is this?", "attached": id})
+    here, note = sent.headers["location"], "2 of 3 parts read. Not read: <bill>.pdf."
+    assert "parts read" not in (await ada.get(here)).text
+    found = Extracted(pages=(PageText(number=1, text="words"),), note=note)
+    await house.runtime.db.repository(DocumentsRepository, ada.user.id).keep_text(id, found)
+    for place in (here, "/files", f"/files/{id}"):
+        assert "2 of 3 parts read. Not read: &lt;bill&gt;.pdf." in (await ada.get(place)).text, place
+
+
 async def test_without_a_script_a_file_is_attached_dropped_and_sent_with_the_draft(page: httpx.AsyncClient) -> None:
     given = {"cid": "", "text": "what is this?", "role": "orchestrator"}
     made = await page.post("/files", data=given, files={"files": ("photo.png", photo())})

@@ -33,7 +33,7 @@ def read(data: bytes, pages: Pages) -> None:
     if "META-INF/manifest.xml" in package.names:
         package.parse("META-INF/manifest.xml", start=_check_lock, end=_nothing, text=_nothing)
     missing: Counter[str] = Counter()
-    for name in package.names:
+    for name in sorted(package.names):
         missing.update(what for form, what in _COUNTED if form.fullmatch(name))
     pages.note = unread.counts_note(missing)
     body = _Body(Flow(pages), missing)

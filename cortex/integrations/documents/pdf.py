@@ -87,7 +87,7 @@ def _note(missing: _Missing, count: int) -> str:
     if missing.broken:
         said.append(f"{len(missing.broken)} of {count} pages are damaged and could not be read.")
     if missing.empty:
-        said.append(f"{len(missing.empty)} of {count} pages have no text, as of a scan: {_numbers(missing.empty)}.")
+        said.append(f"Without text, as of a scan: page {_numbers(missing.empty)} of {count}.")
     if missing.pictured:
         said.append(f"Text in large pictures was not read: page {_numbers(missing.pictured)}.")
     return " ".join(said)

@@ -97,9 +97,7 @@ WORDS: dict[str, tuple[bytes, list[str], str]] = {
         "",
     ),
     "a forwarded mail in base64": (
-        mixed(
-            f"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{encoded('Subject: in' + chr(10) * 2 + 'kept')}"
-        ),
+        mixed("Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + encoded("Subject: in\n\nkept")),
         ["Subject: in", "kept"],
         "",
     ),
@@ -118,7 +116,7 @@ WORDS: dict[str, tuple[bytes, list[str], str]] = {
     "a report": (
         mixed(
             text("It came back."),
-            "Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx\n\nFinal-Recipient: rfc822; bo@x\nStatus: 5.1.1",
+            "Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx\n\nFinal-Recipient: rfc822; bo@x",
             "Content-Type: text/rfc822-headers\n\nSubject: the old matter",
             kind="report",
         ),
@@ -224,7 +222,8 @@ def test_all_words_are_read_in_their_order(what: str) -> None:
 
 def test_the_same_words_in_two_forms_are_read_once() -> None:
     plain = "Dear Ada,\nthe meeting about\nthe roof is on Monday.\n* bring the plan\nsee https://example.org/a"
-    html = '<p>Dear Ada,</p><p>the meeting about the roof is on <b>Monday</b>.</p><ul><li>bring the plan</li></ul><p>see <a href="https://example.org/a">https://example.org/a</a></p>'
+    html = "<p>Dear Ada,</p><p>the meeting about the roof is on <b>Monday</b>.</p><ul><li>bring the plan</li></ul>"
+    html += '<p>see <a href="https://example.org/a">https://example.org/a</a></p>'
     whole, _ = read(mixed(text(plain), text(html, kind="html"), kind="alternative"))
     assert whole.count("roof") == 1
     assert "Only in the form" not in whole
@@ -273,7 +272,7 @@ def test_encoded_words_are_joined_and_cut_letters_too() -> None:
         ("gb2312", "gb18030", "朱镕基 €"),
         ("GBK", "gb18030", "㐂 words"),
         ("x-sjis", "cp932", "①髙橋"),
-        ("Shift_JIS", "cp932", "㈱ ～"),
+        ("Shift_JIS", "cp932", "㈱ ⅷ"),
         ("iso-8859-8-i", "iso8859-8", "שלום"),
         ("unicode-1-1-utf-7", "utf-7", "Grüße +1"),
         ("windows-874", "cp874", "สวัสดี €"),
