@@ -19,6 +19,7 @@ from cortex.storage.documents import DocumentsRepository
 from cortex.storage.home import Homes
 from tests.databases import copy_home, house_settings
 from tests.web.conftest import Browser, Seed, browser
+from tests.web.talks import Talks
 from web.app import create_app
 
 SCRIPT = {"HX-Request": "true"}
@@ -275,15 +276,18 @@ async def test_a_picture_is_shown_encoded_anew_and_to_its_person_alone(ada: Brow
     assert (f'src="/files/{id}/picture"' in card, "confirm-h" in card, "<html" in card) == (True, True, False)
 
 
-async def test_what_of_a_file_was_not_read_stands_on_its_cards(house: Cortex, ada: Browser) -> None:
-    id = await give(ada, "mail.eml", b"Subject: x\n\nwords")
-    sent = await ada.http.post("/c/new/messages", data={"text": "what is this?", "attached": id})
-    here, note = sent.headers["location"], "2 of 3 parts read. Not read: <bill>.pdf."
-    assert "parts read" not in (await ada.get(here)).text
-    found = Extracted(pages=(PageText(number=1, text="words"),), note=note)
-    await house.runtime.db.repository(DocumentsRepository, ada.user.id).keep_text(id, found)
+async def test_what_of_a_file_was_not_read_stands_on_its_cards(page: httpx.AsyncClient, talks: Talks) -> None:
+    given = {"cid": "", "text": "hi", "role": "orchestrator"}
+    made = await page.post("/files", data=given, files={"files": ("mail.eml", b"Subject: x\n\nwords")})
+    (id,) = re.findall(r'name="attached" value="(\w+)"', made.text)
+    sent = await page.post("/c/new/messages", data={"text": "what is this?", "attached": id})
+    here = sent.headers["location"]
+    assert "parts read" not in (await page.get(here)).text
+    cortex, owner = talks.living.cortex, talks.living.admin.id
+    found = Extracted(pages=(PageText(number=1, text="words"),), note="2 of 3 parts read. Not read: <bill>.pdf.")
+    await cortex.runtime.db.repository(DocumentsRepository, owner).keep_text(id, found)
     for place in (here, "/files", f"/files/{id}"):
-        assert "2 of 3 parts read. Not read: &lt;bill&gt;.pdf." in (await ada.get(place)).text, place
+        assert "2 of 3 parts read. Not read: &lt;bill&gt;.pdf." in (await page.get(place)).text, place
 
 
 async def test_without_a_script_a_file_is_attached_dropped_and_sent_with_the_draft(page: httpx.AsyncClient) -> None:

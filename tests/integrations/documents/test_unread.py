@@ -39,9 +39,8 @@ def part(tag: str, body: str) -> str:
 
 
 def a_docx(body: str, **parts: str | bytes) -> tuple[str, str]:
-    named = {
-        name.replace("__", "/").replace("_xml", ".xml").replace("_htm", ".htm"): data for name, data in parts.items()
-    }
+    ends = {"__": "/", "_xml": ".xml", "_htm": ".htm"}
+    named = {re.sub("__|_xml|_htm", lambda end: ends[end[0]], name): data for name, data in parts.items()}
     whole = {"[Content_Types].xml": "<Types/>", "word/document.xml": part("document", f"<w:body>{body}</w:body>")}
     pages = Pages()
     docx_reader.read(packed({**whole, **named}), pages)
@@ -51,7 +50,7 @@ def a_docx(body: str, **parts: str | bytes) -> tuple[str, str]:
 def test_a_docx_is_read_beside_its_body_too() -> None:
     text, note = a_docx(
         said("Body.")
-        + "<w:p><w:r><w:pict><w:txbxContent><w:p><w:r><w:t>in a box</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>"
+        + f"<w:p><w:r><w:pict><w:txbxContent>{said('in a box')}</w:txbxContent></w:pict></w:r></w:p>"
         + "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>cell 4711</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
         + "<w:p><w:r><w:t>co</w:t><w:noBreakHyphen/><w:t>op</w:t></w:r></w:p>"
         + "<w:ins><w:p><w:r><w:t>put in</w:t></w:r></w:p></w:ins>",
