@@ -6,9 +6,11 @@ What is no text is named: in its place, and on the mail's card. Nothing is opene
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
 
 from cortex.integrations.documents import mail_texts, unread
-from cortex.integrations.documents.charsets import LOST, decoded, decoded_page
+from cortex.integrations.documents.charsets import LOST, decoded, decoded_file, decoded_page
+from cortex.integrations.documents.kinds import ENDINGS, PACKED, SEARCHED, WIDE_MARKS, wide_encoding
 from cortex.integrations.documents.mime import DEPTH_MOST, PARTS_MOST, Bounds, Part, parsed
 from cortex.integrations.documents.pages import Pages
 from cortex.integrations.documents.plain import markdown
@@ -29,6 +31,9 @@ READ_AS_TEXT = frozenset(
 )
 UNREADABLE_TEXTS = frozenset({"text/rtf", "text/x-vcard-photo"})
 PAGES = frozenset({"text/html", "application/xhtml+xml", "text/x-amp-html", "text/xhtml"})
+UNKNOWN = frozenset(
+    {"application/octet-stream", "application/x-unknown", "application/unknown", "application/x-download"}
+)
 LETTERS = frozenset({"text/plain", *PAGES})
 WHAT = {
     "application/pgp-signature": "a signature",
@@ -89,7 +94,7 @@ class _Reading:
         self.read += 1
         if part.name and not is_first and text.strip():
             self._pages.text(f"[{part.name}]")
-        self._write(text, is_page=part.kind in PAGES)
+        self._write(text, is_page=_is_page(part))
 
     def _write(self, text: str, *, is_page: bool = False) -> None:
         if is_page:
@@ -100,10 +105,10 @@ class _Reading:
 
     def _text_of(self, part: Part) -> str | None:
         """The text of a leaf, None for what is no text."""
-        is_text = part.kind.startswith("text/") or part.kind in READ_AS_TEXT
+        is_text = part.kind.startswith("text/") or part.kind in READ_AS_TEXT or _is_named_text(part)
         if not is_text or part.kind in UNREADABLE_TEXTS:
             return None
-        if part.kind in PAGES:
+        if _is_page(part):
             text, unseen = mail_texts.page(decoded_page(part.body, part.charset))
             self.unread += unseen
         else:
@@ -140,7 +145,7 @@ class _Reading:
                 self.unread.append(_named(leaf))
         if texts:
             fullest = max(texts, key=_rank)
-            self._write(fullest[1], is_page=fullest[0].kind in PAGES)
+            self._write(fullest[1], is_page=_is_page(fullest[0]))
             said = _Said()
             said.add(fullest[1])
             for part, text in texts:
@@ -155,7 +160,8 @@ class _Reading:
 def read(data: bytes, pages: Pages) -> None:
     """Put the mail into `pages`."""
     bounds = Bounds()
-    mail = parsed(data, bounds)
+    is_wide = data.startswith(WIDE_MARKS) or bool(wide_encoding(data))
+    mail = parsed(decoded_file(data).encode("utf-8", "replace") if is_wide else data, bounds)
     reading = _Reading(pages)
     try:
         reading.top(mail)
@@ -185,6 +191,16 @@ def _rank(form: tuple[Part, str]) -> tuple[bool, int, bool]:
 
 def _leaves(part: Part) -> list[Part]:
     return [leaf for inner in part.parts for leaf in _leaves(inner)] if part.parts else [part]
+
+
+def _is_named_text(part: Part) -> bool:
+    """Whether a part of no known type has a name as texts have."""
+    ending = PurePosixPath(part.name.lower()).suffix
+    return part.kind in UNKNOWN and ending in SEARCHED and ENDINGS.get(ending) not in ("pdf", *PACKED)
+
+
+def _is_page(part: Part) -> bool:
+    return part.kind in PAGES or (part.kind in UNKNOWN and part.name.lower().endswith((".htm", ".html", ".xhtml")))
 
 
 def _named(part: Part) -> str:

@@ -8,6 +8,7 @@ import binascii
 import re
 from dataclasses import dataclass, field
 from email.message import Message
+from email.utils import collapse_rfc2231_value
 
 from cortex.integrations.documents.charsets import codec_of, decoded
 
@@ -56,7 +57,11 @@ class Bounds:
 def parsed(data: bytes, bounds: Bounds, depth: int = 0, default: str = "text/plain") -> Part:
     """The mail or part that these bytes are, with all that it holds."""
     bounds.left -= 1
-    headers, body = _split(_with_line_ends(data))
+    data = _with_line_ends(data)
+    if depth == 0:
+        data = data.removeprefix(b"\xef\xbb\xbf")
+        data = bare if _KNOWN.match(bare := data.lstrip(b"\n")) else data
+    headers, body = _split(data)
     part = _described(headers, default)
     is_container = part.kind.startswith("multipart/") or part.kind in ("message/rfc822", "message/global")
     encoding = next((value for key, value in headers if key == "content-transfer-encoding"), b"")
@@ -170,7 +175,8 @@ def _described(headers: list[tuple[str, bytes]], default: str) -> Part:
         part.charset = _fact(reading.get_param("charset"))
         names = (reading.get_param("filename", header="content-disposition"), reading.get_param("name"))
         part.name = header_text(next(filter(None, map(_fact, names)), "").encode("utf-8", "replace"))
-        facts = {key: _fact(reading.get_param(key)) for key in ("boundary", "format", "delsp", "smime-type")}
+        facts = {key: _fact(reading.get_param(key)) for key in ("format", "delsp", "smime-type")}
+        facts["boundary"] = str(collapse_rfc2231_value(reading.get_param("boundary") or "")).rstrip()
         part.facts = {key: value for key, value in facts.items() if value}
     except (ValueError, TypeError, LookupError, AttributeError, IndexError):
         pass  # no header costs the text

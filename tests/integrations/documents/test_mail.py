@@ -123,6 +123,23 @@ WORDS: dict[str, tuple[bytes, list[str], str]] = {
         ["It came back.", "Final-Recipient: rfc822; bo@x", "the old matter"],
         "",
     ),
+    "a text of no known type": (
+        mixed(text("a"), "Content-Type: application/octet-stream; name=notes.md\n\nthe 4711"),
+        ["[notes.md]", "the 4711"],
+        "",
+    ),
+    "a boundary in single quotes": (
+        b"Subject: s\nContent-Type: multipart/mixed; boundary='b'\n\n--'b'\n\nin it\n--'b'--",
+        ["s\n\nin it"],
+        "",
+    ),
+    "a mark ahead of the headers": (b"\xef\xbb\xbfSubject: kept\n\nwords", ["Subject: kept", "words"], ""),
+    "blank lines ahead of the headers": (
+        b"\n\nSubject: kept\nContent-Type: text/html\n\n<b>wo</b>rds",
+        ["Subject: kept\n\nwords"],
+        "",
+    ),
+    "a mail in wide letters": ("Subject: kept\n\nwörds".encode("utf-16"), ["Subject: kept\n\nwörds"], ""),
     "a signed mail": (
         mixed(text("signed words"), "Content-Type: application/pgp-signature; name=s.asc\n\nx", kind="signed"),
         ["signed words"],
