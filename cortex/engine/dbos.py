@@ -40,7 +40,7 @@ from cortex.engine.config import (
 from cortex.engine.database import is_postgres, open_database, wait_for_room, wait_no_longer
 from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
-from cortex.engine.lives import FIRST, Lives
+from cortex.engine.lives import CALM_S, FIRST, Lives
 from cortex.engine.recover import Recovery
 from cortex.engine.remote import client_of, hand_over, make_tables
 from cortex.engine.slots import QueueSlots
@@ -66,8 +66,10 @@ class Engine:
         is_shared: bool,
         version: str,
         outages: Outages,
+        calm_s: float,
     ) -> None:
         """Use `create`."""
+        self._calm_s = calm_s
         self.version = version
         self.executor_id = executor_id
         self.is_worker = is_worker
@@ -95,6 +97,7 @@ class Engine:
         is_worker: bool = False,
         version: str = VERSION,
         outages: Outages | None = None,
+        calm_s: float = CALM_S,
     ) -> Self:
         """An engine that is not launched yet.
 
@@ -105,6 +108,7 @@ class Engine:
             is_worker: Take chat turns from the queue, not only those started here.
             version: Runs of another one are not resumed here: see `stranded`.
             outages: Waits, inside steps, for a database that is away; who shares it learns of that.
+            calm_s: How long the process lives before what was begun in vain begins again (`lives.py`).
         """
         shared = is_postgres(url)
         name = executor_id or (f"{os.uname().nodename}-{os.getpid()}-{new_id()}" if shared else "")
@@ -115,6 +119,7 @@ class Engine:
             is_shared=shared,
             version=version,
             outages=outages or Outages(),
+            calm_s=calm_s,
         )
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -148,7 +153,7 @@ class Engine:
             await asyncio.to_thread(make_tables, self._database)  # over connections of its own: an index takes its time
         DBOS.launch()
         self._client = client_of(self._database)
-        self._lives = Lives(self._client)  # ahead of the first run, which this loop begins later
+        self._lives = Lives(self._client, self._calm_s)  # ahead of the first run, which this loop begins later
         wait_for_room(self._database)
         dbos_patches.wake_at_end(instance, sleeping)
         dbos_patches.look_up_resumed_runs_only(instance, is_first_life.get)
@@ -297,10 +302,13 @@ class Engine:
         if run is None:
             raise RuntimeError("only a run is held")
         run.let_others_begin()
-        try:
-            await self._lives.forgive(run.run_id)
-        except sa.exc.SQLAlchemyError as error:
-            log.warning("engine: run %s is held, which cannot be written down: %s", run.run_id, error)
+        await self._lives.forgive(run.run_id)
+
+    async def has_moved(self) -> None:
+        """Inside a step: something of it is shown, so that a process that ends meanwhile was no life in vain."""
+        run = runs.current()
+        if run is not None:
+            await self._lives.has_moved(run)
 
     async def prune(self, before: datetime) -> int:
         """Forget the runs, with their steps and streams, that ended before this moment; how many."""

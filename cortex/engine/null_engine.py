@@ -33,6 +33,9 @@ class NullEngine:
     async def hold(self) -> None:
         """Nothing runs."""
 
+    async def has_moved(self) -> None:
+        """Nothing runs."""
+
     async def signal(self, run_id: str, topic: str, value: str) -> None:
         """Refuse."""
         raise Conflict("Cortex is not running: start it with `cortex serve`.")

@@ -95,6 +95,10 @@ class Remote:
         """Never called here: a run is held, and runs are the workers'."""
         raise RuntimeError("only a run is held, and none runs in this process")
 
+    async def has_moved(self) -> None:
+        """Never called here: runs are the workers'."""
+        raise RuntimeError("no run moves in this process")
+
     async def signal(self, run_id: str, topic: str, value: str) -> None:
         """Deliver a topic's one value to a run, wherever it runs. NotFound for an unknown one."""
         try:

@@ -26,6 +26,7 @@ class Run:
         self.is_interrupted = False
         self.has_ended = False
         self.waits_over = 0  # of an earlier life: a replay passes them
+        self.unmoved: tuple[int, int, int] | None = None  # what `lives.py` keeps of it, until it moves in this life
         self.alone: asyncio.Lock | None = None  # held while no other run that was begun in vain may begin
         self._branches: WeakSet[asyncio.Task[object]] = WeakSet()
 

@@ -40,6 +40,10 @@ class Runner(KeptRuns, Protocol):
         """Inside a run: it may not go on yet, and a process that ends meanwhile is no fault of its own."""
         ...
 
+    async def has_moved(self) -> None:
+        """Inside a step: something of it is shown, so that a process that ends meanwhile was no life in vain."""
+        ...
+
 
 class Signals(Protocol):
     """Durable messages to a run."""

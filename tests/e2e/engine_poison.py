@@ -1,4 +1,4 @@
-"""A process that a run of it kills, every time: at once, behind a wait, or beside another run that needs a while.
+"""A process that a run of it kills, every time: at once, behind a wait, while it shows something, or beside another run.
 
 Arguments: database URL, log file, where.
 """
@@ -15,10 +15,11 @@ from cortex.engine.dbos import Engine
 from tests.patience import PATIENCE_S
 
 IN_LINE_S = 1.0  # another run that has not begun by then stands in line behind this one
+CALM_S = 0.1
 
 
 async def main(url: str, log: Path, where: str) -> None:
-    engine = Engine.create(url)
+    engine = Engine.create(url, calm_s=CALM_S)
     is_other_begun = asyncio.Event()
 
     async def body(run_id: str, argument: dict[str, Any]) -> None:
@@ -27,6 +28,13 @@ async def main(url: str, log: Path, where: str) -> None:
         if where == "beside another":
             with suppress(TimeoutError):
                 await asyncio.wait_for(is_other_begun.wait(), IN_LINE_S)
+        await (engine.step("answer", shows) if where == "while it shows" else dies())
+
+    async def shows() -> None:
+        await engine.has_moved()
+        await dies()
+
+    async def dies() -> None:
         with log.open("a") as file:
             file.write("life\n")
         os.kill(os.getpid(), signal.SIGKILL)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cortex.engine.lives import LIVES_MAX, LIVES_MOVED_MAX
 from tests.e2e.engine_waiting import BEHIND, WAITING
 from tests.patience import PATIENCE_S
 from tests.postgres import private_postgres
@@ -124,8 +125,9 @@ def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None
         ("at once", 5, "unknown"),
         pytest.param("behind a wait", 6, "unknown", marks=pytest.mark.full),
         ("beside another", 5, "done"),
+        pytest.param("while it shows", 1 + LIVES_MOVED_MAX, "unknown", marks=pytest.mark.full),
     ],
-    ids=["at once", "behind a wait", "beside another"],
+    ids=["at once", "behind a wait", "beside another", "while it shows"],
 )
 def test_a_run_that_kills_its_process_is_given_up_alone(tmp_path: Path, where: str, deaths: int, other: str) -> None:
     lives = [program("engine_poison.py", tmp_path, where) for _ in range(deaths + 1)]
@@ -146,6 +148,26 @@ def test_runs_that_wait_or_stand_in_line_outlive_any_number_of_kills(tmp_path: P
     assert subprocess.run(last, **SURROUNDINGS, timeout=PATIENCE_S, check=False).returncode == 0
     ended = [line.split()[1:] for line in log.read_text().splitlines() if line.startswith("ended")]
     assert ended == [[run_id, "done"] for run_id in (*WAITING, BEHIND)]
+
+
+@pytest.mark.parametrize(("which", "word"), [("shows", "shown"), ("starts", "started starts")])
+def test_kills_while_a_run_moves_or_while_the_process_starts_give_nothing_up(
+    tmp_path: Path, which: str, word: str
+) -> None:
+    log = tmp_path / "log"
+    log.touch()
+    lives = [
+        ("begins", "begun", 1),
+        ("begins", "begun", 2),
+        *((which, word, number + 1) for number in range(LIVES_MAX)),
+    ]
+    for kind, sign, times in lives:
+        with subprocess.Popen(program("engine_unlucky.py", tmp_path, kind), **SURROUNDINGS) as process:
+            wait_for(log, sign, times)
+            process.kill()
+    last = program("engine_unlucky.py", tmp_path, "ends")
+    assert subprocess.run(last, **SURROUNDINGS, timeout=PATIENCE_S, check=False).returncode == 0
+    assert log.read_text().split()[-1] == "done"
 
 
 @pytest.mark.full

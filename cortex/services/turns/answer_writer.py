@@ -107,6 +107,7 @@ class AnswerWriter:
         )
         payload = {"turn": self.turn.id, "round": self.round_number, "part": part.part, "kind": kind}
         await self._announce([*ended, ("part.start", {**payload, "attempt": self.attempt}, self.turn.id)])
+        await self.runtime.runner.has_moved()
         self.end_part()
         self.started.append(part.part)
         return part

@@ -132,6 +132,9 @@ class Runs:
     async def hold(self) -> None:
         """Nothing runs."""
 
+    async def has_moved(self) -> None:
+        """Nothing runs."""
+
     async def signal(self, run_id: str, topic: str, value: str) -> None:
         """Nobody waits."""
 

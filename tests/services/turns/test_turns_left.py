@@ -126,6 +126,9 @@ class Ended:
     async def hold(self) -> None:
         """Nothing runs."""
 
+    async def has_moved(self) -> None:
+        """Nothing runs."""
+
 
 @dataclass(frozen=True)
 class Left:
