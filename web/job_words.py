@@ -47,6 +47,12 @@ def when_at(at: datetime, zone: str) -> Markup:
     return when(at, _zone(zone), at_zone(at, zone))
 
 
+def in_line(since: datetime, before: int, zone: str) -> str:
+    """What a run says that waits for a free place: since when, and how many begin before it."""
+    told = f"waiting in line since {since.astimezone(_zone(zone)):%H:%M}"
+    return f"{told}, {before} before it" if before else f"{told}, next to start"
+
+
 def lines(preview: Preview) -> tuple[PreviewLine, ...]:
     """The times in order, each change of the clock before the first time that comes after it."""
     waiting = list(preview.changes)

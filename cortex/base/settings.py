@@ -6,6 +6,7 @@ A wrong value stops the start with one line that names it (`ConfigError`). `pyth
 
 import difflib
 import ipaddress
+import os
 import re
 import sys
 import zoneinfo
@@ -35,6 +36,7 @@ _SECRET = (
     "backup_s3_secret",
 )
 HIDDEN = (*_SECRET, "database_url", "engine_url")
+JOBS_PER_PROCESSOR, JOBS_MOST = 8, 32
 
 
 class Settings(NotificationSettings):
@@ -84,6 +86,12 @@ class Settings(NotificationSettings):
         ge=1,
         le=MAX_ROUNDS_CAP,
         description=f"Most model calls per message, up to {MAX_ROUNDS_CAP}; roles and models can override it.",
+    )
+    jobs_at_once: int = Field(
+        0,
+        ge=0,
+        le=200,
+        description="Runs of jobs at the same time in one process; others wait in line. 0: 8 a processor, at most 32.",
     )
     time_zone: str = Field("UTC", description="Time zone of new accounts, an IANA name such as Europe/Berlin.")
     allowed_folders: Words = Field(
@@ -275,6 +283,11 @@ class Settings(NotificationSettings):
     def folders(self) -> dict[str, str]:
         """The further folders by name."""
         return {name.strip(): path.strip() for name, _, path in (item.partition("=") for item in self.allowed_folders)}
+
+    @property
+    def jobs_at_once_here(self) -> int:
+        """`jobs_at_once`, or what this machine's processors allow: a run mostly waits for its model."""
+        return self.jobs_at_once or min(JOBS_PER_PROCESSOR * len(os.sched_getaffinity(0)), JOBS_MOST)
 
     @property
     def is_postgresql(self) -> bool:

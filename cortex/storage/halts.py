@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, select
+from sqlalchemy import ColumnElement, delete, exists, select, update
 
 from cortex.storage.repository import SharedRepository, reading
-from cortex.storage.schema import HaltTable
+from cortex.storage.schema import HaltTable, SlotTable
 
 EVERYBODY = "everybody"
 OUTWARD = "outward"
@@ -31,7 +31,11 @@ class HaltsRepository(SharedRepository):
     """The stops of the whole server; who may order and lift one is the services' matter."""
 
     async def add(self, scope: str, by_id: str, who: str) -> bool:
-        """Put it in force; False when it is already, with whoever was first."""
+        """Put it in force; False when it is already, with whoever was first. Who stands in line leaves it."""
+        if scope != OUTWARD:
+            whose = () if scope == EVERYBODY else (SlotTable.owner_id == scope,)
+            leaving = update(SlotTable).where(SlotTable.state == "planned", SlotTable.in_line_at.is_not(None), *whose)
+            await self.session.execute(leaving.values(in_line_at=None))
         values = {"scope": scope, "by_id": by_id, "who": who, "at": self.clock()}
         statement = self._upsert(HaltTable, values).on_conflict_do_nothing().returning(HaltTable.scope)
         return (await self.session.execute(statement)).first() is not None

@@ -30,6 +30,7 @@ class RunBar:
     state: SlotState
     why: str
     is_by_hand: bool
+    in_line_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
     cost_usd: float | None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, func, or_, select
+from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select
+from sqlalchemy.orm import aliased
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import digest
@@ -29,6 +30,8 @@ _PRUNED_AT_ONCE = 500  # nobody else writes meanwhile
 class SlotRow:
     """A slot. `attempt`: how often it was started; `ready_at`: not before then; `result`: its first characters.
 
+    `in_line_at`: since when it waits for a free place alone, and is late rather than missed.
+
     `started_at`, `turn_id`: of the last attempt (not every one has a turn); `why`: how it came to its state, shortly.
     `cost_usd`, `tokens`: of all attempts; None: no price is known.
     """
@@ -42,6 +45,7 @@ class SlotRow:
     is_by_hand: bool
     attempt: int
     ready_at: datetime | None
+    in_line_at: datetime | None
     turn_id: str | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -197,7 +201,7 @@ class SlotsRepository(Repository):
     ) -> bool:
         """Let a slot wait for its next attempt, with what this one took; False when this attempt does not run."""
         change = self._change(SlotTable).where(*_running(id, attempt))
-        values = {"state": "planned", "ready_at": ready_at, "why": why, **_took(cost_usd, tokens)}
+        values = {"state": "planned", "ready_at": ready_at, "in_line_at": None, "why": why, **_took(cost_usd, tokens)}
         return bool(await self._touched(change.values(**values), SlotTable.id))
 
     async def end(
@@ -256,20 +260,11 @@ class AllSlotsRepository(SharedRepository):
     async def ready(self, limit: int = 100) -> Sequence[SlotRow]:
         """The slots that wait and that `start` would take now; none of a closed account.
 
-        The longest due first, but a person's second one comes behind everybody's first; messages, which nobody waits
-        for, are counted apart.
+        The longest due first, but a person's second one comes behind everybody's first, and those at work count as
+        well; messages, which nobody waits for, are counted apart.
         """
-        line = (SlotTable.owner_id, JobTable.kind == "message")
-        place = func.row_number().over(partition_by=line, order_by=(SlotTable.due_at, SlotTable.id))
-        statement = (
-            _columns()
-            .join(JobTable, JobTable.id == SlotTable.job_id)
-            .join(AccountTable, AccountTable.id == SlotTable.owner_id)
-            .where(JobTable.removed_at.is_(None), or_(JobTable.is_enabled, SlotTable.is_by_hand))
-            .where(AccountTable.is_active, ~is_halted(SlotTable.owner_id), SlotTable.state == "planned")
-            .where(or_(SlotTable.ready_at.is_(None), SlotTable.ready_at <= self.clock()))
-        )
-        return await self._all(SlotRow, statement.order_by(place, SlotTable.due_at, SlotTable.id).limit(limit))
+        columns = tuple(getattr(SlotTable, name) for name in SlotRow.__dataclass_fields__)
+        return await self._all(SlotRow, in_order(columns, self.clock()).limit(limit))
 
     @reading
     async def running(self) -> Sequence[RunningSlot]:
@@ -295,6 +290,34 @@ class AllSlotsRepository(SharedRepository):
             .limit(_PRUNED_AT_ONCE)
         )
         return len(await self._touched(delete(SlotTable).where(SlotTable.id.in_(found)), SlotTable.id))
+
+
+def in_order(columns: Sequence[Any], now: datetime, *, with_place: bool = False) -> Select[Any]:
+    """These columns of the slots that wait and may begin, joined with their jobs, in the order in which they begin.
+
+    with_place: with one more, `place`, the first by which they are ordered; due time and id come behind it.
+    """
+    line = (SlotTable.owner_id, JobTable.kind == "message")
+    going, turn = aliased(SlotTable), aliased(TurnTable)
+    at_work = (
+        select(going.owner_id, func.count().label("runs"))
+        .join(turn, turn.id == going.turn_id)
+        .where(going.state == "running", turn.state.in_(("queued", "running")))
+        .group_by(going.owner_id)
+        .subquery()
+    )
+    of_own = func.row_number().over(partition_by=line, order_by=(SlotTable.due_at, SlotTable.id))
+    place = of_own + case((JobTable.kind == "message", 0), else_=func.coalesce(at_work.c.runs, 0))
+    return (
+        select(*columns, *([place.label("place")] if with_place else []))
+        .join(JobTable, JobTable.id == SlotTable.job_id)
+        .join(AccountTable, AccountTable.id == SlotTable.owner_id)
+        .outerjoin(at_work, at_work.c.owner_id == SlotTable.owner_id)
+        .where(JobTable.removed_at.is_(None), or_(JobTable.is_enabled, SlotTable.is_by_hand))
+        .where(AccountTable.is_active, ~is_halted(SlotTable.owner_id), SlotTable.state == "planned")
+        .where(or_(SlotTable.ready_at.is_(None), SlotTable.ready_at <= now))
+        .order_by(place, SlotTable.due_at, SlotTable.id)
+    )
 
 
 def _running(id: str, attempt: int) -> tuple[ColumnElement[bool], ...]:

@@ -1,4 +1,4 @@
-"""A process that a run of it kills, every time: at once, behind a wait, while it shows something, or beside another run.
+"""A process that a run of it kills, every time: at once, behind a wait, while it shows, or beside another run.
 
 Arguments: database URL, log file, where.
 """

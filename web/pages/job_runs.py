@@ -14,7 +14,7 @@ from cortex.services.chat.transcript_views import key_of
 from cortex.services.jobs.jobs import HISTORY, JobRun, JobView
 from web.deps import CurrentUser, FormNumber, Number, Services
 from web.frame import frame_of
-from web.job_words import LIVE, STATES, at_zone, summed, titled, when_at
+from web.job_words import LIVE, STATES, at_zone, in_line, summed, titled, when_at
 from web.render import ConfirmContext, Context, described, respond
 from web.routes import LazyRoute
 from web.security import local_path
@@ -51,6 +51,7 @@ class JobRunsContext(Context):
     live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
     key_of: Callable[[str], str] = described("a turn's id as addresses have it", default=key_of)
     at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
+    in_line: Callable[..., str] = described("a run that waits in line, as words", default=in_line)
     when_at: Callable[..., str] = described("the same in a list, short on a phone", default=when_at)
     summed: Callable[..., str] = described("bars as a sentence", default=summed)
     titled: Callable[..., str] = described("a bar as words", default=titled)

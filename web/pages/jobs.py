@@ -18,7 +18,7 @@ from cortex.services.notices.addresses import ChannelView
 from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
-from web.job_words import LIVE, PreviewLine, at_zone, is_live, lines, summed, titled, when_at
+from web.job_words import LIVE, PreviewLine, at_zone, in_line, is_live, lines, summed, titled, when_at
 from web.render import Context, Frame, NavEntry, described, respond, wants_fragment
 from web.routes import LazyRoute
 from web.toast import redirect
@@ -90,6 +90,7 @@ class JobContext(JobReadingContext):
     error: str = described("why saving was refused", default="")
     error_field: str = described("the field the error is about, or empty", default="")
     at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
+    in_line: Callable[..., str] = described("a run that waits in line, as words", default=in_line)
     summed: Callable[..., str] = described("bars as a sentence", default=summed)
     titled: Callable[..., str] = described("a bar as words", default=titled)
     live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)

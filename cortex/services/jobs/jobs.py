@@ -3,7 +3,7 @@
 What a job does when it is due is `runs.py`'s. Tools reach jobs through `user_jobs.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -34,6 +34,7 @@ from cortex.storage.job_rows import JobFilter as JobFilter
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.slot_history import RunBar as RunBar
 from cortex.storage.slot_history import RunMean, SlotHistoryRepository
+from cortex.storage.slot_line import SlotLineRepository
 from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
 from cortex.storage.turns import TurnsRepository
 
@@ -51,6 +52,7 @@ class JobView:
     """A job as a page shows it. `last`: its newest ended slot; `bars`: its last slots, oldest first.
 
     `chat`: the conversation that it posts into, "" while there is none or after it was deleted.
+    `before`: of its slots in line by id, how many stand before each.
     """
 
     job: JobRow
@@ -58,6 +60,7 @@ class JobView:
     last: SlotRow | None
     bars: tuple[RunBar, ...]
     mean: RunMean | None
+    before: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +87,14 @@ class JobRun:
     """A slot of the history. `deliveries`: how its notice went out. `is_called`: the job's web address began it.
 
     `chat`: the conversation that has its transcript, "" where it has none (any more). `is_told`: a notice of it stands.
+    `before`: how many stand in line before it; None where it does not wait for a free place.
     """
 
     slot: SlotRow
     chat: str
     is_told: bool
     is_called: bool
+    before: int | None
     deliveries: tuple[DeliveryRow, ...]
 
 
@@ -137,12 +142,14 @@ class JobsService:
         chats = await self.runtime.db.repository(TurnsRepository, user.id).places(
             [slot.turn_id for slot in slots if slot.turn_id]
         )
+        places = await self._places(slots)
         return tuple(
             JobRun(
                 slot=slot,
                 chat=chats.get(slot.turn_id or "", ""),
                 is_told=slot.id in noticed,
                 is_called=slot.id in called,
+                before=places.get(slot.id),
                 deliveries=deliveries.get(told[slot.id], ()),
             )
             for slot in slots
@@ -281,6 +288,7 @@ class JobsService:
         chats = [row.conversation_id for row in rows if row.conversation_id]
         history = self.runtime.db.repository(SlotHistoryRepository, user.id)
         latest, bars, means = await history.latest(ids), await history.bars(ids), await history.means(ids)
+        places = await self._places([bar for each in bars.values() for bar in each])
         standing = await self.runtime.db.repository(ConversationsRepository, user.id).standing(chats)
         return tuple(
             JobView(
@@ -289,9 +297,15 @@ class JobsService:
                 last=latest.get(row.id),
                 bars=bars.get(row.id, ()),
                 mean=means.get(row.id),
+                before={bar.id: places[bar.id] for bar in bars.get(row.id, ()) if bar.id in places},
             )
             for row in rows
         )
+
+    async def _places(self, slots: Sequence[SlotRow | RunBar]) -> Mapping[str, int]:
+        """How many stand in line before each of these that wait."""
+        waiting = [slot.id for slot in slots if slot.in_line_at is not None and slot.state == "planned"]
+        return await self.runtime.db.repository(SlotLineRepository).places(waiting) if waiting else {}
 
     def _jobs(self, user: User) -> JobsRepository:
         return self.runtime.db.repository(JobsRepository, user.id)

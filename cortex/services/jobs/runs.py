@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -25,10 +25,10 @@ from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import AllJobsRepository
+from cortex.storage.slot_line import SlotLineRepository
 from cortex.storage.slots import AllSlotsRepository, RunningSlot, SlotRow, SlotsRepository
 
 LOOK_EVERY_S = 30.0  # a safety net: the alarm, and turns that end here, wake it sooner
-AT_ONCE = 2  # turns of jobs that this process has at work; a parked one does not count
 TAKEN_MOST = 1_000
 SAID_AT_ONCE = 25  # messages, between two looks at what else is due
 WAITED_TOO_LONG = "it waited too long to start"
@@ -99,6 +99,7 @@ class JobRuns:
         if waiting:
             jobs = await self._jobs_of(waiting)
             await self._begin(jobs, await self._in_time(jobs, waiting))
+            await self._line_up()
 
     async def _settle(self, slot: RunningSlot) -> None:
         try:
@@ -118,10 +119,10 @@ class JobRuns:
         return {job.id: job for job in found}
 
     async def _in_time(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
-        """Those that may still begin. The others waited too long: they are missed, with one notice a job."""
+        """Those that may still begin: in line nobody is too late. The others are missed, with one notice a job."""
         kept, late = list[SlotRow](), dict[str, list[SlotRow]]()
         for slot in (one for one in waiting if one.job_id in jobs):
-            is_first = slot.attempt == 0 and not slot.is_by_hand
+            is_first = slot.attempt == 0 and not slot.is_by_hand and slot.in_line_at is None
             is_late = is_first and is_too_late(policy_of(jobs[slot.job_id]), slot.due_at, self._runtime.clock())
             (late.setdefault(slot.job_id, []) if is_late else kept).append(slot)
         for job_id, slots in late.items():
@@ -141,8 +142,7 @@ class JobRuns:
         """The oldest of each job that has none running, as far as there is room; then some plain messages."""
         running = await self._runtime.db.repository(AllSlotsRepository).running()  # again: some ended just now
         busy = {slot.job_id for slot in running}
-        self._here &= {slot.turn_id for slot in running if slot.turn_id}
-        at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)
+        at_work, most = self._at_work(running), self._runtime.settings.jobs_at_once_here
         messages = list[tuple[JobRow, SlotRow]]()
         for slot in waiting:
             job = jobs[slot.job_id]
@@ -152,11 +152,25 @@ class JobRuns:
                 messages.append((job, slot))
                 continue
             busy.add(job.id)
-            try:
-                at_work += at_work < AT_ONCE and await self._start(job, slot)
-            except CortexError as error:
-                log.warning("job runner: cannot start run %s, retrying: %s", slot.id, error)
+            if at_work < most:
+                at_work += await self._start(job, slot)
         await self._say(messages)
+
+    def _at_work(self, running: Sequence[RunningSlot]) -> int:
+        """The turns of jobs that this process has at work; a parked one does not count."""
+        self._here &= {slot.turn_id for slot in running if slot.turn_id}
+        if not self._runtime.settings.is_postgresql:  # nobody else has any: these are of the life before too
+            self._here |= {slot.turn_id for slot in running if slot.turn_id}
+        return sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)
+
+    async def _line_up(self) -> None:
+        """Whoever could begin and found no place waits in line from now on: however long that takes, it runs."""
+        line = self._runtime.db.repository(SlotLineRepository)
+        now = self._runtime.clock()
+        found = await line.newcomers()
+        new = [one.id for one in found if one.attempt or now - one.due_at <= timedelta(seconds=one.fire_within_s)]
+        for start in range(0, len(new), TAKEN_MOST):
+            await line.join(new[start : start + TAKEN_MOST])
 
     async def _say(self, messages: Sequence[tuple[JobRow, SlotRow]]) -> None:
         """The first of them, a commit a person; the others after another look at what else is due."""
@@ -173,6 +187,10 @@ class JobRuns:
 
     async def _start(self, job: JobRow, slot: SlotRow) -> bool:
         """Put its turn to work; False when another process did."""
-        turn_id = await self._starts.begin(job, slot)
+        try:
+            turn_id = await self._starts.begin(job, slot)
+        except CortexError as error:
+            log.warning("job runner: cannot start run %s, retrying: %s", slot.id, error)
+            return True  # it may stand as begun
         self._here |= {turn_id} if turn_id else set()
         return bool(turn_id)

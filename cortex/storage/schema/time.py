@@ -59,7 +59,10 @@ class JobTable(Table):
 
 
 class SlotTable(Table):
-    """One due time of a job, and how it ended. `ready_at`: a planned one may not start sooner."""
+    """One due time of a job, and how it ended. `ready_at`: a planned one may not start sooner.
+
+    `in_line_at`: since when it waits for a free place alone.
+    """
 
     __tablename__ = "slots"
     __table_args__ = (UniqueConstraint("job_id", "due_at"), Index("ix_slots_state_due_at", "state", "due_at"))
@@ -72,6 +75,7 @@ class SlotTable(Table):
     is_by_hand: Mapped[bool]
     attempt: Mapped[int]
     ready_at: Mapped[datetime | None]
+    in_line_at: Mapped[datetime | None]
     turn_id: Mapped[str | None]
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]

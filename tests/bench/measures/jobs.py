@@ -98,6 +98,7 @@ def _slot(job: JobRow, number: int, dice: random.Random) -> SlotRow:
         is_by_hand=False,
         attempt=1,
         ready_at=None,
+        in_line_at=None,
         turn_id=None,
         started_at=due_at,
         ended_at=due_at + timedelta(seconds=dice.randint(2, 60)),
