@@ -28,7 +28,7 @@ from cortex.engine import dbos_patches
 from cortex.engine.dbos import Engine
 from cortex.engine.hub import LocalHub
 from cortex.engine.null_engine import NullEngine
-from cortex.engine.relay import relayed
+from cortex.engine.relay import LISTENING, RelayHub, relayed
 from cortex.engine.remote import CANCELLED, STARTED, Remote
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import Sandbox
@@ -40,6 +40,7 @@ from cortex.services.health.sealed import SealedValues
 from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import WORKFLOW
 from cortex.storage.audit_head import AuditHead
+from cortex.storage.commits import WROTE
 from cortex.storage.conversations import AllConversationsRepository
 from cortex.storage.db import BUSY_TIMEOUT_S, Database
 from cortex.storage.outage_lines import OutageLines
@@ -70,8 +71,11 @@ class Cortex(Services):
         """One of several processes that run turns and serve no page. ConfigError where the database is not shared."""
         async with relayed(shared_database(settings)) as relay:
             outages = Outages()
-            engine = Engine.create(settings.engine_database, is_worker=True, outages=outages)
-            relay.on(STARTED, lambda _: dbos_patches.wake())
+            engine = Engine.create(settings.engine_database, is_worker=True, outages=outages, tell=relay.broadcast)
+            for topic in (STARTED, LISTENING):
+                relay.on(topic, lambda _: dbos_patches.wake())
+            for topic in (STARTED, WROTE, LISTENING):
+                relay.on(topic, lambda _: engine.stir())
             relay.on(CANCELLED, engine.stop_here)
             async with _running(cls, settings, clock, engine, relay, outages) as cortex:
                 yield cortex
@@ -187,6 +191,7 @@ async def _opened(
         audit_head = AuditHead(settings.home, audit_key(settings.secret_key))
         outages = outages or Outages()
         db = Database(settings.database, clock=clock, write_wait_s=wait_s, audit_head=audit_head, outages=outages)
+        lay_line(db, hub)
         try:
             if is_migrating:
                 await db.migrate()
@@ -195,6 +200,17 @@ async def _opened(
                 yield cortex
         finally:
             await db.close()
+
+
+def lay_line(db: Database, hub: SharedHub) -> None:
+    """On PostgreSQL let processes hear of each other's commits, so that none has to read tables to learn of them."""
+    written = db.commits.written
+    if written is not None and isinstance(hub, RelayHub):
+        for topic in (WROTE, LISTENING):
+            hub.on(topic, lambda _: written.heard())
+        written.listen(lambda: hub.broadcast_soon(WROTE))
+    elif written is not None:
+        written.tell_within()
 
 
 async def _with_key(settings: Settings, clock: Clock) -> Settings:

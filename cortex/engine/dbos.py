@@ -6,7 +6,7 @@ DBOS is one per process, so is an open Engine; close it before another is opened
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from contextvars import Context
@@ -28,10 +28,11 @@ from cortex.engine.config import (
     CANCEL_POLL_S,
     EAGER_S,
     HOUSEKEEPING_S,
-    HOUSEKEEPING_SHARED_S,
     OPEN_STATES,
     PER_USER,
+    QUEUE_POLL_S,
     RECOVERY_POLL_S,
+    SIGNALLED_POLL_S,
     STATES,
     STREAM_POLL_S,
     VERSION,
@@ -41,8 +42,10 @@ from cortex.engine.database import is_postgres, open_database, wait_for_room, wa
 from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
 from cortex.engine.lives import CALM_S, FIRST, Lives
+from cortex.engine.looks import repeat
+from cortex.engine.lost import LostRuns
 from cortex.engine.recover import Recovery
-from cortex.engine.remote import client_of, hand_over, make_tables
+from cortex.engine.remote import STARTED, Tell, client_of, hand_over, make_tables
 from cortex.engine.slots import QueueSlots
 from cortex.ports.steps import begins_at_once, is_first_life
 
@@ -63,17 +66,18 @@ class Engine:
         *,
         executor_id: str,
         is_worker: bool,
-        is_shared: bool,
         version: str,
         outages: Outages,
         calm_s: float,
+        tell: Tell | None,
     ) -> None:
         """Use `create`."""
-        self._calm_s = calm_s
+        self._calm_s, self._tell = calm_s, tell
         self.version = version
         self.executor_id = executor_id
         self.is_worker = is_worker
-        self._is_shared = is_shared
+        self._is_shared = database.dialect.name == "postgresql"
+        self._poll_s = dbos_patches.IDLE_POLL_S if not self._is_shared else SIGNALLED_POLL_S if tell else QUEUE_POLL_S
         self._database = database
         self._bodies: dict[str, Body] = {}
         self._workflows: dict[str, Workflow] = {}
@@ -86,7 +90,8 @@ class Engine:
         self._looks = AsyncExitStack()
         self._recovery: Recovery | LocalRecovery | None = None
         self._calming: asyncio.TimerHandle | None = None
-        self._lost: set[str] = set()
+        self._lost = LostRuns(self._runs)
+        self._stirred = asyncio.Event()
 
     @classmethod
     def create(
@@ -98,6 +103,7 @@ class Engine:
         version: str = VERSION,
         outages: Outages | None = None,
         calm_s: float = CALM_S,
+        tell: Tell | None = None,
     ) -> Self:
         """An engine that is not launched yet.
 
@@ -107,8 +113,9 @@ class Engine:
                 (`leases.py`); on PostgreSQL a new name for each life, for `recover.py` brings the runs of the dead.
             is_worker: Take chat turns from the queue, not only those started here.
             version: Runs of another one are not resumed here: see `stranded`.
-            outages: Waits, inside steps, for a database that is away; who shares it learns of that.
-            calm_s: How long the process lives before what was begun in vain begins again (`lives.py`).
+            outages: Waits, inside steps, for a database that is away.
+            calm_s: See `lives.py`.
+            tell: How the others hear at once of what is put in line, `(topic, run id)`, and we of theirs.
         """
         shared = is_postgres(url)
         name = executor_id or (f"{os.uname().nodename}-{os.getpid()}-{new_id()}" if shared else "")
@@ -116,10 +123,10 @@ class Engine:
             open_database(url),
             executor_id=name,
             is_worker=is_worker,
-            is_shared=shared,
             version=version,
             outages=outages or Outages(),
             calm_s=calm_s,
+            tell=tell,
         )
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -140,14 +147,14 @@ class Engine:
             self._recovery = local = LocalRecovery(Path(self._database.url.database or ""), self.executor_id)
             self.executor_id = await asyncio.to_thread(local.claim)
         instance = DBOS(config=config(self._database, self.executor_id, self.version))
-        dbos_patches.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
-        dbos_patches.poll_rarely(instance, self._is_shared)
+        dbos_patches.slow_housekeeping(HOUSEKEEPING_S)
+        dbos_patches.poll_rarely(instance, self._poll_s)
         sleeping = dbos_patches.sleep_briefly()
         for name, body in self._bodies.items():
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(self._guarded(body))
         DBOS.listen_queues(list(AT_ONCE) if self.is_worker else [])
         if self._is_shared:
-            self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
+            self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs, self._stirred)
             # Ahead of the launch, which gives runs our name: a name whose lock is free counts as dead.
             await self._recovery.claim()
             await asyncio.to_thread(make_tables, self._database)  # over connections of its own: an index takes its time
@@ -158,18 +165,18 @@ class Engine:
         dbos_patches.wake_at_end(instance, sleeping)
         dbos_patches.look_up_resumed_runs_only(instance, is_first_life.get)
         if self.is_worker:
-            await queues.register()
+            dbos_patches.share_queues(instance, self._runs.is_parked)
+            await queues.register(SIGNALLED_POLL_S if self._tell else QUEUE_POLL_S)
             dbos_patches.wake()
         else:
             await queues.adopt(self.version)
         if await self.unfinished():
             dbos_patches.poll_often(instance)
-            self._calming = asyncio.get_running_loop().call_later(
-                EAGER_S, dbos_patches.poll_rarely, instance, self._is_shared
-            )
-        looks = [_repeat("cancelled runs", self._stop_cancelled, CANCEL_POLL_S)]
+            later = asyncio.get_running_loop().call_later
+            self._calming = later(EAGER_S, dbos_patches.poll_rarely, instance, self._poll_s)
+        looks = [repeat("cancelled runs", self._stop_cancelled, CANCEL_POLL_S)]
         if self._recovery is not None:
-            looks.append(_repeat("the runs of dead processes", self._recovery.look, RECOVERY_POLL_S))
+            looks.append(repeat("the runs of dead processes", self._recovery.look, RECOVERY_POLL_S))
         await self._looks.enter_async_context(background_tasks(*looks))
 
     async def close(self, grace_s: float = 5.0) -> None:
@@ -196,6 +203,7 @@ class Engine:
         left += await self._runs.wind_down(0)  # taken from a queue meanwhile
         try:
             await asyncio.to_thread(hand_over, self._database, left)
+            self._wake(left[0] if left else "")
         except (sa.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
             log.warning("engine: %d runs stay as they are, for the next start to take up: %s", len(left), error)
 
@@ -251,7 +259,17 @@ class Engine:
             else:
                 with SetEnqueueOptions(queue_partition_key=key if queue in PER_USER else None):
                     await DBOS.enqueue_workflow_async(queue, body, run_id, argument, "", "")
-                dbos_patches.wake()
+                self._wake(run_id)
+
+    def _wake(self, run_id: str) -> None:
+        """Something stands in line: look, here and elsewhere."""
+        dbos_patches.wake()
+        if self._tell and run_id:
+            self._tell(STARTED, run_id)
+
+    def stir(self) -> None:
+        """Something goes on elsewhere: look after those who may die of it."""
+        self._stirred.set()
 
     async def cancel(self, run_id: str) -> None:
         """Stop it for good: what it awaits is cancelled at once here, within a second in another process."""
@@ -279,22 +297,8 @@ class Engine:
         return [state.workflow_id for state in await self._open_runs() if state.app_version != self.version]
 
     async def take_up_lost(self) -> int:
-        """Resume the runs that count as ours and that no task here executes; how many were seen so.
-
-        Not at first sight: between a run's row and its task lies a moment.
-        """
-        mine = await DBOS.list_workflows_async(
-            status="PENDING", executor_id=self.executor_id, app_version=self.version, load_input=False
-        )
-        here = set(self._runs.ids())
-        lost = {state.workflow_id for state in mine if state.workflow_id not in here}
-        for run_id in lost & self._lost:
-            log.warning("engine: run %s is executed by nobody, resuming it", run_id)
-            await asyncio.to_thread(dbos_patches.requeue, run_id, self.executor_id)
-        self._lost = lost - self._lost
-        if lost:
-            dbos_patches.wake()
-        return len(lost)
+        """Resume the runs that count as ours and that no task here executes; how many were seen so."""
+        return await self._lost.take_up(self.executor_id, self.version)
 
     async def hold(self) -> None:
         """Inside a run: it may not go on yet, and a process that ends meanwhile is no fault of its own."""
@@ -302,6 +306,8 @@ class Engine:
         if run is None:
             raise RuntimeError("only a run is held")
         run.let_others_begin()
+        run.is_parked = True
+        dbos_patches.wake()
         await self._lives.forgive(run.run_id)
 
     async def has_moved(self) -> None:
@@ -341,7 +347,12 @@ class Engine:
             run.waits_over -= 1
         elif not is_first_life.get():  # a first one came here by steps that it completed
             await self.hold()
-        value = await DBOS.recv_async(topic, timeout_seconds=timeout_s)
+        run.is_parked = True
+        dbos_patches.wake()  # its place is free
+        try:
+            value = await DBOS.recv_async(topic, timeout_seconds=timeout_s)
+        finally:
+            run.is_parked = False
         return None if value is None else str(value)
 
     # --- steps and streams --------------------------------------------------------------------------------------
@@ -387,13 +398,3 @@ class Engine:
             )
             for state in gone:
                 self._runs.interrupt(state.workflow_id)
-
-
-async def _repeat(what: str, look: Callable[[], Awaitable[None]], every_s: float) -> None:
-    """Look until cancelled; a database error is no end of it."""
-    while True:
-        try:
-            await look()
-        except (sa.exc.SQLAlchemyError, OSError) as error:
-            log.warning("engine: cannot read %s, retrying: %s", what, error)
-        await asyncio.sleep(every_s)

@@ -4,21 +4,28 @@ These have no setting in DBOS 3.4, so its internals are reached here, and only h
 """
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import Any, cast
 from weakref import WeakSet
 
-from dbos import DBOS, DBOSClient, Queue, _dbos, _queue, _scheduler, _sys_db, _workflow_commands
+from dbos import DBOS, DBOSClient, Queue, _dbos, _queue, _scheduler, _sys_db
 from dbos import error as dbos_error
 from dbos._utils import INTERNAL_QUEUE_NAME
+from sqlalchemy.exc import SQLAlchemyError
 
 RESUMING_POLL_S = 0.3  # while runs are resumed after a start
 IDLE_POLL_S = 10.0  # afterwards: a process that is alone resumes nothing in its life
-IDLE_POLL_SHARED_S = 2.0  # another process may put back what it had
-_NEW_QUEUES_S = 10.0  # how often the list of queues is read, unless somebody wakes it
+_NEW_QUEUES_S = 60.0  # how often the list of queues is read, unless somebody wakes it
+TAKEN_A_LOOK = 2  # runs that a worker takes from a queue before others get to look
+_BESIDE_S = 0.015  # for each run that it has at work, it lets workers with less to do look first
+_BESIDE_MOST_S = 0.3
+_AGAIN_S = 0.02
+_SWEPT_AT_ONCE = 100
 RETRY_MOST_S = 5.0
 _LOOK_FOR_STOP_S = 2.0  # should an end not wake it
 
@@ -55,10 +62,24 @@ def slow_housekeeping(interval_s: float) -> None:
     DBOS looks once a second for delayed and overdue runs, for its own schedules in its first minute, and for queues.
     Measured 2026-11-21, idle on SQLite: its threads take 0.08 % of a core with `poll_rarely`, 0.39 % before.
     """
-    _workflow_commands._BACKGROUND_JOBS_INTERVAL_SEC = interval_s
+    _taken.clear()
+    _loads.clear()  # of an engine that was open before
+    _dbos.background_jobs_thread = partial(_keep_house, interval_s)  # type: ignore[attr-defined]  # imported there
     _scheduler._STARTUP_FAST_POLL_DURATION_SEC = 0.0
     _queue.queue_worker_thread = _poll_until_woken
     _dbos.queue_thread = _manage_until_woken  # type: ignore[attr-defined]  # imported there, and called by that name
+
+
+def _keep_house(interval_s: float, stop_event: threading.Event, dbos: DBOS) -> None:
+    """DBOS's own thread takes the lock for as long as it waits, and PostgreSQL ends a session that does after 5 s."""
+    while not stop_event.wait(interval_s * random.uniform(0.9, 1.1)):  # noqa: S311 - so that processes do not meet
+        try:
+            with dbos._sys_db.background_job_lock("background_jobs") as is_ours:
+                if is_ours:
+                    dbos._sys_db.transition_delayed_workflows()
+                    dbos._sys_db.cancel_timed_out_workflows(_SWEPT_AT_ONCE)
+        except SQLAlchemyError as error:
+            logging.getLogger(__name__).warning("engine: housekeeping failed, retrying: %s", error)
 
 
 def poll_often(instance: DBOS) -> None:
@@ -67,9 +88,8 @@ def poll_often(instance: DBOS) -> None:
     wake()
 
 
-def poll_rarely(instance: DBOS, is_shared: bool) -> None:
+def poll_rarely(instance: DBOS, poll_s: float) -> None:
     """Look for resumed runs as often as an idle daemon can afford."""
-    poll_s = IDLE_POLL_SHARED_S if is_shared else IDLE_POLL_S
     instance._registry.get_internal_queue()._polling_interval_sec = poll_s
 
 
@@ -130,10 +150,14 @@ def retry_no_longer(client: DBOSClient) -> None:
 class _Wakeable:
     """A stop event whose wait also ends when it is woken. DBOS's queue threads wait on it between their polls."""
 
-    def __init__(self, stop: threading.Event, least_s: float = 0.0) -> None:
-        self._stop = stop
+    def __init__(self, stop: "threading.Event | _Wakeable", least_s: float = 0.0, queue: str = "") -> None:
+        # The queue's threads are given what their manager waits on.
+        self._stop: threading.Event = stop._stop if isinstance(stop, _Wakeable) else stop
         self._least_s = least_s
         self._woken = threading.Event()
+        if queue:
+            self._woken.set()  # what stood in line before it began to listen
+        self.queue = queue
         _waiting.add(self)
 
     def wake(self) -> None:
@@ -143,26 +167,66 @@ class _Wakeable:
         return self._stop.is_set()
 
     def wait(self, timeout: float = 0.0) -> bool:
-        ends_s = monotonic() + max(timeout, self._least_s)
+        has_taken = _taken.pop(self.queue, 0) > 0  # there may be more
+        ends_s = monotonic() + (_AGAIN_S if has_taken else max(timeout, self._least_s))
         while not self._stop.is_set() and (left_s := ends_s - monotonic()) > 0:
             if self._woken.wait(min(left_s, _LOOK_FOR_STOP_S)):
-                self._woken.clear()
                 break
+        self._stop.wait(min(_BESIDE_S * _load(self.queue), _BESIDE_MOST_S))
+        self._woken.clear()
         return self._stop.is_set()
 
 
 _waiting: WeakSet[_Wakeable] = WeakSet()
+_taken: dict[str, int] = {}  # by queue, in the look that goes on
+_loads: list[Callable[[str], int]] = []  # of the engine that is open, if that is a worker
 _poll = _queue.queue_worker_thread
 _manage = _queue.queue_thread
 
 
+def _load(queue: str) -> int:
+    return _loads[-1](queue) if _loads and queue else 0
+
+
 # The threads call `is_set` and `wait` of what they take for an Event, nothing else.
 def _poll_until_woken(stop_event: threading.Event, dbos: DBOS, queue: Queue) -> None:
-    _poll(cast("threading.Event", _Wakeable(stop_event)), dbos, queue)
+    _poll(cast("threading.Event", _Wakeable(stop_event, queue=queue.name)), dbos, queue)
 
 
 def _manage_until_woken(stop_event: threading.Event, dbos: DBOS) -> None:
     _manage(cast("threading.Event", _Wakeable(stop_event, _NEW_QUEUES_S)), dbos)
+
+
+def share_queues(instance: DBOS, is_parked: Callable[[str], bool]) -> None:
+    """Let workers share what waits: each takes a few at a time, those with less to do first.
+
+    A run that waits for a person takes none of its worker's places. Where one ends, its queue is looked at again.
+    """
+    active, system = instance._active_workflows_set, instance._sys_db
+    claim, remove = system.start_queued_workflows, active._remove
+
+    def at_work(queue_name: str) -> int:
+        with active._lock:
+            found = [(run_id, bucket) for run_id, buckets in active._m.items() for bucket in buckets]
+        return sum(bucket is not None and bucket[0] == queue_name and not is_parked(id) for id, bucket in found)
+
+    def claimed(queue: Queue, *about: Any, **more: Any) -> Any:
+        if queue.name != INTERNAL_QUEUE_NAME and _taken.get(queue.name, 0) >= TAKEN_A_LOOK:
+            return [], "worker_concurrency"
+        found = claim(queue, *about, **more)
+        _taken[queue.name] = _taken.get(queue.name, 0) + len(found[0])
+        return found
+
+    def removed(key: str, bucket: Any) -> None:
+        remove(key, bucket)
+        if bucket is not None:
+            wake(bucket[0])
+
+    # An instance's own attributes in place of the methods, as in `look_up_resumed_runs_only`.
+    active.count_for_queue = at_work  # type: ignore[method-assign]
+    active._remove = removed  # type: ignore[method-assign]
+    system.start_queued_workflows = claimed  # type: ignore[method-assign]
+    _loads[:] = [at_work]
 
 
 class _End(threading.Event):
@@ -190,7 +254,8 @@ def wake_at_end(instance: DBOS, sleeping: _Time) -> None:
     system._cleanup_connections = woken  # type: ignore[method-assign]  # as in `look_up_resumed_runs_only`
 
 
-def wake() -> None:
-    """Look into the queues now, and for new ones."""
+def wake(queue: str = "") -> None:
+    """Look into this queue now, or into all, and for new ones."""
     for waiting in list(_waiting):
-        waiting.wake()
+        if not queue or waiting.queue == queue:
+            waiting.wake()

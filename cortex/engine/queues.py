@@ -2,15 +2,23 @@
 
 from dbos import DBOS
 
-from cortex.engine.config import AT_ONCE, PER_USER, QUEUE_POLL_S
+from cortex.engine.config import AT_ONCE, AT_ONCE_HERE, PER_USER
 
 
-async def register() -> None:
-    """Make the queues known; each worker then takes from them. Those `PER_USER` count over all workers."""
+async def register(poll_s: float) -> None:
+    """Make the queues known; each worker then takes from them, and looks every `poll_s` unless it is woken.
+
+    Those `PER_USER` count for each user over all workers, and have a limit for each worker beside that.
+    """
     for name in PER_USER:
-        await DBOS.register_queue_async(name, partition_concurrency=AT_ONCE[name], polling_interval_sec=QUEUE_POLL_S)
+        await DBOS.register_queue_async(
+            name,
+            partition_concurrency=AT_ONCE[name],
+            worker_concurrency=AT_ONCE_HERE[name],
+            polling_interval_sec=poll_s,
+        )
     for name in AT_ONCE.keys() - PER_USER:
-        await DBOS.register_queue_async(name, worker_concurrency=AT_ONCE[name], polling_interval_sec=QUEUE_POLL_S)
+        await DBOS.register_queue_async(name, worker_concurrency=AT_ONCE[name], polling_interval_sec=poll_s)
 
 
 async def adopt(version: str) -> None:

@@ -12,9 +12,13 @@ from contextlib import suppress
 import sqlalchemy as sa
 from dbos import DBOS
 
+from cortex.base.clock import ticks_s
 from cortex.base.errors import ConfigError
+from cortex.engine import dbos_patches
+from cortex.engine.config import STIRRED_S
 from cortex.engine.runs import Runs
 
+QUIET_LOOKS = 30
 OWN_LOCK_WITHIN_S = 15.0  # a killed owner of the same name: its session ends when the server sees the connection gone
 
 log = logging.getLogger(__name__)
@@ -31,12 +35,16 @@ class Recovery:
 
     has_others = True  # pages, at least
 
-    def __init__(self, database: sa.Engine, executor_id: str, version: str, runs: Runs) -> None:
+    def __init__(self, database: sa.Engine, executor_id: str, version: str, runs: Runs, stirred: asyncio.Event) -> None:
+        """`stirred`: set when something was written or begun, in whatever process."""
         self._database = database
         self._executor_id = executor_id
         self._version = version
         self._runs = runs
         self._connection: sa.Connection | None = None
+        self._stirred, self._stirred_s = stirred, ticks_s()
+        self._is_quiet = False  # whether others had nothing to lose at the last look
+        self._passed = 0
 
     async def claim(self) -> None:
         """Take this executor's own lock; ConfigError when a living process has it."""
@@ -47,7 +55,17 @@ class Recovery:
         raise ConfigError(f"Another running process is named {self._executor_id!r}: give each its own name")
 
     async def look(self) -> None:
-        """Take over the runs of the dead; what another worker took while our lock was lost ends here."""
+        """Take over the runs of the dead; what another worker took while our lock was lost ends here.
+
+        Where others have nothing and nothing stirs, every thirtieth look is taken.
+        """
+        if self._stirred.is_set():  # who begins something now may die of it
+            self._stirred.clear()
+            self._stirred_s = ticks_s()
+        self._passed += 1
+        if self._is_quiet and ticks_s() - self._stirred_s > STIRRED_S and self._passed < QUIET_LOOKS:
+            return
+        self._passed = 0
         for run_id in await asyncio.to_thread(self._look):
             self._runs.interrupt(run_id)
 
@@ -64,13 +82,16 @@ class Recovery:
             # While the line was down another may have held our lock, taken our runs over, and let go of it again. It
             # was down for the others too, perhaps: they have until the next look to take theirs.
             return self._taken()
-        for executor_id in self._owners():
+        owners = self._owners()
+        self._is_quiet = not set(owners) - {self._executor_id} and not self._runs.ids()
+        for executor_id in owners:
             if executor_id != self._executor_id and self._try(executor_id):
                 try:
                     # The internal call, not resume_workflow: it leaves runs alone that another worker has taken
                     # meanwhile; the run's lives (`lives.py`) end one that kills its process.
                     taken = DBOS._recover_pending_workflows([executor_id])
                     log.info("engine: worker %s is gone, took over %d runs", executor_id, len(taken))
+                    dbos_patches.wake()
                 finally:
                     self._execute("SELECT pg_advisory_unlock(:key)", executor_id)
         return []

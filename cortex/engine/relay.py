@@ -28,6 +28,8 @@ RENEW_S = 5.0
 LEASE_S = 15.0  # three renewals; without a renewal: nobody watches there any more, or nobody writes this part any more
 UNWATCHED_S = 30.0  # a follower asks at least every 15 s
 LOOK_S = 2.0  # the safety net under lost signals
+LISTENING = "listening"  # a topic of our own: the line stands (again)
+TOLD_WITHIN_S = 0.05  # commits in that time are told as one
 PIECE_CHARS = 600  # a notification holds 8,000 bytes, a character takes up to 12
 
 Key = tuple[str, str]  # conversation, part
@@ -71,6 +73,7 @@ class RelayHub:
         self._far: dict[Key, _Far] = {}
         self._seqs: dict[str, int] = {}
         self._listeners: dict[str, list[Callable[[str], None]]] = {}
+        self._soon: set[str] = set()
 
     # --- Hub ----------------------------------------------------------------------------------------------------
 
@@ -126,9 +129,24 @@ class RelayHub:
         """Send the other processes a value under a topic of its own; nothing happens here."""
         self._say(topic, value)
 
+    def broadcast_soon(self, topic: str) -> None:
+        """The same without a value, once for many calls within a moment."""
+        if topic not in self._soon:
+            self._soon.add(topic)
+            asyncio.get_running_loop().call_later(TOLD_WITHIN_S, self._broadcast_now, topic)
+
+    def _broadcast_now(self, topic: str) -> None:
+        self._soon.discard(topic)
+        self.broadcast(topic, "")
+
     def on(self, topic: str, listener: Callable[[str], None]) -> None:
         """Call `listener(value)` whenever another process broadcasts on the topic."""
         self._listeners.setdefault(topic, []).append(listener)
+
+    def listens(self) -> None:
+        """The line stands (again): what was broadcast before may not have been heard."""
+        for listener in self._listeners.get(LISTENING, ()):
+            listener("")
 
     # --- what runs beside ---------------------------------------------------------------------------------------
 
@@ -273,7 +291,7 @@ async def relayed(url: str) -> AsyncIterator[RelayHub]:
     except ModuleNotFoundError as error:
         raise ConfigError("PostgreSQL needs its driver: install Cortex with the extra 'postgres'.") from error
     relay = RelayHub()
-    wire = wires.NotifyConnection(url, relay.heard)
+    wire = wires.NotifyConnection(url, relay.heard, relay.listens)
     relay.line = wire
     async with background_tasks(wire.listen(), wire.speak(), relay.flush(), relay.renew(), relay.republish_lost()):
         try:

@@ -25,6 +25,7 @@ class Run:
         self.task = task
         self.is_interrupted = False
         self.has_ended = False
+        self.is_parked = False  # it waits for a person, or for work to be resumed
         self.waits_over = 0  # of an earlier life: a replay passes them
         self.unmoved: tuple[int, int, int] | None = None  # what `lives.py` keeps of it, until it moves in this life
         self.alone: asyncio.Lock | None = None  # held while no other run that was begun in vain may begin
@@ -32,6 +33,7 @@ class Run:
 
     def draw(self, name: str) -> None:
         """Check that the next step number is drawn where a replay would draw it too; raises NotReplayable."""
+        self.is_parked = False
         task = asyncio.current_task()
         if task is None or task is self.task:
             return
@@ -97,6 +99,11 @@ class Runs:
     def ids(self) -> list[str]:
         """The runs that execute here now."""
         return list(self._runs)
+
+    def is_parked(self, run_id: str) -> bool:
+        """Whether it executes here and waits for somebody."""
+        run = self._runs.get(run_id)
+        return run is not None and run.is_parked
 
     def interrupt(self, run_id: str) -> "asyncio.Task[object] | None":
         """Cancel the task of a run at whatever it awaits; the task, or None when it does not run here."""

@@ -29,10 +29,14 @@ log = logging.getLogger(__name__)
 class NotifyConnection:
     """Two connections, one that listens and one that sends; both reconnect by themselves."""
 
-    def __init__(self, url: str, on_heard: Callable[[str], None]) -> None:
-        """`on_heard` gets every text sent on the channel, our own included, in the event loop's thread."""
+    def __init__(self, url: str, on_heard: Callable[[str], None], on_listening: Callable[[], None]) -> None:
+        """`on_heard` gets every text sent on the channel, our own included, in the event loop's thread.
+
+        `on_listening`: from now on they are heard; what was sent before may have been lost.
+        """
         self._address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         self._on_heard = on_heard
+        self._on_listening = on_listening
         self._waiting: deque[str] = deque(maxlen=WAITING_MAX)
         self._has_some = asyncio.Event()
         self._is_empty = asyncio.Event()
@@ -60,6 +64,7 @@ class NotifyConnection:
                 async with await self._connected() as connection:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     self.is_listening.set()
+                    self._on_listening()
                     async for note in connection.notifies():
                         self._on_heard(note.payload)
             except psycopg.Error as error:

@@ -28,7 +28,7 @@ from cortex.base.outages import Outages
 from cortex.storage import revisions, sqlite_connection
 from cortex.storage.audit import AUDIT_KEY, AUDITED, AuditRepository
 from cortex.storage.audit_head import BEGINNING, AuditHead
-from cortex.storage.commits import Commits
+from cortex.storage.commits import Commits, WrittenRows
 from cortex.storage.failures import unavailable
 from cortex.storage.repository import Repository
 from cortex.storage.write_line import WriteLine, write_limit_s
@@ -81,7 +81,7 @@ class Database:
         self.is_postgresql = self.url.get_backend_name() == "postgresql"
         if self.is_postgresql:
             self.write = self.read = _postgresql(self.url)
-            self.commits = Commits(None)
+            self.commits = Commits(None, WrittenRows(self.write.sync_engine))
         else:
             private.make_database(Path(self.url.database or ""))
             self.write = _sqlite(self.url, pool_size=1, is_reading=False, wait_s=write_wait_s, outages=self._outages)

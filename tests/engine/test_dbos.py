@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from cortex.base.errors import DatabaseUnavailable, NotFound
 from cortex.base.outages import Outages
+from cortex.engine.config import AT_ONCE_HERE
 from cortex.engine.dbos import Body, Engine
 from cortex.engine.remote import Remote
 from cortex.ports.steps import is_first_life, step
@@ -528,3 +529,36 @@ async def test_a_run_waits_for_room_on_the_engines_disk(opened: Opener) -> None:
             await until(lambda: true(len(work.done) == 2))
             assert await is_state(engine, "turn:1", "running")
         await until(lambda: is_state(engine, "turn:1", "done"))
+
+
+async def test_a_worker_leaves_the_others_what_it_has_no_place_for(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of everybody's: three people, two places. What waits for a person takes none."""
+    monkeypatch.setitem(AT_ONCE_HERE, "chat", 2)
+    begun, gate = list[str](), asyncio.Event()
+
+    def prepare(engine: Engine) -> dict[str, Body]:
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            begun.append(run_id)
+            await (engine.wait_for_signal("go", PATIENCE_S) if argument["waits"] else gate.wait())
+
+        return {"turn": body}
+
+    async with opened(prepare, is_worker=True) as engine:
+        for number in range(3):
+            await engine.start(f"turn:busy{number}", "turn", {"waits": False}, queue="chat", key=f"p{number}")
+        await until(lambda: true(len(begun) == 2))
+        await engine.start("turn:asks", "turn", {"waits": True}, queue="chat", key="asks")
+        assert len(begun) == 2
+        gate.set()
+        await until(lambda: true(len(begun) == 4))
+        await until(lambda: is_state(engine, "turn:busy2", "done"))
+        gate.clear()
+        for number in range(3, 5):
+            await engine.start(f"turn:busy{number}", "turn", {"waits": False}, queue="chat", key=f"p{number}")
+        await until(lambda: true(len(begun) == 6))
+        assert await engine.status("turn:asks") == "running"
+        gate.set()
+        await engine.signal("turn:asks", "go", "on")
+        await until(lambda: is_state(engine, "turn:asks", "done"))

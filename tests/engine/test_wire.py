@@ -27,7 +27,7 @@ async def test_what_is_told_is_heard_in_order_after_a_cut_too(
 ) -> None:
     monkeypatch.setattr(wires, "AGAIN_AFTER_S", 0.05)
     heard: list[str] = []
-    wire = NotifyConnection(url, heard.append)
+    wire = NotifyConnection(url, heard.append, lambda: None)
     many = [f"{number} {'x' * 7000}" for number in range(200)]
     async with asyncio.timeout(PATIENCE_S), background_tasks(wire.listen(), wire.speak()):
         await wire.is_listening.wait()

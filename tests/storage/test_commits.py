@@ -5,10 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from cortex.app import lay_line
+from cortex.engine.hub import LocalHub
+from cortex.engine.relay import relayed
 from cortex.storage.commits import Commits
 from cortex.storage.db import Database
+from cortex.storage.halts import OUTWARD, HaltsRepository
 from cortex.storage.tasks import TasksRepository
 from tests.patience import PATIENCE_S
+from tests.postgres import private_postgres
+
+POLL_S = 0.05
 
 
 async def test_a_commit_of_any_process_is_new_once(db: Database, ann: str) -> None:
@@ -60,3 +67,38 @@ async def test_a_look_that_nobody_waits_for_any_more_ends_before_its_file_is_clo
     assert not is_closed.is_set()
     may_answer.set()
     assert await asyncio.to_thread(is_closed.wait, PATIENCE_S)
+
+
+@pytest.mark.names_its_database("two processes on a PostgreSQL of their own")
+async def test_on_postgresql_what_others_write_is_heard_and_what_is_read_is_not() -> None:
+    """A worker reads nothing to learn that nothing was written; what reads alone, or changes no row, says nothing."""
+    with private_postgres() as url:
+        async with relayed(url) as line:
+            here, command = Database(url), Database(url)
+            try:
+                await here.migrate()
+                lay_line(here, line)
+                lay_line(command, LocalHub())
+                await _hears_another(here, command)
+            finally:
+                await here.close()
+                await command.close()
+
+
+async def _hears_another(here: Database, command: Database) -> None:
+    commits, written = here.commits.another(), here.commits.written
+    assert written is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while await commits.are_new():  # noqa: ASYNC110 - the line says once that it stands
+            await asyncio.sleep(POLL_S)
+        before = written.count
+        halts = command.repository(HaltsRepository)
+        await halts.list()
+        await halts.lift("nobody")
+        await halts.add(OUTWARD, "", "somebody")
+        while not await commits.are_new():  # noqa: ASYNC110 - told by a counter
+            await asyncio.sleep(POLL_S)
+    assert written.count == before + 1
+    assert not await commits.are_new()
+    await here.repository(HaltsRepository).lift(OUTWARD)
+    assert await commits.are_new(), "its own commits count too, at once"
