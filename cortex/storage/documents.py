@@ -293,6 +293,13 @@ class AllDocumentsRepository(SharedRepository):
         return frozenset((await self.session.execute(select(DocumentTable.id))).scalars())
 
     @reading
+    async def owners(self, *, of_deleted: bool = False) -> frozenset[str]:
+        """Who has any that was not deleted, or any that was."""
+        is_wanted = DocumentTable.deleted_at.is_not(None) if of_deleted else DocumentTable.deleted_at.is_(None)
+        statement = select(DocumentTable.owner_id).where(is_wanted).distinct()
+        return frozenset((await self.session.execute(statement)).scalars())
+
+    @reading
     async def are_waiting(self) -> bool:
         """Whether `claim` has anything to do: a look that writes nothing."""
         waiting = select(DocumentTable.id).where(*_is_waiting(self.clock())).limit(1)

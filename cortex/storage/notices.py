@@ -230,6 +230,13 @@ class NoticesRepository(Repository):
 class AllNoticesRepository(SharedRepository):
     """The notices of everybody."""
 
+    @reading
+    async def low_since(self, since: datetime) -> frozenset[str]:
+        """Who has an unread one of low urgency from since then, other than a digest."""
+        wanted = (NoticeTable.created_at >= since, NoticeTable.read_at.is_(None), NoticeTable.urgency == "low")
+        statement = select(NoticeTable.owner_id).where(*wanted, NoticeTable.kind != "digest").distinct()
+        return frozenset((await self.session.execute(statement)).scalars())
+
     async def prune(self, before: datetime | None = None, keep: int = KEPT_A_PERSON) -> int:
         """Forget notices, with deliveries, from before then (90 days ago), and all but a person's newest `keep`.
 

@@ -26,16 +26,18 @@ class FileClearing:
     async def clear(self) -> None:
         """Of everybody: what killed uploads left, and for good what was deleted more than `UNDO` ago."""
         known = await self.runtime.db.repository(AllDocumentsRepository).ids()
+        deleted = await self.runtime.db.repository(AllDocumentsRepository).owners(of_deleted=True)
         for account in await self.runtime.db.repository(AccountsRepository).list():
             try:
-                await self._clear(account.id, known, self.runtime.clock() - UNDO)
+                await GivenFiles(home=self.homes.home_of(account.id)).sweep(known)
+                if account.id in deleted:
+                    await self._clear(account.id, self.runtime.clock() - UNDO)
             except OSError as error:  # one person's folder keeps nobody else's from being cleared
                 log.warning("files: the folder of %s was not cleared: %s", account.id, error)
 
-    async def _clear(self, user_id: str, known: frozenset[str], before: datetime) -> None:
+    async def _clear(self, user_id: str, before: datetime) -> None:
         home = self.homes.home_of(user_id)
         files = GivenFiles(home=home)
-        await files.sweep(known)
         documents = self.runtime.db.repository(DocumentsRepository, user_id)
         for row in await documents.deleted(self.runtime.clock()):
             if await documents.at(row.path) is None:  # else its name has gone to another file

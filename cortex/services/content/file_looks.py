@@ -37,13 +37,18 @@ class FileLooks:
         """The person's own folder. It need not be there: a look makes none, least of all behind a deleted account."""
         return Files(self.homes.home_of(user_id).path / "files")
 
-    async def look(self, user_id: str) -> None:
-        """Compare the folder with what is known of it; what is new or changed waits to be read then."""
+    async def look(self, user_id: str, *, has_known: bool = True) -> None:
+        """Compare the folder with what is known of it; what is new or changed waits to be read then.
+
+        `has_known`: whether any document of this person may be known; without, an empty folder asks nothing.
+        """
         try:
             items = await self.files(user_id).list("", is_deep=True)
         except NotFound:
             items = []
         found = {item.path: item for item in items if self._is_read(item)}
+        if not found and not has_known:
+            return
         documents = self.runtime.db.repository(DocumentsRepository, user_id)
         marks = {mark.path: mark for mark in await documents.marks()}
         new = [item for path, item in found.items() if path not in marks and self._has_arrived(item)]

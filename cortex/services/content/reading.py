@@ -6,7 +6,7 @@ Files that nobody gave are looked for from time to time (`file_looks.py`). `app.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from cortex.ports.documents import Extracted, Extractor, ExtractorSession
 from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.file_looks import FileLooks
 from cortex.services.runtime import Runtime
-from cortex.storage.accounts import AccountsRepository
+from cortex.storage.accounts import AccountRow, AccountsRepository
 from cortex.storage.documents import (
     PAGES_AT_ONCE,
     AllDocumentsRepository,
@@ -79,13 +79,19 @@ class DocumentReading:
         """Until cancelled: look from time to time for files of everybody that nobody gave."""
         await self._guarded(self.clearing.clear)  # first: what a kill left of a deletion would be found as a new file
         while True:
-            for account in await self.runtime.outages.wait_out(self.runtime.db.repository(AccountsRepository).list):
+            accounts, known = await self.runtime.outages.wait_out(self.whose)
+            for account in accounts:
                 try:
-                    await self.looks.look(account.id)
+                    await self.looks.look(account.id, has_known=account.id in known)
                 except (CortexError, SQLAlchemyError, OSError) as error:
                     log.warning("documents: the files of %s could not be looked at: %s", account.id, error)
             self.wake()
             await asyncio.sleep(LOOK_EVERY_S)
+
+    async def whose(self) -> tuple[Sequence[AccountRow], frozenset[str]]:
+        """All accounts, and of which of them any document is known: the others' are looked for on the disk alone."""
+        db = self.runtime.db
+        return await db.repository(AccountsRepository).list(), await db.repository(AllDocumentsRepository).owners()
 
     async def read_all(self) -> None:
         """Read all that waits now, `AT_ONCE` at a time."""

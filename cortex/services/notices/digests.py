@@ -22,6 +22,7 @@ from cortex.storage.preferences import AllPreferencesRepository
 FIRST_AFTER_S = 2.0  # the start belongs to the people
 QUARTER_S = 900  # every hour of every zone begins at one
 REACHES_BACK = timedelta(days=7)
+A_DAY = timedelta(days=1)
 LOOKED_AT = 500
 LINES = 20
 
@@ -49,7 +50,10 @@ class Digests:
 
     async def go_round(self) -> None:
         """Send the digest of everybody whose hour has come and who has not got it yet."""
-        for user_id in await self.db.repository(AllPreferencesRepository).owners(KEY):
+        # Back to where a digest of now can reach: everybody else has nothing that would stand in one.
+        waiting = await self.db.repository(rows.AllNoticesRepository).low_since(self.clock() - REACHES_BACK - A_DAY)
+        chosen = await self.db.repository(AllPreferencesRepository).owners(KEY) if waiting else ()
+        for user_id in (one for one in chosen if one in waiting):
             due_at = (await self.notices.preferences.choices_of(user_id)).last_digest(self.clock())
             if due_at is not None:
                 await self._send_digest(user_id, due_at)
