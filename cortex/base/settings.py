@@ -93,6 +93,12 @@ class Settings(NotificationSettings):
         le=200,
         description="Runs of jobs at the same time in one process; others wait in line. 0: 8 a processor, at most 32.",
     )
+    local_requests_at_once: int = Field(
+        4,
+        ge=1,
+        le=200,
+        description="Requests of jobs and agents at the same time to one model server in your network: its slots.",
+    )
     time_zone: str = Field("UTC", description="Time zone of new accounts, an IANA name such as Europe/Berlin.")
     allowed_folders: Words = Field(
         (), description="Further folders that admins' file and git tools can use: name=/path, comma separated."

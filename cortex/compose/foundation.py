@@ -107,9 +107,15 @@ class Foundation(FileServices):
 
     @cached_property
     def models(self) -> Models:
-        hosts = self.settings.model_places
-        connect = _connector(self.settings)
-        return Models(self.runtime.db, self.homes, self.vault, connect, ask=list_models, hosts=hosts)
+        return Models(
+            self.runtime.db,
+            self.homes,
+            self.vault,
+            _connector(self.settings),
+            ask=list_models,
+            hosts=self.settings.model_places,
+            local_requests=self.settings.local_requests_at_once,
+        )
 
     @cached_property
     def model_connecting(self) -> ModelConnecting:

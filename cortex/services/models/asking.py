@@ -8,17 +8,21 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal, cast
 
 from cortex.base.errors import ProviderError
 from cortex.base.model import ModelEntry
 from cortex.base.turn import Reply
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
+from cortex.services.models.crowd import OVERLOADED, Crowd
 
 TRIES = 2
 WAIT_CAP_S = 30.0
+PATIENT_TRIES = 6  # of background work, where an endpoint is overloaded: nobody sits before it
+PATIENT_WAIT_CAP_S = 600.0
 _FIRST_WAIT_S = 1.0
 _MEND = {
     "auth": "Check its key on the Models page.",
@@ -61,10 +65,14 @@ async def ask(
     *,
     on_delta: OnDelta,
     on_notice: OnNotice,
+    crowd: Crowd | None = None,
+    is_background: bool = False,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     jitter: Callable[[], float] = _jitter,
 ) -> Reply:
     """The first whole answer of the chain, or a reply whose `failure` is a sentence for the person.
+
+    crowd: says when background work may ask. is_background: it may wait for minutes where an endpoint is overloaded.
 
     `attempt` of `on_delta` counts from 1 over all models; with a higher one everything of the lower is void.
     """
@@ -72,13 +80,14 @@ async def ask(
     attempt = 0
     for position, link in enumerate(chain):
         has_next = position + 1 < len(chain)
-        for tries_left in reversed(range(TRIES)):
+        for tries in count(1):
             attempt += 1
             try:
-                finished = await _once(link, request, on_delta, attempt)
+                async with _at(crowd, link.entry, is_background=is_background):
+                    finished = await _once(link, request, on_delta, attempt)
             except ProviderError as raised:
                 error = _for_others(link.entry, raised) if link.entry.owner_id else raised
-                wait_s = _wait_s(error, tries_left, jitter)
+                wait_s = _wait_s(error, tries, jitter, is_patient=is_background and error.kind in OVERLOADED)
                 if wait_s is None:
                     failures.append(error)
                     break
@@ -115,14 +124,19 @@ def _for_others(entry: ModelEntry, error: ProviderError) -> ProviderError:
     return ProviderError(told, kind=error.kind, is_retryable=error.is_retryable, retry_after_s=error.retry_after_s)
 
 
-def _wait_s(error: ProviderError, tries_left: int, jitter: Callable[[], float]) -> float | None:
-    """Seconds until the same model is tried again; None when it should not be."""
-    if not error.is_retryable or not tries_left:
+def _wait_s(error: ProviderError, tries: int, jitter: Callable[[], float], *, is_patient: bool) -> float | None:
+    """Seconds until the same model is tried again after so many tries; None when it should not be."""
+    most, cap_s = (PATIENT_TRIES, PATIENT_WAIT_CAP_S) if is_patient else (TRIES, WAIT_CAP_S)
+    if not error.is_retryable or tries >= most:
         return None
-    if error.retry_after_s is not None and error.retry_after_s > WAIT_CAP_S:
+    if error.retry_after_s is not None and error.retry_after_s > cap_s:
         return None
-    asked = _FIRST_WAIT_S if error.retry_after_s is None else max(0.0, error.retry_after_s)
-    return asked * (1.0 + jitter())
+    growing_s = _FIRST_WAIT_S * 2 ** (tries - 1)
+    return (growing_s if error.retry_after_s is None else max(0.0, error.retry_after_s)) * (1.0 + jitter())
+
+
+def _at(crowd: Crowd | None, entry: ModelEntry, *, is_background: bool) -> AbstractAsyncContextManager[None]:
+    return nullcontext() if crowd is None else crowd.request(entry, is_background=is_background)
 
 
 def _sentence(failures: Sequence[ProviderError], *, is_shared: bool) -> str:

@@ -23,6 +23,7 @@ from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 from cortex.ports.model_lists import AskList, ModelServer
 from cortex.services.models import prices
 from cortex.services.models.asking import Link
+from cortex.services.models.crowd import Crowd
 from cortex.services.models.files import (
     FILE,
     FileModel,
@@ -86,8 +87,9 @@ class Models:
         *,
         ask: AskList | None = None,
         hosts: Sequence[tuple[str, int]] = (),
+        local_requests: int = 4,
     ) -> None:
-        """`ask`: for the list of a server, which tells how much a local model takes."""
+        """`ask`: for the list of a server, which tells how much a local model takes. `local_requests`: see `Crowd`."""
         self._db = db
         self.store = RegistryStore(db, homes, vault)
         self._connect = connect
@@ -95,6 +97,7 @@ class Models:
         self._hosts = frozenset(hosts)
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
         self._opening = asyncio.Lock()
+        self.crowd = Crowd(local_requests)
 
     @property
     def revision(self) -> int:

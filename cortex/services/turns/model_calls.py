@@ -35,6 +35,7 @@ from cortex.storage.round_rows import RoundBefore, Spent
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
 
+BACKGROUND = ("cron", "maker", "agent")  # channels of turns that nobody waits for at the page
 TOO_LONG = "The answer reached the model's output limit and was cut there."
 
 
@@ -79,7 +80,14 @@ class ModelCaller:
         chain = await self.contexts.models.open_chain(context.user, plan.models or turn.models, context.models)
         began_s = self.runtime.ticks_s()
         try:
-            reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
+            reply = await ask(
+                chain,
+                request,
+                on_delta=writer.delta,
+                on_notice=writer.notice,
+                crowd=self.contexts.models.crowd,
+                is_background=turn.channel in BACKGROUND,
+            )
         except asyncio.CancelledError:
             writer.end_part()  # whoever stopped it has what was said, or its next try says it again
             raise
