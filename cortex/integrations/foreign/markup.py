@@ -50,22 +50,23 @@ _MARK = re.compile(rf"[ \t]{{0,8}}(?:{_MARKS})(?=[ \t]{{0,8}}(?:[.,;:!?)]|\n|$))
 _NAMED = re.compile("\ue200(?P<kind>url|entity|link_title)\ue202(?P<said>[^\ue200\ue201]{0,4000})\ue201")
 _PRIVATE = re.compile("[\ue200-\ue206]")
 _LOST = re.compile(r"(!?)\[([^\[\]\n]{0,300})\]\((?:sandbox:|file-service:|/api/v1/files/)[^()\s]{0,500}\)")
-_GAPS = re.compile(r"\n{3,}")
+_END_OF_LINE = re.compile(r"(?:[ \t]{0,8}\n){0,3}")
 
 
 def cleaned(text: str) -> str:
     """The answer as a person was meant to read it."""
     if not any(one.search(text) for one in (_OPENING, _STRAY_END, _MARK, _LOST, _PRIVATE)):
         return text
-    text = _without_stray_end(text)
+    rest = _without_stray_end(text)
     made: list[str] = []
     unclosed: set[str] = set()
     at = 0
-    while found := _OPENING.search(text, at):
-        made.append(_plain(text[at : found.start()]))
-        at = _passed(text, found, made, unclosed)
-    made.append(_plain(text[at:]))
-    return (_GAPS.sub("\n\n", "".join(made)) if len(made) > 1 else made[0]).strip()
+    while found := _OPENING.search(rest, at):
+        made.append(_plain(rest[at : found.start()]))
+        at = _passed(rest, found, made, unclosed)
+    made.append(_plain(rest[at:]))
+    whole = "".join(made)
+    return text if whole == text else whole.strip()
 
 
 def _passed(text: str, found: re.Match[str], made: list[str], unclosed: set[str]) -> int:
@@ -78,7 +79,7 @@ def _passed(text: str, found: re.Match[str], made: list[str], unclosed: set[str]
     begun, end = (-1, -1) if name in unclosed or _is_own(found) else _end_of_block(text, found)
     if end >= 0:
         made.append(_kept(found, text[found.end() : begun]))
-        return end
+        return _END_OF_LINE.match(text, end).end()  # type: ignore[union-attr]  # it always matches
     if not _is_own(found):
         unclosed.add(name)
     if _is_own(found) or name == "antartifact" or any(map(_is_said, made)):

@@ -55,7 +55,10 @@ async def failure(house: LivingHouse, cid: str, turn_id: str) -> str:
         admin_tools=WORDS,
         core=WORDS,
         mode=st.sampled_from(["auto", "chat", "all"]),
-        models=st.lists(st.sampled_from(["fast one", "gpt:4.1", "a/b"]), unique=True).map(tuple),
+        models=st.lists(
+            st.sampled_from(["fast one", "gpt:4.1", "a/b", "a, b", "x: #y", "yes", "it's [1]", '"q"', "C # code"]),
+            unique=True,
+        ).map(tuple),
         max_rounds=st.none() | st.integers(1, 25),
         budget_tokens=st.none() | st.integers(1, 9_000),
         budget_usd=st.none() | st.sampled_from([0.5, 2.0]),

@@ -162,10 +162,10 @@ def _chat(entry: Any, tally: _Tally) -> dict[str, Any] | None:
     exchanges = _exchanges(_newest(said, tally), tally)
     if not exchanges:
         return None
-    title = _clean(entry.get("title") or inner.get("title") or "")[:TITLE_CHARACTERS]
+    title = _clean(entry.get("title") or inner.get("title") or "").strip()[:TITLE_CHARACTERS]
     own = entry.get("conversation_id") or entry.get("id") or inner.get("id") or ""
     at = _moment(entry.get("create_time") or entry.get("created_at") or inner.get("timestamp"))
-    title = title or exchanges[0][0][:TITLE_CHARACTERS]
+    title = title or exchanges[0][0].strip()[:TITLE_CHARACTERS]
     return {"key": _key(own, title, exchanges), "title": title, "at": at, "exchanges": exchanges}
 
 
@@ -231,7 +231,7 @@ def _has_message(node: Any) -> bool:
 
 def _answer(text: str, tally: _Tally) -> str:
     made = cleaned(text)
-    tally.add(MARKUP, count=int(made != text.strip()))
+    tally.add(MARKUP, count=int(made != text))
     return made
 
 
@@ -320,10 +320,10 @@ def _part(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _clean(text: Any) -> str:
-    """Text that every database keeps."""
-    if not isinstance(text, str):
+    """Text that every database keeps, as it came; "" for blanks alone."""
+    if not isinstance(text, str) or not text.strip():
         return ""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def _moment(value: Any) -> float | None:
