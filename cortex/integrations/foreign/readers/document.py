@@ -5,6 +5,7 @@ from typing import Any
 from cortex.base import scan
 from cortex.integrations.documents.kinds import HEAD_BYTES, Kind, UnreadableError, kind_of
 from cortex.integrations.documents.pages import FullError, Pages
+from cortex.integrations.documents.unread import joined
 from cortex.integrations.foreign.program import BROKEN, Emit, Source
 
 READERS: dict[Kind, str] = {"pdf": "pdf", "docx": "docx", "odt": "odt", "mail": "mail"}
@@ -31,10 +32,16 @@ def read(source: Source, emit: Emit) -> None:
     except RecursionError:
         note = BROKEN
     made = pages.found()
-    note = note or ("" if made.pages else EMPTY)
     for title, text in made.pages:
         emit({"title": title, "text": text})
-    emit({"outline": made.outline, "note": note or made.note, "is_paged": made.is_paged, "is_end": True})
+    emit(
+        {
+            "outline": made.outline,
+            "note": joined(note, made.note) or ("" if made.pages else EMPTY),
+            "is_paged": made.is_paged,
+            "is_end": True,
+        }
+    )
 
 
 def _kind(source: Source) -> Kind:
