@@ -316,7 +316,8 @@ class Executor:
         return CallEnding(
             text=text,
             words=output.words or done if state == "ok" else for_person(output.text, self.registry.tools.keys()),
-            state="ok" if state == "ok" else "err",
+            state="ok" if state == "ok" else "unknown" if state == "unknown" else "err",
+            has_looked=state == "unknown",
             is_tainted=output.is_tainted or tool.reads_untrusted,
             spill=spill,
             ms=round(took_s * 1000),
@@ -359,7 +360,8 @@ async def run_tool(
     except ToolRetry as error:
         return Output(text=f"{error.message} Expected: {tool.line}"), "err"
     except ToolFailed as error:
-        return Output(text=error.message, is_tainted=tool.reads_untrusted or error.is_tainted), "err"
+        state = "unknown" if error.is_unknown else "err"
+        return Output(text=error.message, is_tainted=tool.reads_untrusted or error.is_tainted), state
     except CortexError as error:
         return Output(text=error.message, is_tainted=tool.reads_untrusted), "err"
     except Exception:  # the executor's broad except: a tool's fault must not end the turn

@@ -105,12 +105,16 @@ class DiskFull(DatabaseUnavailable):
 
 
 class ToolFailed(CortexError):
-    """The tool ran and could not; the model reads why. `is_tainted`: the message quotes words from outside."""
+    """The tool ran and could not; the model reads why. `is_tainted`: the message quotes words from outside.
 
-    def __init__(self, message: str, *, is_tainted: bool = False) -> None:
-        """Keep the mark, so that the turn carries it."""
+    `is_unknown`: it may have been done all the same.
+    """
+
+    def __init__(self, message: str, *, is_tainted: bool = False, is_unknown: bool = False) -> None:
+        """Keep the marks, so that the turn carries them."""
         super().__init__(message)
         self.is_tainted = is_tainted
+        self.is_unknown = is_unknown
 
 
 class ServiceDown(ToolFailed):

@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 FAMILY = "mcp"
+LEFT_OUT = "cortex_left_out"  # a mark that no server can set: why a tool that it lists cannot be used
 
 
 def category_name(server: str) -> str:

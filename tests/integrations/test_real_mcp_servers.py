@@ -1,7 +1,10 @@
 """Two real servers of the Model Context Protocol, from npm, in the sandbox: what they list, answer and cannot reach."""
 
+import asyncio
 import os
+from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ from cortex.base.errors import ToolFailed
 from cortex.ports.mcp import McpServers
 from cortex.services.integrations.mcp import Choice
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
+from tests.ports import port_for
 from tests.services.integrations.test_mcp_servers import NO_SANDBOX
 
 SERVERS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cortex" / "mcp-servers"
@@ -79,3 +84,37 @@ async def test_the_server_of_files_has_its_folders_alone(house: LivingHouse, tmp
     await set_up(house, "greedy", "server-filesystem", arguments=both, writable=str(documents))
     with pytest.raises(ToolFailed):
         await call(house, "greedy", "read_text_file", path=f"{other}/secret.txt")
+
+
+@asynccontextmanager
+async def far_everything(port: int) -> AsyncIterator[str]:
+    """The same server by streamable HTTP; its address."""
+    environment = {**os.environ, "PORT": str(port)}
+    program = str(MAKERS / "server-everything" / "dist" / "index.js")
+    server = await asyncio.create_subprocess_exec(
+        "node", program, "streamableHttp", env=environment, stdout=PIPE, stderr=STDOUT
+    )
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            assert server.stdout is not None
+            while b"listening" not in await server.stdout.readline():
+                assert server.returncode is None
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.kill()
+        await server.communicate()
+
+
+async def test_the_server_with_everything_is_used_again_at_once_after_its_restart(
+    house: LivingHouse, request: pytest.FixtureRequest
+) -> None:
+    port = port_for(request.node)
+    async with far_everything(port) as address:
+        await house.cortex.integrations.save(house.admin, "mcp", "every", {"address": address}, is_new=True)
+        await house.cortex.mcp_tools.look(house.admin, "every")
+        seen = await house.cortex.mcp_tools.tools("every")
+        choices = [Choice(name=one.row.name, digest=one.row.seen_digest, is_allowed=True) for one in seen]
+        await house.cortex.mcp_tools.choose(house.admin, "every", choices)
+        assert await call(house, "every", "echo", message="hinges") == "Echo: hinges"
+    async with far_everything(port):
+        assert await call(house, "every", "echo", message="again") == "Echo: again"

@@ -1,8 +1,8 @@
 """A connection to an MCP server: opened at the first need, closed when nobody uses it, opened again after a failure.
 
 A task of its own holds it, since the package's scopes must be left where they were entered. After a failure the next
-try waits, longer each time. The package's own check of results is passed by: it would run regular expressions of the
-server's on the event loop.
+try waits, longer each time; a session that the server no longer knows is replaced at once. The package's own check of
+results is passed by: it would run regular expressions of the server's on the event loop.
 """
 
 import asyncio
@@ -17,23 +17,27 @@ import anyio
 import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.session import ClientSession
+from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+from mcp_types import CONNECTION_CLOSED, UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ServiceDown, ToolFailed
 from cortex.base.hidden import show_hidden
+from cortex.integrations.mcp.listed import Listed, Listing
+from cortex.integrations.mcp.pipes import ENDED
+from cortex.integrations.mcp.refusals import BROKEN, GONE, KINDS, UNREACHED, is_session_lost
 from cortex.integrations.mcp.results import McpResult, answer_of, resource_of
+from cortex.integrations.mcp.system import ServerFailed
 
 CONNECT_S = 45.0
 IDLE_S = 600.0
 RELIST_S = 300.0
 WAITS_S = (1.0, 2.0, 5.0, 15.0, 60.0)
-PAGES_MOST, TOOLS_MOST, TOOL_CHARACTERS = 50, 1_000, 40_000
-FIELDS = ("name", "title", "description", "inputSchema", "annotations")
+# What the package says itself of a request that got no answer; a server's own error can have the same code.
+BROKEN_OFF = ("Connection closed", "SSE stream")
 T = TypeVar("T")
-Listed = dict[str, Any]
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +51,15 @@ class McpListing:
     title: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Held:
-    """One opened connection and who uses it."""
+    """One opened connection and who uses it. `is_left`: nobody new gets it; it ends with its last user."""
 
     ready: "asyncio.Future[Client]"
     over: asyncio.Event = field(default_factory=asyncio.Event)
     task: "asyncio.Task[None] | None" = None
     users: int = 0
+    is_left: bool = False
     used_s: float = field(default_factory=ticks_s)
     listed_s: float = -RELIST_S * 2
 
@@ -72,7 +77,7 @@ class McpConnection:
         self._transport, self._ended = transport, ended
         self._timeout_s, self._connect_s = timeout_s, connect_s
         self._held: _Held | None = None
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._living: set[_Held] = set()
         self._opening = asyncio.Lock()
         self._failures, self._again_s, self._why = 0, 0.0, ""
 
@@ -81,6 +86,14 @@ class McpConnection:
 
         is_fresh: look in any case. ServiceDown, ToolFailed.
         """
+        try:
+            return await self._listed(is_fresh=is_fresh)
+        except ServerFailed as failed:
+            if not failed.is_once_more:
+                raise
+        return await self._listed(is_fresh=is_fresh)  # in a new session
+
+    async def _listed(self, *, is_fresh: bool) -> McpListing | None:
         async with self._using() as held:
             if not is_fresh and ticks_s() - held.listed_s < RELIST_S:
                 return None
@@ -92,7 +105,7 @@ class McpConnection:
             return McpListing(tools=found, has_resources=offers.resources is not None, title=_cut(title, 120))
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> McpResult:
-        """Call a tool once. ServiceDown where the server failed, ToolFailed where it refuses."""
+        """Call a tool once. ServerFailed where the server did not answer, ToolFailed where it refuses."""
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
         async with self._using() as held:
             session = held.ready.result().session
@@ -107,12 +120,10 @@ class McpConnection:
             return resource_of(result.contents)
 
     async def close(self) -> None:
-        """End the connection, and what runs behind it."""
-        held, self._held = self._held, None
-        if held is not None:
+        """End the connection, and what runs behind it; also those that were given up and still wind down."""
+        self._held = None
+        for held in list(self._living):
             await _end(held)
-        for task in list(self._leaving):  # those that were given up and still wind down
-            await asyncio.wait({task}, timeout=10)
 
     @asynccontextmanager
     async def _using(self) -> AsyncIterator[_Held]:
@@ -123,6 +134,14 @@ class McpConnection:
         finally:
             held.users -= 1
             held.used_s = ticks_s()
+            if held.is_left and not held.users:
+                held.over.set()
+
+    def _leave(self, held: _Held) -> None:
+        """Have the next request open another one; what others have under way here goes on."""
+        held.is_left = True
+        if self._held is held:
+            self._held = None
 
     async def _opened(self) -> _Held:
         async with self._opening:
@@ -130,10 +149,11 @@ class McpConnection:
                 return self._held
             wait_s = self._again_s - ticks_s()
             if wait_s > 0:
-                raise ServiceDown(f"{self._why} The next try is in {wait_s:.0f} seconds.")
+                why = f"{self._why} The next try is in {wait_s:.0f} seconds."
+                raise ServerFailed(why, is_undone=True, is_once_more=False)
             held = self._held = _Held(asyncio.get_running_loop().create_future())
             held.task = asyncio.ensure_future(self._hold(held))  # noqa: TID251 - `_end` ends it, `_let_go` tells
-            self._leaving.add(held.task)
+            self._living.add(held)
             held.task.add_done_callback(partial(self._let_go, held))
             try:
                 async with asyncio.timeout(self._connect_s):
@@ -152,14 +172,13 @@ class McpConnection:
         self._again_s = ticks_s() + WAITS_S[min(self._failures, len(WAITS_S) - 1)]
         self._failures += 1
         self._why = f"The MCP server could not be reached: {why.rstrip('.')}."
-        raise ServiceDown(self._why)
+        raise ServerFailed(self._why, is_undone=True, is_once_more=False)
 
     async def _hold(self, held: _Held) -> None:
         """Keep it open until it ends, is ended, or nobody has used it for a while."""
         try:
             async with Client(
                 self._transport(held.over),
-                read_timeout_seconds=self._timeout_s,
                 message_handler=_hearing(held),
                 client_info=types.Implementation(name="cortex", version="1"),
                 cache=None,
@@ -172,7 +191,7 @@ class McpConnection:
 
     def _let_go(self, held: _Held, task: "asyncio.Task[None]") -> None:
         """Whoever waits for the connection hears why there is none."""
-        self._leaving.discard(task)
+        self._living.discard(held)
         error = None if task.cancelled() else task.exception()
         if error is not None and held.ready.done():
             log.info("an MCP server's connection ended: %s", self._words(error))
@@ -181,26 +200,54 @@ class McpConnection:
             held.ready.exception()  # it may be that nobody waits any more
 
     async def _asked(self, held: _Held, asking: Awaitable[T]) -> T:
-        """What comes of a request, its failures in words; a server that is gone or hangs is started anew next time."""
+        """What comes of a request, its failures in words; a server that is gone or hangs is opened anew next time."""
         try:
-            async with asyncio.timeout(self._timeout_s + 5):
+            async with asyncio.timeout(self._timeout_s) as limit:
                 found = await asking
         except MCPError as error:
-            if error.error.code not in (REQUEST_TIMEOUT, CONNECTION_CLOSED):
-                raise ToolFailed(
-                    f"The MCP server refused: {_cut(error.error.message, 500)}", is_tainted=True
-                ) from error
-            failure = self._words(error)
+            raise self._judged(held, error) from error
         except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            failure = self._words(error)
+            self._leave(held)
+            is_late = limit.expired()
+            why = self._late if is_late and not self._ended() else self._words(error)
+            raise ServerFailed(
+                f"The MCP server failed: {why}", is_undone=False, is_once_more=not is_late and self._is_plain_end
+            ) from error
         except ValidationError as error:
-            raise ToolFailed("The MCP server answered in a way that the protocol does not know.") from error
-        else:
-            self._failures = 0
-            return found
-        if held.users <= 1:
-            held.over.set()
-        raise ServiceDown(f"The MCP server failed: {failure}")
+            why = "The MCP server answered in a way that the protocol does not know."
+            raise ToolFailed(why, is_unknown=True) from error
+        self._failures = 0
+        return found
+
+    def _judged(self, held: _Held, error: MCPError) -> ToolFailed:
+        """What an error in the server's place means, or one of its own."""
+        code, words = error.error.code, _cut(error.error.message, 500)
+        if code == CONNECTION_CLOSED and words.startswith(BROKEN_OFF):
+            self._leave(held)
+            why = f"The MCP server failed: {self._ended() or 'it ended the connection.'}"
+            return ServerFailed(why, is_undone=False, is_once_more=self._is_plain_end)
+        is_lost = code < 0 and is_session_lost(words)
+        if code in (GONE, UNSUPPORTED_PROTOCOL_VERSION) or is_lost:
+            self._leave(held)
+            why = f"The MCP server no longer knows this session: {words.rstrip('.')}."
+            return ServerFailed(why, is_undone=True, is_once_more=True)
+        if code in (UNREACHED, BROKEN):
+            self._leave(held)
+            why = f"The MCP server failed: {words.rstrip('.')}."
+            return ServerFailed(why, is_undone=code == UNREACHED, is_once_more=True)
+        if code in KINDS:
+            return ServerFailed(f"The MCP server refused: {words}", is_undone=True, is_once_more=False)
+        return ToolFailed(f"The MCP server refused: {words}", is_tainted=True)
+
+    @property
+    def _is_plain_end(self) -> bool:
+        """Whether it is not known to have been ended for what it did."""
+        why = self._ended()
+        return not why or why.startswith(ENDED)
+
+    @property
+    def _late(self) -> str:
+        return f"it did not answer within {self._timeout_s:g} seconds."
 
     def _words(self, error: BaseException) -> str:
         """The first thing that went wrong, as a sentence."""
@@ -210,8 +257,6 @@ class McpConnection:
             return why
         if isinstance(error, CortexError):
             return error.message
-        if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.error.code == REQUEST_TIMEOUT):
-            return f"it did not answer within {self._timeout_s:g} seconds."
         if isinstance(error, MCPError) and error.error.code == CONNECTION_CLOSED:
             return "it ended the connection."
         return f"{_cut(str(error), 300) or type(error).__name__}."
@@ -245,26 +290,26 @@ async def _event_within(event: asyncio.Event, seconds: float) -> None:
 
 
 async def _tools_of(session: ClientSession) -> dict[str, Listed]:
-    """Every tool as JSON, the fields that a model or the gate would see. ToolFailed for more than there can be."""
-    found: dict[str, Listed] = {}
+    """Every tool as JSON, the fields that a model or the gate would see; with those that cannot be used, by name.
+
+    The package would refuse a whole list for one entry that is not as the protocol says, so its check is passed by.
+    """
+    found = Listing()
     cursor: str | None = None
-    for _ in range(PAGES_MOST):
-        page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-        for tool in page.tools:
-            given = tool.model_dump(mode="json", by_alias=True, exclude_none=True, include=_INCLUDED)
-            if len(str(given)) > TOOL_CHARACTERS:
-                log.warning("an MCP server's tool is described in more than %d characters: left out", TOOL_CHARACTERS)
-                continue
-            found.setdefault(tool.name, {key: given[key] for key in FIELDS if key in given})
-        cursor = page.next_cursor
-        if not cursor:
-            return found
-        if len(found) > TOOLS_MOST:
-            break
-    raise ToolFailed(f"The MCP server lists more than {TOOLS_MOST:,} tools, or its list has no end.")
-
-
-_INCLUDED = {"name", "title", "description", "input_schema", "annotations"}
+    while True:
+        asked: dict[str, Any] = {"method": "tools/list", "params": {"cursor": cursor} if cursor else {}}
+        options: CallOptions = {}
+        session._stamp(asked, options)
+        page = await session._dispatcher.send_raw_request("tools/list", asked["params"], options)
+        proper = await asyncio.to_thread(found.take, page)
+        kept = session._absorb_tool_listing(types.ListToolsResult(tools=list(proper)), complete=False).tools
+        for tool in proper:
+            if tool not in kept:
+                del found.tools[tool.name]
+                found.leave_out(tool.name, "Its x-mcp-header annotations are not valid.")
+        cursor = found.next_cursor(page)
+        if cursor is None:
+            return found.tools
 
 
 def _cut(text: str, most: int) -> str:

@@ -5,6 +5,7 @@ What the login needs besides (the server that gives tokens) is reached where it 
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import httpx2
@@ -15,11 +16,17 @@ from pydantic import AnyUrl
 from cortex.base.address import PUBLIC, named
 from cortex.base.clock import Clock
 from cortex.base.egress import GuardedTransport2
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import CortexError, ToolFailed
+from cortex.base.json_text import parsed
 from cortex.integrations.mcp.form import McpForm
+from cortex.integrations.mcp.nesting import readable
+from cortex.integrations.mcp.refusals import BROKEN, REFUSED, UNREACHED, Refusal, refusal_of
 
 ANSWER_BYTES = 16_000_000
+ERROR_BYTES = 64_000
 CONNECT_S = 10.0
+OPENING = ("initialize", "server/discover")
+LISTING = "tools/list"
 LOG_IN = "It needs a login: an admin can log in on the page of its tools."
 
 
@@ -101,14 +108,139 @@ async def nobody(_: str = "") -> Any:
 
 def open_http(form: McpForm, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
     """A client for the form's address; close it with `aclose`."""
-    return httpx2.AsyncClient(
+    return _Client(
         transport=_Transport(form, is_logging_in=auth is not None),
         trust_env=False,
         timeout=httpx2.Timeout(form.timeout_s + 5, connect=CONNECT_S),
         follow_redirects=False,
-        headers=dict(form.header_values),
+        headers={"accept-encoding": "identity", **form.header_values},
         auth=auth,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A JSON-RPC message that is sent. `id` None: it wants no answer."""
+
+    method: str
+    id: Any  # Any: a text or a number, given back as it came
+
+
+class _Client(httpx2.AsyncClient):
+    """Answers in the server's place where it did not: its own package would end the connection of all, or not say why.
+
+    What comes before a session is left as it is: the package tries one way after another there.
+    """
+
+    async def send(self, request: httpx2.Request, **more: Any) -> httpx2.Response:
+        asked = _asked(request)
+        if asked is None:
+            return await super().send(request, **more)
+        try:
+            response = await super().send(request, **more)
+            if response.status_code >= 400:
+                return await _instead_of(request, asked, response)
+            if asked.id is not None and _kind(response) == "application/json":
+                await response.aread()
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            refusal = Refusal(kind=UNREACHED, words=f"it cannot be reached ({_named(error)})")
+        except httpx2.TransportError as error:
+            refusal = Refusal(kind=BROKEN, words=f"the connection broke off ({_named(error)})")
+        except CortexError as error:
+            refusal = Refusal(kind=REFUSED, words=error.message)
+        else:
+            return _legible(response) if asked.method == LISTING else response
+        if asked.method in OPENING:
+            raise ToolFailed(refusal.words)
+        return _instead(request, asked, refusal)
+
+
+def _asked(request: httpx2.Request) -> _Asked | None:
+    """The message in a request; None for requests of other kinds."""
+    try:
+        given = parsed(request.content) if request.method == "POST" else None
+    except (ValueError, httpx2.RequestNotRead):
+        return None
+    if not isinstance(given, dict) or given.get("jsonrpc") != "2.0":
+        return None
+    return _Asked(method=str(given.get("method", "")), id=given.get("id"))
+
+
+async def _instead_of(request: httpx2.Request, asked: _Asked, response: httpx2.Response) -> httpx2.Response:
+    """The server's refusal as an answer to this request alone; before there is a session, in its own words."""
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > ERROR_BYTES:
+            break
+    await response.aclose()
+    try:
+        given = parsed(body)
+    except ValueError:
+        given = body.decode("utf-8", "replace") if b"<" not in body[:200] else ""  # a page says nothing
+    error = given.get("error", given.get("detail", given.get("message", ""))) if isinstance(given, dict) else given
+    words, code = (error if isinstance(error, str) else ""), None
+    if isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str):
+        if asked.method in OPENING:
+            return _answer(request, asked, error)
+        words, code = error["message"], error["code"]
+    refusal = refusal_of(response.status_code, words, code)
+    if asked.method in OPENING:
+        return _answer(request, asked, {"code": -32603, "message": refusal.words})
+    return _instead(request, asked, refusal)
+
+
+def _instead(request: httpx2.Request, asked: _Asked, refusal: Refusal) -> httpx2.Response:
+    return _answer(request, asked, {"code": refusal.kind, "message": refusal.words})
+
+
+def _answer(request: httpx2.Request, asked: _Asked, error: dict[str, Any]) -> httpx2.Response:
+    if asked.id is None:
+        return httpx2.Response(202, request=request)
+    return httpx2.Response(200, request=request, json={"jsonrpc": "2.0", "id": asked.id, "error": error})
+
+
+def _kind(response: httpx2.Response) -> str:
+    return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+
+
+def _named(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _legible(response: httpx2.Response) -> httpx2.Response:
+    """A list of tools of which one entry cannot cost the others: what no parser takes is left out of it."""
+    headers = {"content-type": str(response.headers.get("content-type", ""))}
+    if _kind(response) == "application/json":
+        return httpx2.Response(200, request=response.request, headers=headers, content=readable(response.content))
+    is_plain = response.headers.get("content-encoding", "identity") == "identity"
+    if is_plain and _kind(response) == "text/event-stream" and isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Lines(response.stream)
+    return response
+
+
+class _Lines(httpx2.AsyncByteStream):
+    """An event stream line by line, the JSON of each made readable."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        kept = bytearray()
+        async for piece in self._inner:
+            kept += piece
+            if b"\n" not in piece:
+                continue
+            whole, _, rest = bytes(kept).rpartition(b"\n")
+            kept = bytearray(rest)
+            for line in whole.split(b"\n"):
+                name, colon, value = line.partition(b":")
+                is_data = colon and name == b"data" and value.strip()
+                yield (b"data: " + readable(value.strip()) if is_data else line) + b"\n"
+        yield bytes(kept)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 class _Transport(httpx2.AsyncBaseTransport):

@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from cortex.base.errors import ToolFailed
 from cortex.base.hidden import show_hidden
 from cortex.integrations.mcp.connection import CONNECT_S, McpConnection
-from cortex.integrations.mcp.http import KeptLogin, login_of, nobody, open_http
+from cortex.integrations.mcp.http import ANSWER_BYTES, KeptLogin, login_of, nobody, open_http
 from cortex.integrations.mcp.pipes import ProgramEnd, piped
 from cortex.integrations.mcp.system import McpHost, McpSystem
 
@@ -59,7 +59,10 @@ def to_address(
         if form.has_login and system.name:
             kept = KeptLogin(host.logins(system.name), host.clock)
             auth = await login_of(form, kept, host.redirect, redirect, came_back)
-        async with open_http(form, auth) as client, streamable_http_client(form.address, http_client=client) as streams:
+        async with (
+            open_http(form, auth) as client,
+            streamable_http_client(form.address, http_client=client, max_sse_event_size=ANSWER_BYTES) as streams,
+        ):
             yield streams
 
     return McpConnection(transport, lambda: "", form.timeout_s, connect_s)

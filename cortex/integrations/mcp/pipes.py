@@ -16,10 +16,12 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 
 from cortex.base.clock import ticks_s
+from cortex.integrations.mcp.nesting import readable
 from cortex.integrations.process import stop
 from cortex.integrations.sandbox import RunningService
 
 LINE_BYTES = 4_000_000
+ENDED = "it ended"
 ERROR_BYTES = 2_000
 WINDOW_S, WINDOW_MESSAGES = 5.0, 2_000
 
@@ -100,13 +102,13 @@ async def _read(output: asyncio.StreamReader, to_us: Incoming) -> str:
         except OSError:
             line = b""
         if not line:
-            return "it ended"
+            return ENDED
         now_s = ticks_s()
         if len(times) == WINDOW_MESSAGES and now_s - times[0] < WINDOW_S:
             return f"it sent more than {WINDOW_MESSAGES:,} messages within {WINDOW_S:.0f} seconds"
         times.append(now_s)
         try:
-            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = types.jsonrpc_message_adapter.validate_json(readable(line), by_name=False)
         except ValueError:
             log.debug("an MCP server wrote a line that is no message")  # programs greet people on the wrong pipe
             continue

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cortex.base import private, scan
 from cortex.base.clock import Clock
-from cortex.base.errors import ToolFailed, UserError
+from cortex.base.errors import ServiceDown, ToolFailed, UserError
 from cortex.base.hidden import show_hidden
 from cortex.integrations.mcp.form import McpForm
 from cortex.integrations.quota import MB, Quota
@@ -33,6 +33,15 @@ LIMITS = Limits(
     temporary_bytes=256 * MB,
     growth=Quota(most_bytes=1_000 * MB, most_files=50_000),
 )
+
+
+class ServerFailed(ServiceDown):
+    """The server did not answer a request. `is_undone`: it was not begun. `is_once_more`: a new session may do it."""
+
+    def __init__(self, message: str, *, is_undone: bool, is_once_more: bool) -> None:
+        """Keep what decides whether the same may be asked again."""
+        super().__init__(message)
+        self.is_undone, self.is_once_more = is_undone, is_once_more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cortex.base import scan
-from cortex.base.errors import Conflict, NotAllowed, NotFound, ToolFailed, UserError
+from cortex.base.errors import Conflict, NotAllowed, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.ids import digest
 from cortex.base.json_text import parsed
 from cortex.base.user import User
 from cortex.integrations.mcp.form import McpForm, form_of
+from cortex.integrations.mcp.system import ServerFailed
 from cortex.ports.mcp import FAMILY, category_name
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.forms import checked
@@ -42,6 +43,8 @@ READ_RESOURCE: Listed = {
     "annotations": {"readOnlyHint": True, "openWorldHint": False},
     RESOURCE: True,
 }
+UNKNOWN = "It is not known whether the call was carried out: find out before it is made again."
+NO_SESSION = "A new session was refused as well: behind a load balancer all requests of a session go to one server."
 WORDS_CHARACTERS = 1_000
 PASTED_MOST = 20
 
@@ -210,19 +213,17 @@ class UserMcp:
     async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
         """The tool's answer. What is not allowed as the server has it now is not called."""
         async with self.tools.clients.using(FAMILY, server, user_id=self.user_id) as system:
-            listing = await system.listing()
-            if listing is not None:
-                await self.tools.keep(server, listing.tools, has_resources=listing.has_resources)
-            rows = await self.tools.db.repository(McpToolsRepository).list(server)
-            row = next((one for one in rows if one.name == tool and one.is_in_force), None)
-            if row is None or row.allowed is None:
-                raise ToolFailed(
-                    f"{tool} of the MCP server {server} changed since an admin allowed it, so "
-                    f"it was not called. An admin can review it under "
-                    "Integrations."
-                )
-            is_resource = row.allowed.get(RESOURCE) is True
-            answer = await (system.read(str(arguments["uri"])) if is_resource else system.call(tool, arguments))
+            row = await self._row(system, server, tool)
+            try:
+                answer = await _asked(system, row, arguments)
+            except ServerFailed as failed:
+                if not failed.is_once_more or not (failed.is_undone or _is_repeatable(row)):
+                    raise _told(failed, row) from failed
+                row = await self._row(system, server, tool)  # in a new session, by what it offers there
+                try:
+                    answer = await _asked(system, row, arguments)
+                except ServerFailed as again:
+                    raise _told(again, row, is_second=True) from again
         text = answer.text
         for file in answer.files:
             path = f"{FILES_FOLDER}/{digest(file.data.hex())}{file.suffix}"
@@ -231,6 +232,48 @@ class UserMcp:
         if answer.is_error:
             raise ToolFailed(f"{tool} says that it failed: {text}", is_tainted=True)
         return str(text)
+
+    async def _row(self, system: Any, server: str, tool: str) -> McpToolRow:  # Any: `McpSystem`
+        """The tool as it is allowed, once what the server offers now was held against it. ToolFailed."""
+        listing = await system.listing()
+        if listing is not None:
+            await self.tools.keep(server, listing.tools, has_resources=listing.has_resources)
+        rows = await self.tools.db.repository(McpToolsRepository).list(server)
+        row = next((one for one in rows if one.name == tool and one.is_in_force), None)
+        if row is None:
+            raise ToolFailed(
+                f"{tool} of the MCP server {server} changed since an admin allowed it, so "
+                f"it was not called. An admin can review it under "
+                "Integrations."
+            )
+        return row
+
+
+async def _asked(system: Any, row: McpToolRow, arguments: dict[str, Any]) -> Any:  # Any: `McpSystem`, `McpResult`
+    try:
+        if (row.allowed or {}).get(RESOURCE) is True:
+            return await system.read(str(arguments["uri"]))
+        return await system.call(row.name, arguments)
+    except ToolFailed as failed:
+        failed.is_unknown = failed.is_unknown and not _is_repeatable(row)
+        raise
+
+
+def _is_repeatable(row: McpToolRow) -> bool:
+    """Whether a second call has no other effect than one, as the server said when the tool was allowed."""
+    hints = (row.allowed or {}).get("annotations")
+    return isinstance(hints, dict) and (hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True)
+
+
+def _told(failed: ServerFailed, row: McpToolRow, *, is_second: bool = False) -> ServiceDown:
+    """The failure for who reads it: what happened, and whether it was done."""
+    words = failed.message
+    if failed.is_undone:
+        words += f" {NO_SESSION}" if is_second and failed.is_once_more else ""
+        return ServiceDown(f"{words} The call was not made.")
+    if _is_repeatable(row):
+        return ServiceDown(words)
+    return ServiceDown(f"{words} {UNKNOWN}", is_unknown=True)
 
 
 def _categories(servers: Mapping[str, IntegrationRow], rows: Sequence[McpToolRow]) -> list[Category]:

@@ -1,0 +1,63 @@
+"""Why a remote server did not carry a request out, told apart by what follows: a new session, another try, nothing.
+
+Servers refuse a session that they no longer know in many ways: 404 by the specification, 400 with -32000 or -32600 by
+both official SDKs and their examples, other codes and bare texts by others. Pure.
+"""
+
+import re
+from dataclasses import dataclass
+
+GONE, UNREACHED, BROKEN, REFUSED = 1, 2, 3, 4  # in place of JSON-RPC codes, which are negative
+KINDS = (GONE, UNREACHED, BROKEN, REFUSED)
+TEXT_CHARACTERS = 300
+_OTHERWISE = (-32601, -32602, -32700)  # unknown method, wrong arguments, no JSON: nothing of a session
+_AT_THE_DOOR = (400, 401, 403, 409, 412, 422, 428, 440)  # refused before anything was done
+_FOR_GOOD = (501, 505)
+_BETWEEN = r"[^.;:]{0,40}\b"
+_LOST = re.compile(
+    rf"\b(?:no|not|unknown|unrecogni[sz]ed|invalid|expired|missing|stale|bad|terminated|closed){_BETWEEN}session"
+    rf"|session{_BETWEEN}(?:not found|not exist|unknown|invalid|expired|terminated|closed|gone|missing|required|lost"
+    rf"|no longer|not (?:valid|active|initiali)|has ended)"
+    rf"|sessionnotfound|doesn't exist{_BETWEEN}session|session{_BETWEEN}doesn't exist"
+    r"|\bnot (?:been |yet |properly )*initiali[sz]ed|before initiali[sz]ation|unsupported protocol version",
+    re.IGNORECASE,
+)
+_UNDER_WAY = re.compile(r"before (?:the|this|your) (?:request|call)|in flight|while (?:handling|processing)", re.I)
+_ENDED = re.compile(r"closed|terminated|ended|\bgone\b|\blost\b", re.I)  # it may have ended under the call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """What became of a request. `words`: what was answered.
+
+    `kind`: GONE, the session is not known any more, nothing was done; UNREACHED, nobody got the request; BROKEN, it may
+    have been done; REFUSED, it was not, and a new session would not help.
+    """
+
+    kind: int
+    words: str
+
+
+def is_session_lost(words: str) -> bool:
+    """Whether an error says that the session is not known (any more), and not that it ended under way."""
+    said = words[:TEXT_CHARACTERS]
+    return bool(_LOST.search(said)) and not _UNDER_WAY.search(said) and not _ENDED.search(said)
+
+
+def refusal_of(status: int, text: str, code: int | None) -> Refusal:
+    """What an HTTP status of 400 or more means. `code`: of the JSON-RPC error that came with it; `text`: its words."""
+    said = " ".join(text.split())[:TEXT_CHARACTERS]
+    return Refusal(kind=_kind(status, said, code), words=f"HTTP {status}{f': {said}' if said else ''}")
+
+
+def _kind(status: int, said: str, code: int | None) -> int:
+    if _UNDER_WAY.search(said):
+        return BROKEN
+    if is_session_lost(said) or (status in (404, 410) and code not in _OTHERWISE):
+        return GONE
+    if status < 500 and _LOST.search(said):
+        return GONE
+    if status >= 500:
+        return REFUSED if status in _FOR_GOOD else BROKEN
+    is_general = code is None or code == -32600 or -32099 <= code <= -32000
+    return GONE if status in _AT_THE_DOOR and is_general else REFUSED
