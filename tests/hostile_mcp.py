@@ -1,7 +1,7 @@
 """An MCP server that misbehaves as it is told, for the tests of the client. Of the standard library: it runs shut in.
 
-`python3 hostile_mcp.py LISTING`: the file holds the tools that it lists, read anew each time, so that a test can change
-them under way. A tool does what the argument `do` says.
+`python3 hostile_mcp.py LISTING`: the file holds the tools that it lists, read anew each time and sent as it stands, so
+that a test can change them under way. A file `cursor` beside it makes the list endless. A tool does what `do` says.
 """
 
 import json
@@ -23,9 +23,14 @@ def send(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def listing() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(Path(sys.argv[1]).read_text())
-    return found
+def send_listing(asked: dict[str, Any]) -> None:
+    """The list as its file has it, which may be JSON that Python would not write."""
+    given, more = (asked.get("params") or {}).get("cursor", ""), ""
+    with suppress(OSError):
+        cursor = (Path(sys.argv[1]).parent / "cursor").read_text()
+        more = f', "nextCursor": {json.dumps(cursor if cursor == "the same" else given + "x")}'
+    tools = Path(sys.argv[1]).read_text()
+    write(f'{{"jsonrpc": "2.0", "id": {json.dumps(asked["id"])}, "result": {{"tools": {tools}{more}}}}}\n')
 
 
 def reached() -> str:
@@ -99,8 +104,6 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         facts = {"name": "hostile", "version": "0"}
         offers: dict[str, Any] = {"tools": {"listChanged": True}, "resources": {}}
         return {"protocolVersion": params["protocolVersion"], "capabilities": offers, "serverInfo": facts}
-    if method == "tools/list":
-        return {"tools": listing()}
     if method == "resources/read":
         return {"contents": [{"uri": params["uri"], "text": "what the resource holds"}]}
     if method == "tools/call":
@@ -114,6 +117,9 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         if "id" not in asked or "method" not in asked:
+            continue
+        if asked["method"] == "tools/list":
+            send_listing(asked)
             continue
         result = answer(asked["method"], asked.get("params") or {})
         if result is None:

@@ -59,6 +59,12 @@ class McpHouse:
         ]
         return await self.house.cortex.mcp_tools.choose(self.house.admin, "shop", choices)
 
+    async def allow_usable(self) -> None:
+        """Allow all but what was left out."""
+        seen = [one for one in await self.house.cortex.mcp_tools.tools("shop") if not one.left_out and one.row.seen]
+        choices = [Choice(name=one.row.name, digest=one.row.seen_digest, is_allowed=True) for one in seen]
+        await self.house.cortex.mcp_tools.choose(self.house.admin, "shop", choices)
+
     async def call(self, tool: str, **arguments: Any) -> str:
         """Call it as an admin's turn would once the gate let it."""
         port = self.house.cortex.scope.provide(McpServers, self.house.admin.id)

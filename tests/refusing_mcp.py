@@ -62,6 +62,9 @@ UNCLEAR: dict[str, Way] = {  # it may have been done
 }
 
 
+IDEMPOTENT = {"annotations": {**READS, "readOnlyHint": False, "idempotentHint": True}}
+
+
 @dataclass
 class RefusingServer:
     """`forget`: its sessions, as a restart does. `limit`: how many requests a session lives, 0 = for good."""
@@ -76,6 +79,7 @@ class RefusingServer:
     did: list[str] = field(default_factory=list)
     is_refusing_all: bool = False
     is_doing_first: bool = False
+    is_streaming: bool = False
 
     def forget(self) -> None:
         self.sessions.clear()
@@ -89,7 +93,7 @@ class RefusingServer:
             self.opened += 1
             opened = f"session-{self.opened}"
             self.sessions.add(opened)
-            offers = {"tools": {}}
+            offers: dict[str, Any] = {"tools": {}}
             facts = {"name": "refusing", "version": "0"}
             version = {"protocolVersion": params["protocolVersion"], "capabilities": offers, "serverInfo": facts}
             return 200, JSON, self._result(asked, version), opened
@@ -105,16 +109,14 @@ class RefusingServer:
             self.did.append(params["name"])
             said = {"content": [{"type": "text", "text": f"done: {params['name']}"}]}
             return 200, JSON, self._result(asked, said), ""
-        return 200, JSON, self._result(asked, {"tools": self.tools}), ""
+        text = self._result(asked, {"tools": self.tools})
+        return (200, EVENTS, f"event: message\ndata: {text}\n\n", "") if self.is_streaming else (200, JSON, text, "")
 
     def _result(self, asked: dict[str, Any], result: dict[str, Any]) -> str:
         return json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result})
 
     def _error(self, asked: dict[str, Any], code: int, message: str) -> str:
         return json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": code, "message": message}})
-
-
-IDEMPOTENT = {"annotations": {**READS, "readOnlyHint": False, "idempotentHint": True}}
 
 
 @asynccontextmanager

@@ -11,11 +11,13 @@ from cortex.base.hidden import show_hidden
 from cortex.toolkit.schema import minify
 
 NODES_MOST = 400
+PROPERTIES_MOST = 200
 DEPTH_MOST = 8
 CHOICES_MOST = 100
-TEXT_CHARACTERS = 300
+TEXT_CHARACTERS, NAME_CHARACTERS = 300, 100
 NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+FINITE_MOST = 1e300
 TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 ANYTHING: dict[str, Any] = {}
 _NAME = re.compile(r"[A-Za-z0-9_.$@/-]{1,64}")
@@ -26,6 +28,7 @@ def harmless(schema: object) -> dict[str, Any]:
     cut = _Cut(schema if isinstance(schema, dict) else {})
     made = cut.node(cut.root, 0)
     made["type"] = "object"
+    made.pop("enum", None)  # of objects none is kept, and of others no call could be one
     return minify(made)
 
 
@@ -43,15 +46,19 @@ class _Cut:
             return dict(ANYTHING)
         given = self._followed(given)
         made = _plain_words(given)
+        is_whole = True
         if isinstance(properties := given.get("properties"), dict):
-            kept = [name for name in properties if _is_name(name)]
-            made["properties"] = {name: self.node(properties[name], depth + 1) for name in kept}
             required = given.get("required")
-            made["required"] = [name for name in kept if isinstance(required, list) and name in required]
+            wanted = {one for one in required if isinstance(one, str)} if isinstance(required, list) else set()
+            known = [name for name in properties if _is_name(name)]
+            kept = sorted(known, key=lambda name: name not in wanted)[:PROPERTIES_MOST]
+            made["properties"] = {name: self.node(properties[name], depth + 1) for name in kept}
+            made["required"] = [name for name in kept if name in wanted]
+            is_whole = len(kept) == len(properties)
         for word in ("items", "additionalProperties"):
             if isinstance(given.get(word), dict):
                 made[word] = self.node(given[word], depth + 1)
-        if given.get("additionalProperties") is False:
+        if given.get("additionalProperties") is False and is_whole and "patternProperties" not in given:
             made["additionalProperties"] = False
         for word in ("anyOf", "oneOf", "allOf"):
             parts = given.get(word)
@@ -83,7 +90,7 @@ def _plain_words(given: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     kind = given.get("type")
     kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
-    known = [one for one in kinds if one in TYPES]
+    known = [one for one in kinds if isinstance(one, str) and one in TYPES]
     if known:
         made["type"] = known[0] if len(known) == 1 else known
     if isinstance(given.get("description"), str):
@@ -93,10 +100,12 @@ def _plain_words(given: dict[str, Any]) -> dict[str, Any]:
         made["enum"] = [show_hidden(one) if isinstance(one, str) else one for one in choices]
     if "default" in given and _is_plain(given["default"]):
         made["default"] = given["default"]
-    for word in (*NUMBERS, *COUNTS):
-        value = given.get(word)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            made[word] = value
+    for word in NUMBERS:
+        if _is_number(given.get(word)):
+            made[word] = given[word]
+    for word in COUNTS:
+        if _is_number(given.get(word)) and given[word] >= 0:
+            made[word] = int(given[word])
     return made
 
 
@@ -104,12 +113,17 @@ def _is_plain(value: object) -> bool:
     """Whether it can stand in a list of choices as it is."""
     if isinstance(value, str):
         return len(value) <= TEXT_CHARACTERS
-    return value is None or isinstance(value, bool | int | float)
+    return value is None or isinstance(value, bool) or _is_number(value)
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number that JSON and arithmetic have."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= FINITE_MOST
 
 
 def _is_name(name: object) -> bool:
     """Whether it can be the name of a parameter; a longer or odder one still goes through to the server, unseen."""
-    return isinstance(name, str) and bool(_NAME.fullmatch(name))
+    return isinstance(name, str) and 0 < len(name) <= NAME_CHARACTERS and name.isprintable()
 
 
 def without_words(node: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +132,10 @@ def without_words(node: dict[str, Any]) -> dict[str, Any]:
     if any(isinstance(one, str) and not _NAME.fullmatch(one) for one in made.get("enum", ())):
         del made["enum"]
     if "properties" in made:
-        made["properties"] = {name: without_words(one) for name, one in made["properties"].items()}
+        own = {name: one for name, one in made["properties"].items() if _NAME.fullmatch(name)}
+        made["properties"] = {name: without_words(one) for name, one in own.items()}
+        if "required" in made:
+            made["required"] = [name for name in made["required"] if name in own]
     for word in ("items", "additionalProperties"):
         if isinstance(made.get(word), dict):
             made[word] = without_words(made[word])

@@ -5,6 +5,7 @@ least, its results are from outside. What the admin wrote in its place is truste
 The source of the fields: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
 """
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,12 +22,16 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.json_schema import harmless, one_line, without_words
 from cortex.toolkit.schema import bare, canonical
 from cortex.toolkit.spec import Category, Output, Tool
+from cortex.toolkit.wire_schema import WireSchema, wire_schema
 from cortex.toolkit.words import Words, listed
 
 NAME_CHARACTERS = 64
-DESCRIPTION_CHARACTERS = 1_000
+DESCRIPTION_CHARACTERS = 1_024  # of a tool, all of it: OpenAI refuses the whole request for one more
 FAULTS_MOST = 3
+UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,39 +84,61 @@ def tool_name(server: str, tool: str) -> str:
 
     A longer one ends with a digest of the whole, so that two long ones stay two.
     """
-    made = f"{server}_{_ODD.sub('_', tool).strip('_') or 'tool'}"
-    if len(made) <= NAME_CHARACTERS:
-        return made
-    return f"{made[: NAME_CHARACTERS - 9]}_{sha256(made.encode()).hexdigest()[:8]}"
+    made = f"{_ODD.sub('_', server)}_{_ODD.sub('_', tool).strip('_') or 'tool'}"
+    made = made if made[0].isalpha() or made[0] == "_" else f"_{made}"
+    return made if len(made) <= NAME_CHARACTERS else _told_apart(made, made)
 
 
-def mcp_category(server: McpServer, tools: Iterable[McpTool]) -> Category:
-    """The server's tools as a category; of two with one name the first."""
-    made: dict[str, Tool] = {}
-    for one in tools:
-        built = mcp_tool(server, one)
-        made.setdefault(built.name, built)
+def tool_names(server: str, tools: Iterable[str]) -> dict[str, str]:
+    """The name of each tool; of two that would be called the same, the one that is written so, else the first, is."""
+    plain = {tool: tool_name(server, tool) for tool in tools}
+    made: dict[str, str] = {}
+    taken: set[str] = set()
+    for tool in sorted(plain, key=lambda one: (plain[one] != f"{server}_{one}", one)):
+        name = plain[tool] if plain[tool] not in taken else _told_apart(plain[tool], f"{server} {tool}")
+        made[tool] = name
+        taken.add(name)
+    return made
+
+
+def _told_apart(name: str, whole: str) -> str:
+    return f"{name[: NAME_CHARACTERS - 9]}_{sha256(whole.encode()).hexdigest()[:8]}"
+
+
+def mcp_category(server: McpServer, tools: Iterable[McpTool], names: Iterable[str] = ()) -> Category:
+    """The server's tools as a category. `names`: of all that it lists, so that one is called the same without another.
+
+    One that cannot be made into a tool is left out, and logged.
+    """
+    given = {one.name: one for one in tools}
+    called = tool_names(server.name, {*given, *names})
+    made: list[Tool] = []
+    for name, one in given.items():
+        try:
+            made.append(mcp_tool(server, one, called[name]))
+        except UNUSABLE:
+            log.exception("the tool %r of the MCP server %s cannot be used", name, server.name)
     about = one_line(server.about, 60) or f"tools of the MCP server {server.name}"
-    return Category(name=category_name(server.name), summary=about, tools=tuple(made.values()))
+    return Category(name=category_name(server.name), summary=about, tools=tuple(made))
 
 
-def mcp_tool(server: McpServer, given: McpTool) -> Tool:
-    """The tool as the registry has it. A schema that says nothing lets every object by."""
-    name = tool_name(server.name, given.name)
-    parameters = harmless(given.schema)
-    if given.words:
-        parameters = without_words(parameters)
+def mcp_tool(server: McpServer, given: McpTool, called: str = "") -> Tool:
+    """The tool as the registry has it, under this name. A schema that says nothing lets every object by."""
+    name = called or tool_name(server.name, given.name)
+    checked = harmless(given.schema)
+    wire = wire_schema(without_words(checked) if given.words else checked)
+    parameters = wire.parameters
     summary = f"{_ODD.sub(' ', given.name).replace('_', ' ').strip()} ({server.name})"[:69]
     said = given.words or one_line(given.description or given.title, DESCRIPTION_CHARACTERS)
-    description = f"{summary}\n{said}" if said else summary
+    description = f"{summary}\n{said}"[:DESCRIPTION_CHARACTERS] if said else summary
     is_read = given.is_read_only
     place = server.place
     return Tool(
         name=name,
         category=category_name(server.name),
         summary=summary,
-        function=_calling(server.name, given.name),
-        arguments=_arguments(name, parameters),
+        function=_calling(server.name, given.name, wire),
+        arguments=_arguments(name, checked, wire),
         full=ToolSchema(name=name, description=description, parameters=parameters),
         stub=ToolSchema(name=name, description=summary, parameters=bare(without_words(parameters))),
         line=f"{name}: {summary}",
@@ -140,24 +167,24 @@ def _words(server: str, given: McpTool) -> Words:
     return words
 
 
-def _calling(server: str, tool: str) -> Any:  # Any: a tool's function
+def _calling(server: str, tool: str, wire: WireSchema) -> Any:  # Any: a tool's function
     async def call(ctx: Ctx, root: dict[str, Any]) -> Output:
-        text = await ctx.use(McpServers).call(server, tool, root)
+        text = await ctx.use(McpServers).call(server, tool, wire.own(root))
         return Output(text=text, is_tainted=True)
 
     return call
 
 
-def _arguments(name: str, parameters: dict[str, Any]) -> type[BaseModel]:
+def _arguments(name: str, checked: dict[str, Any], wire: WireSchema) -> type[BaseModel]:
     """The model that checks a call: a plain object, held against the schema. Its field is called `root`."""
-    validator = Draft202012Validator(parameters)
+    validator = Draft202012Validator(checked)
 
     class Arguments(RootModel[dict[str, Any]]):
         @model_validator(mode="after")
         def _fits(self) -> "Arguments":
             faults = [
                 f"{'.'.join(map(str, fault.absolute_path)) or 'arguments'}: {one_line(fault.message, 200)}"
-                for fault in islice(validator.iter_errors(self.root), FAULTS_MOST)
+                for fault in islice(validator.iter_errors(wire.own(self.root)), FAULTS_MOST)
             ]
             if faults:
                 raise ValueError("; ".join(faults))

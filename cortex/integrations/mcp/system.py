@@ -17,6 +17,7 @@ from cortex.base.hidden import show_hidden
 from cortex.integrations.mcp.form import McpForm
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import WORK, Limits, Sandbox
+from cortex.ports.mcp import LEFT_OUT
 
 if TYPE_CHECKING:
     from cortex.integrations.mcp.connection import McpConnection, McpListing
@@ -71,7 +72,7 @@ class McpSystem:
     async def test(self) -> str:
         """Connect and count its tools."""
         listing = await self.listing(is_fresh=True)
-        count = len(listing.tools) if listing else 0
+        count = sum(LEFT_OUT not in one for one in listing.tools.values()) if listing else 0
         title = listing.title if listing and listing.title else "The server"
         named = f"{title} answers with {count} tool{'' if count == 1 else 's'}."
         return f"{named} Each is off until you allow it on the page of its tools."

@@ -16,7 +16,7 @@ from cortex.base.json_text import parsed
 from cortex.base.user import User
 from cortex.integrations.mcp.form import McpForm, form_of
 from cortex.integrations.mcp.system import ServerFailed
-from cortex.ports.mcp import FAMILY, category_name
+from cortex.ports.mcp import FAMILY, LEFT_OUT, category_name
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.forms import checked
 from cortex.services.integrations.integrations import Integrations
@@ -53,12 +53,13 @@ PASTED_MOST = 20
 class SeenTool:
     """A tool as the page shows it. `tool`: as it would be, or is, among the others; `is_taken`: its name is another's.
 
-    `before`: as it was allowed, where it has changed since.
+    `before`: as it was allowed, where it has changed since. `left_out`: why it cannot be used, "" = it can.
     """
 
     row: McpToolRow
     tool: Tool
     is_taken: bool = False
+    left_out: str = ""
     before: Tool | None = None
 
 
@@ -83,8 +84,8 @@ class McpTools:
 
     async def categories(self) -> Sequence[Category]:
         """The allowed tools as categories of the registry; those of a server that is switched off too."""
-        rows = [row for row in await self.db.repository(McpToolsRepository).list() if row.is_in_force]
-        if not rows:
+        rows = await self.db.repository(McpToolsRepository).list()
+        if not any(row.is_in_force for row in rows):
             return ()
         servers = {row.name: row for row in await self._servers()}
         return await asyncio.to_thread(_categories, servers, rows)
@@ -108,16 +109,20 @@ class McpTools:
         return await asyncio.to_thread(self._shown, server, rows)
 
     def _shown(self, server: IntegrationRow, rows: Sequence[McpToolRow]) -> list[SeenTool]:
+        called = scan.load("cortex.toolkit.mcp").tool_names(server.name, [row.name for row in rows])
         shown = []
         for row in rows:
-            tool = _tool(server, row.seen or row.allowed or {}, row.words)
+            seen = row.seen or row.allowed or {}
+            tool, left_out = _made(server, seen, row.words, called[row.name])
             standing = self.registry.get(tool.name)
+            before = row.allowed if row.has_changed else None
             shown.append(
                 SeenTool(
                     row=row,
                     tool=tool,
                     is_taken=standing is not None and standing.category != category_name(server.name),
-                    before=_tool(server, row.allowed, row.words) if row.has_changed and row.allowed else None,
+                    left_out=left_out,
+                    before=_made(server, before, row.words, called[row.name])[0] if before else None,
                 )
             )
         return shown
@@ -129,7 +134,7 @@ class McpTools:
         async with self.clients.using(FAMILY, name, user_id=user.id) as system:
             listing = await system.listing(is_fresh=True)
         await self.keep(name, listing.tools, has_resources=listing.has_resources)
-        return len(listing.tools)
+        return sum(LEFT_OUT not in one for one in listing.tools.values())
 
     async def keep(self, name: str, tools: Mapping[str, Listed], *, has_resources: bool) -> None:
         """Keep what a server lists. What was allowed and is another now is off from the next message on."""
@@ -162,6 +167,8 @@ class McpTools:
                     await tools.forbid(name, one.name)
                     await audit.add(user.id, "mcp.forbidden", name, {"tool": one.name})
                 elif one.is_allowed:
+                    if why := (row.seen or {}).get(LEFT_OUT):
+                        raise UserError(f"{one.name} cannot be used: {why} Nothing was allowed.")
                     if not await tools.allow(name, one.name, one.digest, words, user.id):
                         raise Conflict(
                             f"{one.name} changed while you were reading. Review it again. Nothing was allowed."
@@ -281,16 +288,23 @@ def _categories(servers: Mapping[str, IntegrationRow], rows: Sequence[McpToolRow
     mcp = scan.load("cortex.toolkit.mcp")
     made = []
     for name, server in servers.items():
-        own = [mcp.McpTool.of(row.allowed, row.words) for row in rows if row.server == name and row.allowed]
+        seen = [row for row in rows if row.server == name]
+        own = [mcp.McpTool.of(row.allowed, row.words) for row in seen if row.is_in_force and row.allowed]
         if own:
-            made.append(mcp.mcp_category(_facts(server), own))
+            made.append(mcp.mcp_category(_facts(server), own, [row.name for row in seen]))
     return made
 
 
-def _tool(server: IntegrationRow, listed: Listed, words: str) -> Tool:
+def _made(server: IntegrationRow, listed: Listed, words: str, called: str) -> tuple[Tool, str]:
+    """The tool, and why it cannot be used ("" = it can); in that case it is one that says nothing."""
     mcp = scan.load("cortex.toolkit.mcp")
-    made: Tool = mcp.mcp_tool(_facts(server), mcp.McpTool.of(listed, words))
-    return made
+    why = str(listed.get(LEFT_OUT, ""))
+    if not why:
+        try:
+            return mcp.mcp_tool(_facts(server), mcp.McpTool.of(listed, words), called), ""
+        except mcp.UNUSABLE as error:
+            why = f"It cannot be read ({type(error).__name__})."
+    return mcp.mcp_tool(_facts(server), mcp.McpTool(name=str(listed.get("name", "")), schema={}), called), why
 
 
 def _facts(server: IntegrationRow) -> Any:  # Any: `McpServer` of a module that is loaded late

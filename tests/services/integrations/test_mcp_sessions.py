@@ -14,6 +14,7 @@ from tests.living_house import LivingHouse, living_house
 from tests.mcp_house import LONGEST_S, listed
 from tests.ports import port_for
 from tests.refusing_mcp import UNCLEAR, WAYS, RefusingServer, refusing_server
+from tests.toolkit.test_wire_schema import deep
 
 
 @pytest.fixture
@@ -143,6 +144,16 @@ async def test_an_error_of_the_server_itself_opens_no_session(house: LivingHouse
         with pytest.raises(ToolFailed, match=f"The MCP server refused: .*{words}"):
             await call(house, "order")
     assert far.opened == opened
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["as JSON", "as events"])
+async def test_a_list_that_is_nested_too_deep_for_a_parser_is_read(
+    house: LivingHouse, far: RefusingServer, is_streaming: bool
+) -> None:
+    far.is_streaming = is_streaming
+    far.tools = [listed("look", is_read=True), {"name": "deep", "inputSchema": deep(150)}]
+    assert await house.cortex.mcp_tools.look(house.admin, "far") == 2
+    assert await call(house, "look") == "done: look"
 
 
 async def test_the_official_server_is_used_again_at_once_after_its_restart(house: LivingHouse, port: int) -> None:
