@@ -3,8 +3,9 @@
 Each part is made where it is first asked for, once: `services.py` says how the four files go together.
 """
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from cortex.compose import integrations
 from cortex.compose.files import FileServices
 from cortex.engine.database import examine
 from cortex.integrations.aider.system import AiderHost
+from cortex.integrations.mcp.host import Machine
 from cortex.integrations.mcp.system import McpHost
 from cortex.ports.mcp import FAMILY
 from cortex.providers import ProviderContext, connect, list_models
@@ -41,6 +43,7 @@ from cortex.services.integrations.databases import UserDatabases
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.integrations.journals import ServerJournals
 from cortex.services.integrations.mcp import PAGE as MCP_PAGE
+from cortex.services.integrations.mcp import PROGRAMS as MCP_PROGRAMS
 from cortex.services.integrations.mcp_logins import SealedLogin
 from cortex.services.integrations.talk import TalkNotices
 from cortex.services.jobs.runs import SlotSignal
@@ -178,6 +181,8 @@ class Foundation(FileServices):
             sandbox=self._sandbox,
             folder=settings.home / FAMILY,
             closed=self.closed_folders,
+            programs=settings.home / MCP_PROGRAMS,
+            machine=Machine(home=Path.home(), path=os.environ.get("PATH", ""), closed=self.closed_folders),
             logins=lambda name: SealedLogin(db=self.runtime.db, vault=self.vault, name=name),
             redirect=f"{own.rstrip('/')}{MCP_PAGE}/callback",
             clock=self.runtime.clock,

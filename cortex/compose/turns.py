@@ -37,6 +37,7 @@ from cortex.services.health.status import StatusService
 from cortex.services.integrations.home_assistant import UserCommands, UserHome
 from cortex.services.integrations.mcp import McpTools, UserMcp
 from cortex.services.integrations.mcp_logins import McpLogins
+from cortex.services.integrations.mcp_needs import McpNeeds
 from cortex.services.integrations.talk import UserTalk
 from cortex.services.jobs.hooks import Hooks
 from cortex.services.jobs.jobs import JobsService
@@ -87,6 +88,10 @@ class TurnServices(Foundation):
             integrations=self.integrations,
             clients=self.integration_clients,
         )
+
+    @cached_property
+    def mcp_needs(self) -> McpNeeds:
+        return McpNeeds(tools=self.mcp_tools)
 
     @cached_property
     def mcp_logins(self) -> McpLogins:

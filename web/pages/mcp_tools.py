@@ -11,10 +11,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.app import Cortex
-from cortex.base.errors import CortexError
+from cortex.base.errors import CortexError, UserError
 from cortex.base.hidden import show_hidden
 from cortex.base.user import User
 from cortex.services.integrations.mcp import PAGE, Choice, SeenTool
+from cortex.services.integrations.mcp_needs import ServerNeeds
 from web.bodies import TEXT_BYTES, takes
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
@@ -79,9 +80,19 @@ class ServerContext(Context):
     line: ServerLine = described("the server")
     tools: Sequence[ToolChoice] = described("its tools as they were seen last")
     has_login: bool = described("whether it is set up with a login by OAuth")
+    needs: ServerNeeds | None = described("what its program lacks, where it lacks something")
     error: str = described("what went wrong just now", default="")
     login_at: str = described("the address at which the admin logs in, begun just now", default="")
     login_host: str = described("its host", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedsContext(Context):
+    """What programs need of this machine."""
+
+    servers: Sequence[ServerNeeds] = described("the servers of which there is something to say")
+    names: str = described("all that were asked for, by commas")
+    error: str = described("what went wrong just now", default="")
 
 
 @router.get(PAGE)
@@ -99,6 +110,9 @@ async def paste(request: Request, services: Services, user: ReauthedAdmin) -> Re
         names = await services.mcp_tools.paste(user, text)
     except CortexError as error:
         return await _list(request, services, user, text, error.message, 422)
+    if lacking := await services.mcp_needs.open_ones(names):
+        where = f"{PAGE}/{quote(','.join(one.name for one in lacking))}/needs"
+        return redirect(request, where, f"Added: {', '.join(names)}.")
     where = f"{PAGE}/{quote(names[0])}" if len(names) == 1 else PAGE
     return redirect(request, where, f"Added: {', '.join(names)}. Now press Find tools.")
 
@@ -116,6 +130,41 @@ async def callback(request: Request, services: Services, user: ReauthedAdmin) ->
 async def server(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
     """Its tools."""
     return await _server(request, services, user, server)
+
+
+@router.get(PAGE + "/{servers}/needs")
+async def needs(request: Request, services: Services, user: ReauthedAdmin, servers: str) -> Response:
+    """What the programs of these servers need of this machine, to be confirmed."""
+    return await _needs(request, services, user, servers)
+
+
+@router.post(PAGE + "/{servers}/needs")
+async def allow(request: Request, services: Services, user: ReauthedAdmin, servers: str) -> Response:
+    """Give what is ticked."""
+    ticked = [str(value) for value in (await request.form()).getlist("give")]
+    names = servers.split(",")
+    await services.end_view()  # an installation takes its time
+    said = []
+    for name in names:
+        chosen = {one.removeprefix(f"{name}|") for one in ticked if one.startswith(f"{name}|")}
+        try:
+            said.append(await services.mcp_needs.allow(user, name, chosen))
+        except UserError as error:
+            return await _needs(request, services, user, servers, f"{name}: {error.message}", 422)
+    where = f"{PAGE}/{quote(names[0])}" if len(names) == 1 else PAGE
+    return redirect(request, where, f"{' '.join(dict.fromkeys(said))} Now press Find tools.")
+
+
+async def _needs(
+    request: Request, services: Services, user: User, servers: str, error: str = "", status: int = 200
+) -> Response:
+    context = NeedsContext(
+        frame=await frame_of(request, services, user, here=PAGE),
+        servers=await services.mcp_needs.open_ones(servers.split(",")),
+        names=servers,
+        error=error,
+    )
+    return respond(request, "mcp_needs.html", context, status=status)
 
 
 @router.post(PAGE + "/{server}/look")
@@ -187,9 +236,11 @@ async def _server(
 ) -> Response:
     row = await services.mcp_tools.server(name)
     line = next(one for one in await _lines(services) if one.name == row.name)
+    needs = await services.mcp_needs.of(row.name)
     context = ServerContext(
         frame=await frame_of(request, services, user, here=PAGE),
         line=line,
+        needs=needs if needs and needs.is_open else None,
         tools=[_choice(one) for one in await services.mcp_tools.tools(row.name)],
         has_login=bool(row.settings.get("has_login")),
         error=error,

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr, model_validator
@@ -144,29 +144,3 @@ def _assignments(secret: SecretStr, names: re.Pattern[str], what: str) -> dict[s
             raise ValueError(f"{what}: write each as NAME=value, with quotation marks around a value that has spaces")
         found[name] = value
     return found
-
-
-def form_of(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields for one entry of the usual `mcpServers` JSON; ValueError says what is wrong with it."""
-    address = entry.get("url") or entry.get("serverUrl") or ""
-    command, arguments = entry.get("command") or "", entry.get("args") or []
-    environment, headers = entry.get("env") or {}, entry.get("headers") or {}
-    texts = [command, address, *(arguments if isinstance(arguments, list) else [None])]
-    if not all(isinstance(one, str) for one in texts):
-        raise ValueError(f"{name}: command and url are text, args is a list of text")
-    if not all(isinstance(one, dict) for one in (environment, headers)):
-        raise ValueError(f"{name}: env and headers are objects")
-    if entry.get("type") == "sse":
-        raise ValueError(
-            f"{name}: servers of the old kind (sse) are not supported; ask for its streamable HTTP address"
-        )
-    return {
-        "command": shlex.join([command, *arguments]) if command else "",
-        "address": address,
-        "environment": _quoted(environment),
-        "headers": _quoted(headers),
-    }
-
-
-def _quoted(values: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in values.items())

@@ -4,9 +4,10 @@ Loading the protocol's package takes half a second and 24 MB: it is loaded with 
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,11 @@ from cortex.base import private, scan
 from cortex.base.clock import Clock
 from cortex.base.errors import ServiceDown, ToolFailed, UserError
 from cortex.base.hidden import show_hidden
+from cortex.base.ids import digest
 from cortex.integrations.mcp.form import McpForm
+from cortex.integrations.mcp.host import Machine
+from cortex.integrations.mcp.needs import Plan, named_in, plan_of
+from cortex.integrations.mcp.packages import Package, install, installed_in, package_of
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import WORK, Limits, Sandbox
 from cortex.ports.mcp import LEFT_OUT
@@ -49,12 +54,15 @@ class ServerFailed(ServiceDown):
 class McpHost:
     """What this machine gives to servers. `folder`: below it each has one of its own. `closed`: folders that none gets.
 
+    programs: below it lie the packages that were installed for them, read-only for each. machine: where programs are.
     logins: where the login of the server of this name is kept. redirect: where a browser comes back to after one.
     """
 
     sandbox: Sandbox
     folder: Path
     closed: Sequence[Path]
+    programs: Path
+    machine: Machine
     logins: "Callable[[str], LoginStore]"
     redirect: str
     clock: Clock
@@ -117,6 +125,39 @@ class McpSystem:
                 self._connection = module.connection_of(self, self._host)
             return self._connection
 
+    def plan(self, missed: str = "") -> Plan:
+        """How the command runs here, and what it lacks. `missed`: words in which it said what it misses.
+
+        Reads the disk: run it off the event loop.
+        """
+        form, machine = self.form, self._host.machine
+        try:
+            argv = form.argv
+        except ValueError as error:
+            raise ToolFailed("The command cannot be read.") from error
+        if not argv or argv[0].startswith(f"{WORK}/") or ("/" in argv[0] and not argv[0].startswith("/")):
+            return Plan(argv=tuple(argv))
+        granted = [Path(one) for one in (*form.readable, *form.writable)]
+        package, installed = _package(argv), {}
+        if package is not None and (here := installed_in(self._folder_of(package), package)) is not None:
+            installed[package.key] = here
+            granted.append(self._folder_of(package))
+        plan = plan_of(argv, form.variables, granted, machine, installed)
+        known = {one.path for one in plan.needs}
+        more = [one for one in named_in(missed, granted, machine) if one.path not in known]
+        return replace(plan, needs=(*plan.needs, *more))
+
+    async def install(self) -> str:
+        """Fetch the package that the command names, with all that it needs; its version. UserError says what failed."""
+        package = _package(self.form.argv)
+        if package is None:
+            raise UserError("The command names no package.")
+        made = await install(package, self._folder_of(package), self._host.machine, os.environ)
+        return made.version
+
+    def _folder_of(self, package: Package) -> Path:
+        return self._host.programs / f"{self.name or 'trial'}-{digest(package.key)[:10]}"
+
     def _check_folders(self) -> None:
         """UserError for a folder of the form that is not there or is Cortex's own."""
         for text in (*self.form.readable, *self.form.writable):
@@ -131,17 +172,37 @@ class McpSystem:
         await asyncio.to_thread(self._check_folders)
         own = self._host.folder / (self.name or "trial")
         await asyncio.to_thread(private.make_folder, own)
-        try:
-            argv = self.form.argv
-        except ValueError as error:
-            raise ToolFailed("The command cannot be read.") from error
+        argv, readable = await asyncio.to_thread(self._started)
         return self._host.sandbox.service(
             argv,
             workspace=own,
             limits=LIMITS,
             env={"HOME": WORK, **self.form.variables},
             line_bytes=4_000_000,
-            readable=tuple(map(Path, self.form.readable)),
+            readable=readable,
             writable=tuple(map(Path, self.form.writable)),
             has_network=self.form.has_network,
         )
+
+    def _started(self) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+        """The command as it runs, and what it may read; ToolFailed where it could not be seen."""
+        plan = self.plan()
+        readable = tuple(map(Path, self.form.readable))
+        if plan.problem:
+            raise ToolFailed(plan.problem)
+        if plan.package is not None and not self.form.has_network:  # with the network it may fetch it itself
+            raise ToolFailed(f"{plan.package.spec} is not installed: press Install on the page of its tools.")
+        if plan.hidden:
+            raise ToolFailed(f"{plan.hidden} is hidden by the sandbox: allow its folder on the page of its tools.")
+        package = _package(self.form.argv)
+        if package is not None and plan.package is None:
+            readable = (*readable, self._folder_of(package))
+        return plan.argv, readable
+
+
+def _package(argv: Sequence[str]) -> Package | None:
+    """The package that a line names; None also where it cannot be read."""
+    try:
+        return package_of(argv)
+    except UserError:
+        return None

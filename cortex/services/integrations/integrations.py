@@ -145,15 +145,25 @@ class Integrations:
                 setups |= {port: kind.setup(is_off=bool(own)) for port in kind.ports}
         return PortAccess(rules=rules, setups=setups)
 
-    async def save(self, user: User, kind_name: str, name: str, typed: Mapping[str, Any], *, is_new: bool) -> None:
+    async def save(
+        self,
+        user: User,
+        kind_name: str,
+        name: str,
+        typed: Mapping[str, Any],
+        *,
+        is_new: bool,
+        is_same_place: bool = False,
+    ) -> None:
         """Set it up, or change what is set. FormErrors names the fields that are wrong.
 
         An empty secret is kept, unless its removal is ticked. is_new: refuse to change one that is there already.
+        is_same_place: secrets stay with it although a field changes that says where they travel to.
         """
         kind, name = self._changeable(user, kind_name), _name(name)
         before = await self.db.repository(IntegrationsRepository).get(kind.name, name)
         await self._check_place(kind, name, before, is_new=is_new)
-        form = await self._form(kind, name, typed, before)
+        form = await self._form(kind, name, typed, before, is_same_place=is_same_place)
         kept = await self.secrets.kept_names(kind, name)
         given = await self.secrets.sealed(kind, name, form)
         async with self.db.transaction() as repository:
@@ -169,7 +179,7 @@ class Integrations:
             )
             secrets = repository(ServerSecretsRepository)
             await secrets.remove(self.secrets.names(kind, name))
-            if before is not None and _is_elsewhere(kind, before, form):
+            if before is not None and not is_same_place and _is_elsewhere(kind, before, form):
                 await secrets.remove(self.secrets.names_beside(kind, name))
             for key, ciphertext in given.items():
                 await secrets.put(key, ciphertext)
@@ -306,11 +316,22 @@ class Integrations:
         return replace(card, fields=fields_of(card.kind.form, typed, kept, errors))
 
     async def _form(
-        self, kind: IntegrationKind, name: str, typed: Mapping[str, Any], before: IntegrationRow | None
+        self,
+        kind: IntegrationKind,
+        name: str,
+        typed: Mapping[str, Any],
+        before: IntegrationRow | None,
+        *,
+        is_same_place: bool = False,
     ) -> Any:  # Any: a value of the kind's form
         kept = await self.secrets.kept(kind, name) if before else {}
         form = checked(kind.form, typed, kept)
-        if before is not None and _is_elsewhere(kind, before, form) and untouched_secrets(typed, kept):
+        if (
+            before is not None
+            and not is_same_place
+            and _is_elsewhere(kind, before, form)
+            and untouched_secrets(typed, kept)
+        ):
             raise UserError("The address changed, so the stored secret is not sent there. Enter it again.")
         return form
 

@@ -7,14 +7,15 @@ words later changes nothing but that the tool is off until somebody has read the
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cortex.base import scan
 from cortex.base.errors import Conflict, NotAllowed, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.ids import digest
-from cortex.base.json_text import parsed
 from cortex.base.user import User
-from cortex.integrations.mcp.form import McpForm, form_of
+from cortex.integrations.mcp.form import McpForm
+from cortex.integrations.mcp.pasted import entries_of, form_of
 from cortex.integrations.mcp.system import ServerFailed
 from cortex.ports.mcp import FAMILY, LEFT_OUT, category_name
 from cortex.services.integrations.clients import IntegrationClients
@@ -31,6 +32,7 @@ from cortex.toolkit.spec import Category, Tool
 
 PAGE = "/admin/mcp"
 FILES_FOLDER = "mcp"
+PROGRAMS = "mcp-programs"  # the folder in HOME of packages that were installed for servers
 RESOURCE = "cortex_resource"  # a mark that no server can set: only the protocol's own fields are kept of a tool
 READ_RESOURCE: Listed = {
     "name": "read_resource",
@@ -46,7 +48,6 @@ READ_RESOURCE: Listed = {
 UNKNOWN = "It is not known whether the call was carried out: find out before it is made again."
 NO_SESSION = "A new session was refused as well: behind a load balancer all requests of a session go to one server."
 WORDS_CHARACTERS = 1_000
-PASTED_MOST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +186,10 @@ class McpTools:
     async def paste(self, user: User, text: str) -> Sequence[str]:
         """Set up the servers of the usual JSON; their names. UserError says what is wrong, and nothing is set up."""
         _admin(user)
-        entries = _pasted(text)
+        try:
+            entries = entries_of(text)
+        except ValueError as error:
+            raise UserError(f"{error} Nothing was set up.") from None
         forms: dict[str, dict[str, Any]] = {}
         kind = self.integrations.kind(FAMILY)
         standing = {row.name for row in await self._servers()}
@@ -194,7 +198,7 @@ class McpTools:
             if tidy in standing:
                 raise UserError(f"A server with this name already exists: {tidy}. Nothing was added.")
             try:
-                forms[tidy] = form_of(name, entry)
+                forms[tidy] = form_of(name, entry, Path.home())
                 checked(kind.form, forms[tidy], {})
             except ValueError as error:
                 raise UserError(f"{error} Nothing was set up.") from None
@@ -312,20 +316,6 @@ def _facts(server: IntegrationRow) -> Any:  # Any: `McpServer` of a module that 
     return scan.load("cortex.toolkit.mcp").McpServer(
         name=server.name, about=form.about, place=form.place, is_private=form.reads_private
     )
-
-
-def _pasted(text: str) -> dict[str, Mapping[str, Any]]:
-    """The entries by name: under `mcpServers` or `servers`, or the object itself."""
-    try:
-        given = parsed(text)
-    except ValueError as error:
-        raise UserError(f"This is not valid JSON: {error}. Nothing was added.") from None
-    found = given.get("mcpServers", given.get("servers", given)) if isinstance(given, dict) else None
-    if not isinstance(found, dict) or not found or not all(isinstance(one, dict) for one in found.values()):
-        raise UserError('Paste an object such as {"mcpServers": {"files": {"command": "…"}}}. Nothing was set up.')
-    if len(found) > PASTED_MOST:
-        raise UserError(f"At most {PASTED_MOST} servers at once. Nothing was set up.")
-    return found
 
 
 def _admin(user: User) -> None:

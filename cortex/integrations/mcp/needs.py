@@ -1,0 +1,217 @@
+"""What the sandbox has to give a program so that it starts: proposed from its command line, for an admin to tick.
+
+Exact paths, never more: nothing of Cortex's own, no home folder as a whole, nothing that holds keys. Reads the disk.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cortex.base.errors import UserError
+from cortex.base.hidden import show_hidden
+from cortex.integrations.mcp.host import Launch, Machine, in_system, launch_of, script_needs
+from cortex.integrations.mcp.packages import DOCKER, Installed, Package, installer_of, package_of
+
+SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".jar", ".php")
+DATA = (".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".duckdb")
+CONTAINERS = ("docker", "podman", "nerdctl")
+NEEDS_MOST = 20
+_NETWORKED = re.compile(
+    r"fetch|search|duckduckgo|context7|notion|git(?:hub|lab)|slack|brave|tavily|exa\b|playwright|puppeteer|browser|web|http"
+    r"|api|google|firecrawl|jira|confluence|atlassian|linear|sentry|stripe|weather|maps|aws|azure|cloud|mail|remote|telegram"
+    r"|discord|spotify|youtube|wiki|arxiv|home-?assistant",
+    re.IGNORECASE,
+)
+_ONLINE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|URL|HOST|ENDPOINT|SERVER|PROXY", re.IGNORECASE)
+_CLIENTS = re.compile(
+    r"^Requires-Dist: (?:httpx2?|requests|aiohttp|urllib3|websockets|ddgs|duckduckgo|playwright)\b"
+    r"|\"(?:axios|node-fetch|undici|got|ws|playwright(?:-core)?|puppeteer(?:-core)?|openid-client)\":",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A folder or file. `is_ticked`: proposed; `may_change`: it can also be given for changing, `is_changed`: is so."""
+
+    path: str
+    why: str
+    is_ticked: bool = True
+    may_change: bool = False
+    is_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a command would run. `argv`: by names that hold in the sandbox; `needs`: what it lacks of folders.
+
+    network: why it seems to need it, "" = it does not seem so. package: to be installed first. is_package: the command
+    is a line that names one, installed or not. hidden: the file that cannot be seen as things are, "" = none. problem:
+    why it cannot run at all, in words.
+    """
+
+    argv: tuple[str, ...]
+    needs: tuple[Need, ...] = ()
+    network: str = ""
+    package: Package | None = None
+    is_package: bool = False
+    hidden: str = ""
+    problem: str = ""
+
+
+def plan_of(
+    argv: Sequence[str],
+    variables: Mapping[str, str],
+    granted: Iterable[Path],
+    machine: Machine,
+    installed: Mapping[str, Installed],
+) -> Plan:
+    """What a command needs besides `granted`. `installed`: packages that are here, by their key."""
+    name, given = Path(argv[0]).name, tuple(granted)
+    if name in CONTAINERS:
+        return Plan(argv=tuple(argv), problem=DOCKER)
+    try:
+        package = package_of(argv)
+        here = installed.get(package.key) if package else None
+        if package is not None and here is None:
+            needs = _of_installer(package, machine)
+            plan = Plan(argv=tuple(argv), package=package, is_package=True, network=_network(argv, variables, None))
+            return replace(
+                plan, needs=_lacking([*needs, *_data(package.arguments, variables, machine)], given, machine)
+            )
+    except UserError as error:
+        return Plan(argv=tuple(argv), problem=error.message)
+    own = (*here.argv, *package.arguments) if package and here else _in_project(argv)
+    return replace(_of_program(own, variables, given, machine, argv), is_package=package is not None)
+
+
+def _of_program(
+    argv: Sequence[str], variables: Mapping[str, str], given: Sequence[Path], machine: Machine, asked: Sequence[str]
+) -> Plan:
+    program = machine.find(argv[0])
+    if program is None:
+        where = "" if "/" in argv[0] else " It was looked for where your own programs are, too: enter its whole path."
+        return Plan(argv=tuple(argv), problem=f"There is no program {show_hidden(argv[0])!r} on this machine.{where}")
+    if program.resolve().name == "snap":
+        return Plan(
+            argv=tuple(argv),
+            problem=f"{argv[0]} is a snap, and snaps do not run inside a sandbox. Install it another way.",
+        )
+    launch = launch_of(program, machine)
+    scripts = [Path(one) for one in argv[1:] if one.startswith("/") and one.endswith(SCRIPTS) and Path(one).is_file()]
+    launches = [launch, *(script_needs(one, machine) for one in scripts[:1] if not in_system(one))]
+    needs = [Need(path=str(one), why="The program is in it.") for part in launches for one in part.needs]
+    rest = [one for one in argv[1:] if Path(one) not in scripts]
+    files = [one for part in launches for one in part.files]
+    hidden = next((str(one) for one in files if not _is_seen(one, given)), "")
+    return Plan(
+        argv=(*(launch.argv if not _is_plain(argv[0], launch) else (argv[0],)), *argv[1:]),
+        needs=_lacking([*needs, *_data(rest, variables, machine)], given, machine),
+        network=_network(asked, variables, next((part.package for part in launches[::-1] if part.package), None)),
+        hidden=hidden,
+    )
+
+
+def named_in(text: str, granted: Sequence[Path], machine: Machine) -> tuple[Need, ...]:
+    """Files that a program missed by its own words and that are there; they are proposed, not ticked."""
+    found = [Path(one) for one in re.findall(r"(/[\w@.+-]+(?:/[\w@.+-]+)*)", text)]
+    there = [one for one in dict.fromkeys(found) if len(one.parts) > 2 and one.exists()]
+    needs = [Need(path=str(one), why="The program says that it misses it.", is_ticked=False) for one in there]
+    return _lacking(needs, granted, machine)
+
+
+def _is_plain(name: str, launch: Launch) -> bool:
+    """Whether the sandbox finds it by this name as well."""
+    return "/" not in name and len(launch.argv) == 1 and in_system(Path(launch.argv[0]))
+
+
+def _in_project(argv: Sequence[str]) -> Sequence[str]:
+    """`uv run` in a folder that has an environment: the program of that environment."""
+    words = list(argv[1:])
+    if Path(argv[0]).name != "uv" or "run" not in words:
+        return argv
+    folder = next((words[at + 1] for at, one in enumerate(words[:-1]) if one in ("--directory", "--project")), "")
+    rest = words[words.index("run") + 1 :]
+    programs = Path(folder, ".venv", "bin")
+    if not folder.startswith("/") or not rest or not programs.is_dir():
+        return argv
+    if rest[0].endswith(".py"):
+        return [str(programs / "python"), str(Path(folder, rest[0])), *rest[1:]]
+    return [str(programs / rest[0]), *rest[1:]]
+
+
+def _of_installer(package: Package, machine: Machine) -> list[Need]:
+    """What runs the package once it is installed."""
+    program = installer_of(package, machine)
+    target = program.resolve()
+    if in_system(target):
+        return []
+    return [Need(path=str(one), why="It runs the program.") for one in launch_of(target, machine).needs]
+
+
+def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machine) -> list[Need]:
+    """Folders and files that the command line and the environment name."""
+    texts = [part for one in arguments for part in re.split(r"[=,]", one)]
+    texts += variables.values()
+    needs = []
+    for text in texts:
+        path = Path(re.sub(r"^(?:file|sqlite)://(?=/)", "", text))
+        if not path.is_absolute() or len(path.parts) < 2 or "://" in text[:8] or in_system(path):
+            continue
+        is_folder = path.is_dir()
+        place = path if is_folder else path.parent
+        if not place.is_dir() or (not path.exists() and not path.suffix):
+            continue
+        is_data = path.suffix.lower() in DATA
+        place = path if not is_data and path.is_file() else place
+        why = "The command names it." if place == path else f"The command names {path.name} in it."
+        needs.append(Need(path=str(place), why=why, may_change=True, is_changed=is_data))
+    return needs
+
+
+def _lacking(needs: Iterable[Need], granted: Sequence[Path], machine: Machine) -> tuple[Need, ...]:
+    """What is not granted, may be, and is not part of another one."""
+    kept: list[Need] = []
+    for need in sorted(needs, key=lambda one: len(Path(one.path).parts)):
+        path = Path(need.path)
+        if _is_seen(path, granted) or not machine.may_give(path):
+            continue
+        if not any(path.is_relative_to(one.path) and (one.is_changed or not need.is_changed) for one in kept):
+            kept.append(need)
+    return tuple(kept[:NEEDS_MOST])
+
+
+def _is_seen(path: Path, granted: Sequence[Path]) -> bool:
+    return in_system(path) or any(path.is_relative_to(one) for one in granted)
+
+
+def _network(argv: Sequence[str], variables: Mapping[str, str], package: Path | None) -> str:
+    """Why a program seems to need the network; "" where nothing says so."""
+    if any("://" in one and not one.startswith(("file:", "sqlite:")) for one in (*argv[1:], *variables.values())):
+        return "The command or its environment names an address."
+    if named := next((name for name in variables if _ONLINE.search(name)), ""):
+        return f"Its environment has {named}."
+    word = next((found[0] for one in argv if not one.startswith("/") and (found := _NETWORKED.search(one))), "")
+    if word or (found := _NETWORKED.search(Path(argv[0]).name)):
+        return f"Its name speaks of {word or (found[0] if found else '')}."
+    if package is not None and _CLIENTS.search(_facts(package, Path(argv[0]).name)):
+        return "It is made with a library that opens connections."
+    return ""
+
+
+def _facts(package: Path, program: str) -> str:
+    """What a package says that it is made of."""
+    if (package / "package.json").is_file():
+        return _text(package / "package.json")
+    for points in package.glob("lib/python3*/site-packages/*.dist-info/entry_points.txt"):
+        if re.search(rf"^{re.escape(program)}\s*=", _text(points), re.MULTILINE):
+            return _text(points.parent / "METADATA")
+    return ""
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace")[:200_000]
+    except OSError:
+        return ""
