@@ -5,7 +5,7 @@ Each part is made where it is first asked for, once: `services.py` says how the 
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path

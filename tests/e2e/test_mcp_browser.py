@@ -40,17 +40,19 @@ def test_a_server_is_added_used_in_the_next_message_and_its_change_seen(
     forgive(window, 422)
     page.get_by_label("JSON").fill(json.dumps(usual))
     page.get_by_role("button", name="Set up").click()
+    expect(page.locator("#main")).to_contain_text(f"{program} is on this machine, but hidden by the sandbox")
+    box = page.get_by_label(f"Read {tmp_path}", exact=True)
+    expect(box).to_be_checked()
+    assert overflow_px(page) <= 0
+    box.uncheck()
+    page.get_by_role("button", name="Allow what is ticked").click()
     page.get_by_role("button", name="Find tools").click()
-    expect(page.locator("#main")).to_contain_text("can't open file")  # its folder is not in the sandbox yet
+    expect(page.locator("#main")).to_contain_text("is hidden by the sandbox: allow its folder")
     forgive(window, 502)
     assert overflow_px(page) <= 0
-    page.get_by_role("link", name="Settings and access").click()
-    card = page.locator("section", has=page.get_by_role("heading", name="MCP server: shop"))
-    card.get_by_text("Settings").click()
-    card.get_by_label("Folders that the command may read").fill(str(tmp_path))
-    card.get_by_role("button", name="Save").first.click()
-    saved(page, "Saved: MCP server")
-    page.get_by_role("link", name="Tools MCP server: shop").click()
+    page.get_by_label(f"Read {tmp_path}", exact=True).check()
+    page.get_by_role("button", name="Allow what is ticked").click()
+    saved(page, "Allowed.")
     page.get_by_role("button", name="Find tools").click()
     page.get_by_label("hinge_price", exact=True).check()
     assert overflow_px(page) <= 0

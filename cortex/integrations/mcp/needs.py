@@ -17,6 +17,8 @@ SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".jar", ".php")
 DATA = (".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".duckdb")
 CONTAINERS = ("docker", "podman", "nerdctl")
 NEEDS_MOST = 20
+BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+CHOOSES = ("--executable-path", "--browser", "--cdp-endpoint", "--config", "--extension")
 _NETWORKED = re.compile(
     r"fetch|search|duckduckgo|context7|notion|git(?:hub|lab)|slack|brave|tavily|exa\b|playwright|puppeteer|browser|web|http"
     r"|api|google|firecrawl|jira|confluence|atlassian|linear|sentry|stripe|weather|maps|aws|azure|cloud|mail|remote|telegram"
@@ -48,7 +50,7 @@ class Plan:
 
     network: why it seems to need it, "" = it does not seem so. package: to be installed first. is_package: the command
     is a line that names one, installed or not. hidden: the file that cannot be seen as things are, "" = none. problem:
-    why it cannot run at all, in words.
+    why it cannot run at all, in words. added: arguments without which it would not work here.
     """
 
     argv: tuple[str, ...]
@@ -58,6 +60,7 @@ class Plan:
     is_package: bool = False
     hidden: str = ""
     problem: str = ""
+    added: tuple[str, ...] = ()
 
 
 def plan_of(
@@ -75,10 +78,13 @@ def plan_of(
         package = package_of(argv)
         here = installed.get(package.key) if package else None
         if package is not None and here is None:
-            needs = _of_installer(package, machine)
+            added = _browser(argv, machine)
+            needs = [*_of_installer(package, machine), *_started((*package.arguments, *added), machine)]
             plan = Plan(argv=tuple(argv), package=package, is_package=True, network=_network(argv, variables, None))
             return replace(
-                plan, needs=_lacking([*needs, *_data(package.arguments, variables, machine)], given, machine)
+                plan,
+                added=added,
+                needs=_lacking([*needs, *_data(package.arguments, variables, machine)], given, machine),
             )
     except UserError as error:
         return Plan(argv=tuple(argv), problem=error.message)
@@ -103,6 +109,8 @@ def _of_program(
     launches = [launch, *(script_needs(one, machine) for one in scripts[:1] if not in_system(one))]
     needs = [Need(path=str(one), why="The program is in it.") for part in launches for one in part.needs]
     rest = [one for one in argv[1:] if Path(one) not in scripts]
+    added = _browser(argv, machine)
+    needs += _started((*rest, *added), machine)
     files = [one for part in launches for one in part.files]
     hidden = next((str(one) for one in files if not _is_seen(one, given)), "")
     return Plan(
@@ -110,6 +118,7 @@ def _of_program(
         needs=_lacking([*needs, *_data(rest, variables, machine)], given, machine),
         network=_network(asked, variables, next((part.package for part in launches[::-1] if part.package), None)),
         hidden=hidden,
+        added=added,
     )
 
 
@@ -148,6 +157,23 @@ def _of_installer(package: Package, machine: Machine) -> list[Need]:
     if in_system(target):
         return []
     return [Need(path=str(one), why="It runs the program.") for one in launch_of(target, machine).needs]
+
+
+def _started(arguments: Iterable[str], machine: Machine) -> list[Need]:
+    """What programs of the system need that the arguments name, as a browser its settings."""
+    named = [Path(part) for one in arguments for part in one.split("=") if part.startswith("/usr/")]
+    found = [one for one in named if machine.find(str(one)) is not None]
+    return [
+        Need(path=str(need), why=f"{one.name} reads it.") for one in found for need in launch_of(one, machine).needs
+    ]
+
+
+def _browser(argv: Sequence[str], machine: Machine) -> tuple[str, ...]:
+    """The arguments by which a server that drives a browser starts the one of this machine, where it names none."""
+    if not any("playwright" in one for one in argv) or any(one.partition("=")[0] in CHOOSES for one in argv):
+        return ()
+    found = next((path for name in BROWSERS if (path := machine.find(name)) is not None and in_system(path)), None)
+    return ("--headless", "--isolated", "--no-sandbox", "--executable-path", str(found)) if found else ()
 
 
 def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machine) -> list[Need]:

@@ -32,7 +32,7 @@ DOCKER = (
     "address at which it answers."
 )
 _NPM = re.compile(r"(?:@[a-z0-9~._-]+/)?[a-z0-9~._-]+(?:@[A-Za-z0-9.^~<>=*+-]+)?")
-_PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?(?:(?:==|>=|<=|~=|@)[A-Za-z0-9.*+!-]+)?")
+_PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?(?:(?:==|>=|<=|~=|!=|<|>|@)[A-Za-z0-9.*+!-]+)?")
 _WITH_VALUE = {"--python", "-p", "--with", "--index", "--index-url", "--registry", "--cache", "--directory"}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from cortex.base.json_text import parsed
 
 TEXT_CHARACTERS, BRACKETS_MOST, DEPTH_MOST, SERVERS_MOST = 200_000, 4_000, 20, 20
-UNDER = ("mcpServers", "servers", "context_servers", "mcp.servers", "mcp", "amp.mcpServers")
+UNDER = ("mcp.servers", "amp.mcpServers", "mcp", "mcpServers", "context_servers", "servers")
 OWN = ("command", "url", "serverUrl", "httpUrl")
 EXPECTED = 'Paste an object such as {"mcpServers": {"files": {"command": "…"}}}.'
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])|[][{}]', re.DOTALL)
@@ -26,12 +26,12 @@ _WINDOWS = ("cmd", "cmd.exe")
 
 def entries_of(text: str) -> dict[str, Mapping[str, Any]]:
     """The servers by name. ValueError says what is wrong with the text."""
-    given = _read(text)
-    inputs = given.get("inputs") if isinstance(given, dict) else None
-    found = given
+    found: Any = _read(text)  # Any: a JSON value
+    inputs: Any = None
     for name in UNDER:
+        inputs = found.get("inputs", inputs) if isinstance(found, dict) else inputs
         inner = found.get(name) if isinstance(found, dict) else None
-        if isinstance(inner, dict) and not any(isinstance(found.get(key), str) for key in OWN):
+        if isinstance(inner, dict) and not any(isinstance(one.get(key), str) for one in (found, inner) for key in OWN):
             found = inner
     if isinstance(found, dict) and any(key in found and not isinstance(found[key], dict) for key in OWN):
         found = {_called(found): found}
@@ -40,7 +40,8 @@ def entries_of(text: str) -> dict[str, Mapping[str, Any]]:
         raise ValueError(EXPECTED)
     if len(found) > SERVERS_MOST:
         raise ValueError(f"At most {SERVERS_MOST} servers at once.")
-    asked = {str(one.get("id")): one.get("description") for one in inputs or () if isinstance(one, dict)}
+    inputs = inputs if isinstance(inputs, list) else ()
+    asked = {str(one.get("id")): one.get("description") for one in inputs if isinstance(one, dict)}
     return {name: {**entry, "inputs": asked} for name, entry in found.items()}
 
 
@@ -85,7 +86,7 @@ def _called(entry: Mapping[str, Any]) -> str:
 def form_of(name: str, entry: Mapping[str, Any], home: Path | None = None) -> dict[str, Any]:
     """The fields of the card for one entry; ValueError says what is wrong with it. `home`: what `~` is."""
     command, arguments = entry.get("command") or "", entry.get("args") or []
-    environment = entry.get("env") or entry.get("environment") or {}
+    environment: Any = next((entry[key] for key in ("env", "environment") if entry.get(key) is not None), {})
     if isinstance(command, dict):  # Zed, before 2025
         command, arguments, environment = (
             command.get("path", ""),

@@ -37,8 +37,8 @@ MOST_RATIO = 300  # unpacked to packed; past it, and past SMALL_BYTES, it is a b
 SMALL_BYTES = 256 << 20
 # Of the running daemon, made anew or backed up in another way; the key is kept apart from what it opens.
 LEFT_OUT = (
-    "coding", "programs", "mcp-programs", "versions", "secret.key", "serve.lock", "backups", "replaced-home", ".restore",
-    "lost+found", "restored.json",
+    "coding", "programs", "mcp-programs", "versions", "secret.key", "serve.lock", "backups", "replaced-home",
+    ".restore", "lost+found", "restored.json",
 )  # fmt: skip
 LEFT_OUT_BEGINNINGS = ("cortex.db", "engine.db", "cortex.db-", "engine.db-", ".backup-")
 FAULTS = (

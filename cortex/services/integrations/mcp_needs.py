@@ -20,7 +20,7 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.integrations import IntegrationRow
 from cortex.storage.mcp_tools import McpToolsRepository
 
-READ, CHANGE, NETWORK, INSTALL = "read:", "change:", "network", "install"
+READ, CHANGE, NETWORK, INSTALL, ARGUMENTS = "read:", "change:", "network", "install", "arguments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class McpNeeds:
             return None
         system = await self._system(row)
         plan = await asyncio.to_thread(system.plan, row.failure)
-        is_new = row.worked_at is None and not row.failure and bool(plan.needs or plan.network)
+        is_new = row.worked_at is None and not row.failure and bool(plan.needs or plan.network or plan.added)
         is_open = bool(plan.problem or plan.package or plan.hidden or is_new or (row.failure and plan.needs))
         return ServerNeeds(name=row.name, command=str(row.settings["command"]), plan=plan, is_open=is_open)
 
@@ -58,7 +58,7 @@ class McpNeeds:
     async def allow(self, user: User, name: str, chosen: Collection[str]) -> str:
         """Give what was ticked, and install what was; what came of it in a sentence. UserError, NotFound.
 
-        chosen: `read:` or `change:` and a path, `network`, `install`.
+        chosen: `read:` or `change:` and a path, `network`, `install`, `arguments`.
         """
         if not user.is_admin:
             raise NotAllowed("Only an admin can give folders to MCP servers.")
@@ -92,10 +92,12 @@ class McpNeeds:
 
 def _settings(row: IntegrationRow, plan: Plan, chosen: Collection[str]) -> dict[str, Any]:
     """The card with what was ticked. UserError for what was not proposed."""
-    given = {one for one in chosen if one not in (NETWORK, INSTALL)}
+    given = {one for one in chosen if one not in (NETWORK, INSTALL, ARGUMENTS)}
     proposed = {f"{READ}{one.path}" for one in plan.needs}
     proposed |= {f"{CHANGE}{one.path}" for one in plan.needs if one.may_change}
-    if given - proposed or plan.problem:
+    if plan.problem:
+        raise UserError(plan.problem)
+    if given - proposed:
         raise UserError("This is not what is proposed any more. Look at it again. Nothing was changed.")
     changed = [one.removeprefix(CHANGE) for one in sorted(given) if one.startswith(CHANGE)]
     read = [one.removeprefix(READ) for one in sorted(given) if one.startswith(READ)]
@@ -104,6 +106,6 @@ def _settings(row: IntegrationRow, plan: Plan, chosen: Collection[str]) -> dict[
     settings["readable"] = [*settings.get("readable", ()), *(one for one in read if one not in changed)]
     if NETWORK in chosen:
         settings["has_network"] = True
-    if not plan.is_package:
-        settings["command"] = shlex.join(plan.argv)
+    argv = shlex.split(settings["command"]) if plan.is_package else list(plan.argv)
+    settings["command"] = shlex.join([*argv, *(plan.added if ARGUMENTS in chosen else ())])
     return settings
