@@ -14,7 +14,7 @@ from cortex.integrations.mcp.host import Launch, Machine, in_system, launch_of, 
 from cortex.integrations.mcp.packages import DOCKER, Installed, Package, installer_of, package_of
 
 SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".jar", ".php")
-DATA = (".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".duckdb")
+DATA = (".db", ".sqlite", ".sqlite3", ".duckdb", ".jsonl")  # written, with more files beside them
 CONTAINERS = ("docker", "podman", "nerdctl")
 NEEDS_MOST = 20
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
@@ -178,7 +178,7 @@ def _browser(argv: Sequence[str], machine: Machine) -> tuple[str, ...]:
 
 def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machine) -> list[Need]:
     """Folders and files that the command line and the environment name."""
-    texts = [part for one in arguments for part in re.split(r"[=,]", one)]
+    texts = [part for one in arguments for part in ([one] if Path(one).is_dir() else re.split(r"[=,]", one))]
     texts += variables.values()
     needs = []
     for text in texts:
@@ -189,7 +189,7 @@ def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machi
         place = path if is_folder else path.parent
         if not place.is_dir() or (not path.exists() and not path.suffix):
             continue
-        is_data = path.suffix.lower() in DATA
+        is_data = path.suffix.lower() in DATA or (path.suffix == ".json" and not path.exists())
         place = path if not is_data and path.is_file() else place
         why = "The command names it." if place == path else f"The command names {path.name} in it."
         needs.append(Need(path=str(place), why=why, may_change=True, is_changed=is_data))
@@ -198,14 +198,19 @@ def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machi
 
 def _lacking(needs: Iterable[Need], granted: Sequence[Path], machine: Machine) -> tuple[Need, ...]:
     """What is not granted, may be, and is not part of another one."""
-    kept: list[Need] = []
+    kept: dict[str, Need] = {}
     for need in sorted(needs, key=lambda one: len(Path(one.path).parts)):
-        path = Path(need.path)
+        path, same = Path(need.path), kept.get(need.path)
         if _is_seen(path, granted) or not machine.may_give(path):
             continue
-        if not any(path.is_relative_to(one.path) and (one.is_changed or not need.is_changed) for one in kept):
-            kept.append(need)
-    return tuple(kept[:NEEDS_MOST])
+        if same is not None:
+            change = {name: getattr(same, name) or getattr(need, name) for name in ("may_change", "is_changed")}
+            kept[need.path] = replace(same, **change)
+        elif not any(
+            path.is_relative_to(one.path) and (one.is_changed or not need.is_changed) for one in kept.values()
+        ):
+            kept[need.path] = need
+    return tuple(kept.values())[:NEEDS_MOST]
 
 
 def _is_seen(path: Path, granted: Sequence[Path]) -> bool:

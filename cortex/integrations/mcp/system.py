@@ -143,8 +143,8 @@ class McpSystem:
             installed[package.key] = here
             granted.append(self._folder_of(package))
         plan = plan_of(argv, form.variables, granted, machine, installed)
-        known = {one.path for one in plan.needs}
-        more = [one for one in named_in(missed, granted, machine) if one.path not in known]
+        known = [*granted, *(Path(one.path) for one in plan.needs)]
+        more = named_in(missed, known, machine)
         return replace(plan, needs=(*plan.needs, *more))
 
     async def install(self) -> str:

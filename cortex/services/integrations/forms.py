@@ -3,6 +3,9 @@
 Fields come from the kind's pydantic model: `title` is the label, `description` the hint, `Literal` a choice.
 """
 
+import re
+import shlex
+import string
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
@@ -80,7 +83,7 @@ def checked(form: type[BaseModel], typed: Mapping[str, Any], kept: Mapping[str, 
         if _input(field) == "switch":
             values[name] = given in (True, "1", "on", "true")
         elif _input(field) == "lines":
-            values[name] = tuple(given.replace(",", " ").split()) if isinstance(given, str) else tuple(given)
+            values[name] = _parts(given) if isinstance(given, str) else tuple(given)
         elif given not in ("", None):
             values[name] = given
     try:
@@ -150,7 +153,23 @@ def _shown(value: Any) -> str:  # Any: a field's value
         return "1" if value else ""
     if isinstance(value, float):
         return f"{value:.12g}"
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return " ".join(map(_quoted, map(str, value))) if isinstance(value, list | tuple) else str(value)
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """What is separated by spaces or commas; quotation marks keep both within one, as in a shell."""
+    lexer = shlex.shlex(text, posix=True)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters, lexer.escape = f"{string.whitespace},", True, "", ""
+    try:
+        return tuple(lexer)
+    except ValueError:  # a mark that is not closed
+        return tuple(text.replace(",", " ").split())
+
+
+def _quoted(part: str) -> str:
+    if not re.search(r"[\s,'\"]", part):
+        return part
+    return f'"{part}"' if '"' not in part else f"'{part}'"
 
 
 def _slips(form: type[BaseModel], error: ValidationError) -> dict[str, str]:

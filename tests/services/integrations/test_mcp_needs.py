@@ -96,7 +96,7 @@ async def test_a_program_in_an_environment_is_pasted_confirmed_and_used(
     with pytest.raises(ToolFailed, match="is hidden by the sandbox: allow its folder on the page of its tools"):
         await house.cortex.mcp_tools.look(house.admin, "shop")
     boxes = await proposed(house)
-    assert boxes == {*outside(environment), f"change:{listing.parent}"} | ({"network"} & boxes)
+    assert boxes == {*outside(environment), f"read:{listing}"} | ({"network"} & boxes)
     await house.cortex.mcp_needs.allow(house.admin, "shop", boxes - {"network"})
     assert await works(house)
     row = await house.cortex.mcp_tools.server("shop")
@@ -117,7 +117,7 @@ async def test_a_script_is_proposed_with_its_folder_and_its_interpreter(
     (tmp_path / "project" / "package.json").write_text("{}")
     script.write_text(PROGRAM)
     await paste(house, "/usr/bin/python3", script, listing)
-    assert await proposed(house) == {f"read:{tmp_path}/project", f"change:{listing.parent}"}
+    assert await proposed(house) == {f"read:{tmp_path}/project", f"read:{listing}"}
     await house.cortex.mcp_needs.allow(house.admin, "shop", await proposed(house))
     assert await works(house)
 
@@ -138,7 +138,7 @@ async def test_a_script_whose_interpreter_lies_elsewhere_is_started_by_it(
     link.parent.mkdir()
     link.symlink_to(script)
     await paste(house, link, listing)
-    assert await proposed(house) >= {f"read:{modules}", f"change:{listing.parent}"}
+    assert await proposed(house) >= {f"read:{modules}", f"read:{listing}"}
     await house.cortex.mcp_needs.allow(house.admin, "shop", await proposed(house))
     assert await works(house)
 
@@ -170,6 +170,24 @@ async def test_nothing_of_cortexs_own_and_no_home_is_ever_proposed(
     for path in (own, own / "secret.key", link, key, Path.home(), Path("/etc")):
         with pytest.raises(UserError, match="not what is proposed"):
             await house.cortex.mcp_needs.allow(house.admin, "shop", {f"read:{path}"})
+
+
+async def test_folders_and_files_that_the_command_names_are_proposed_each_for_what_it_is(
+    house: LivingHouse, tmp_path: Path
+) -> None:
+    data, documents, odd = tmp_path / "data", tmp_path / "documents", tmp_path / "with space, comma"
+    for folder in (data, documents, odd):
+        folder.mkdir()
+    (documents / "settings.json").write_text("{}")
+    named = [f"--db-path={data}/new.db", documents, f"sqlite://{documents}/settings.json", "https://x.example/y", odd]
+    await paste(house, "/usr/bin/python3", "-m", "x", *named, env={"MEMORY_FILE_PATH": f"{data}/memory.json"})
+    assert await proposed(house) == {f"change:{data}", f"read:{documents}", f"read:{odd}", "network"}
+    await house.cortex.mcp_needs.allow(house.admin, "shop", {f"read:{odd}", f"read:{documents}"})
+    card = await house.cortex.integrations.card("mcp", "shop")
+    typed = {one.name: one.value for one in card.fields}
+    await house.cortex.integrations.save(house.admin, "mcp", "shop", typed, is_new=False)  # as the card shows it
+    assert set((await house.cortex.mcp_tools.server("shop")).settings["readable"]) == {str(odd), str(documents)}
+    assert all(one.may_change for one in (await plan(house)).needs)
 
 
 async def test_only_an_admin_gives_and_it_is_audited(house: LivingHouse, environment: Path, listing: Path) -> None:
