@@ -25,11 +25,10 @@ from pydantic import ValidationError
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ServiceDown, ToolFailed
 from cortex.base.hidden import show_hidden
-from cortex.integrations.mcp.listed import Listed, Listing
+from cortex.integrations.mcp.listed import Listed, ToolListing
 from cortex.integrations.mcp.pipes import ENDED
-from cortex.integrations.mcp.refusals import BROKEN, GONE, KINDS, UNREACHED, is_session_lost
+from cortex.integrations.mcp.refusals import BROKEN, GONE, KINDS, UNREACHED, ServerFailed, is_session_lost
 from cortex.integrations.mcp.results import McpResult, answer_of, resource_of
-from cortex.integrations.mcp.system import ServerFailed
 
 CONNECT_S = 45.0
 IDLE_S = 600.0
@@ -294,7 +293,7 @@ async def _tools_of(session: ClientSession) -> dict[str, Listed]:
 
     The package would refuse a whole list for one entry that is not as the protocol says, so its check is passed by.
     """
-    found = Listing()
+    found = ToolListing()
     cursor: str | None = None
     while True:
         asked: dict[str, Any] = {"method": "tools/list", "params": {"cursor": cursor} if cursor else {}}

@@ -20,7 +20,7 @@ from cortex.base.errors import CortexError, ToolFailed
 from cortex.base.json_text import parsed
 from cortex.integrations.mcp.form import McpForm
 from cortex.integrations.mcp.nesting import readable
-from cortex.integrations.mcp.refusals import BROKEN, REFUSED, UNREACHED, Refusal, refusal_of
+from cortex.integrations.mcp.refusals import BROKEN, REFUSED, UNREACHED, HttpRefusal, refusal_of
 
 ANSWER_BYTES = 16_000_000
 ERROR_BYTES = 64_000
@@ -143,11 +143,11 @@ class _Client(httpx2.AsyncClient):
             if asked.id is not None and _kind(response) == "application/json":
                 await response.aread()
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-            refusal = Refusal(kind=UNREACHED, words=f"it cannot be reached ({_named(error)})")
+            refusal = HttpRefusal(kind=UNREACHED, words=f"it cannot be reached ({_named(error)})")
         except httpx2.TransportError as error:
-            refusal = Refusal(kind=BROKEN, words=f"the connection broke off ({_named(error)})")
+            refusal = HttpRefusal(kind=BROKEN, words=f"the connection broke off ({_named(error)})")
         except CortexError as error:
-            refusal = Refusal(kind=REFUSED, words=error.message)
+            refusal = HttpRefusal(kind=REFUSED, words=error.message)
         else:
             return _legible(response) if asked.method == LISTING else response
         if asked.method in OPENING:
@@ -190,7 +190,7 @@ async def _instead_of(request: httpx2.Request, asked: _Asked, response: httpx2.R
     return _instead(request, asked, refusal)
 
 
-def _instead(request: httpx2.Request, asked: _Asked, refusal: Refusal) -> httpx2.Response:
+def _instead(request: httpx2.Request, asked: _Asked, refusal: HttpRefusal) -> httpx2.Response:
     return _answer(request, asked, {"code": refusal.kind, "message": refusal.words})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from cortex.base.errors import UserError
 from cortex.base.hidden import show_hidden
 from cortex.integrations.mcp.host import Launch, Machine, in_system, launch_of, script_needs
-from cortex.integrations.mcp.packages import DOCKER, Installed, Package, installer_of, package_of
+from cortex.integrations.mcp.packages import DOCKER, Installed, McpPackage, installer_of, package_of
 
 SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".jar", ".php")
 DATA = (".db", ".sqlite", ".sqlite3", ".duckdb", ".jsonl")  # written, with more files beside them
@@ -34,7 +34,7 @@ _CLIENTS = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class HostNeed:
     """A folder or file. `is_ticked`: proposed; `may_change`: it can also be given for changing, `is_changed`: is so."""
 
     path: str
@@ -54,9 +54,9 @@ class Plan:
     """
 
     argv: tuple[str, ...]
-    needs: tuple[Need, ...] = ()
+    needs: tuple[HostNeed, ...] = ()
     network: str = ""
-    package: Package | None = None
+    package: McpPackage | None = None
     is_package: bool = False
     hidden: str = ""
     problem: str = ""
@@ -107,7 +107,7 @@ def _of_program(
     launch = launch_of(program, machine)
     scripts = [Path(one) for one in argv[1:] if one.startswith("/") and one.endswith(SCRIPTS) and Path(one).is_file()]
     launches = [launch, *(script_needs(one, machine) for one in scripts[:1] if not in_system(one))]
-    needs = [Need(path=str(one), why="The program is in it.") for part in launches for one in part.needs]
+    needs = [HostNeed(path=str(one), why="The program is in it.") for part in launches for one in part.needs]
     rest = [one for one in argv[1:] if Path(one) not in scripts]
     added = _browser(argv, machine)
     needs += _started((*rest, *added), machine)
@@ -122,11 +122,11 @@ def _of_program(
     )
 
 
-def named_in(text: str, granted: Sequence[Path], machine: Machine) -> tuple[Need, ...]:
+def named_in(text: str, granted: Sequence[Path], machine: Machine) -> tuple[HostNeed, ...]:
     """Files that a program missed by its own words and that are there; they are proposed, not ticked."""
     found = [Path(one) for one in re.findall(r"(/[\w@.+-]+(?:/[\w@.+-]+)*)", text)]
     there = [one for one in dict.fromkeys(found) if len(one.parts) > 2 and one.exists()]
-    needs = [Need(path=str(one), why="The program says that it misses it.", is_ticked=False) for one in there]
+    needs = [HostNeed(path=str(one), why="The program says that it misses it.", is_ticked=False) for one in there]
     return _lacking(needs, granted, machine)
 
 
@@ -150,21 +150,21 @@ def _in_project(argv: Sequence[str]) -> Sequence[str]:
     return [str(programs / rest[0]), *rest[1:]]
 
 
-def _of_installer(package: Package, machine: Machine) -> list[Need]:
+def _of_installer(package: McpPackage, machine: Machine) -> list[HostNeed]:
     """What runs the package once it is installed."""
     program = installer_of(package, machine)
     target = program.resolve()
     if in_system(target):
         return []
-    return [Need(path=str(one), why="It runs the program.") for one in launch_of(target, machine).needs]
+    return [HostNeed(path=str(one), why="It runs the program.") for one in launch_of(target, machine).needs]
 
 
-def _started(arguments: Iterable[str], machine: Machine) -> list[Need]:
+def _started(arguments: Iterable[str], machine: Machine) -> list[HostNeed]:
     """What programs of the system need that the arguments name, as a browser its settings."""
     named = [Path(part) for one in arguments for part in one.split("=") if part.startswith("/usr/")]
     found = [one for one in named if machine.find(str(one)) is not None]
     return [
-        Need(path=str(need), why=f"{one.name} reads it.") for one in found for need in launch_of(one, machine).needs
+        HostNeed(path=str(need), why=f"{one.name} reads it.") for one in found for need in launch_of(one, machine).needs
     ]
 
 
@@ -176,7 +176,7 @@ def _browser(argv: Sequence[str], machine: Machine) -> tuple[str, ...]:
     return ("--headless", "--isolated", "--no-sandbox", "--executable-path", str(found)) if found else ()
 
 
-def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machine) -> list[Need]:
+def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machine) -> list[HostNeed]:
     """Folders and files that the command line and the environment name."""
     texts = [part for one in arguments for part in ([one] if Path(one).is_dir() else re.split(r"[=,]", one))]
     texts += variables.values()
@@ -192,13 +192,13 @@ def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machi
         is_data = path.suffix.lower() in DATA or (path.suffix == ".json" and not path.exists())
         place = path if not is_data and path.is_file() else place
         why = "The command names it." if place == path else f"The command names {path.name} in it."
-        needs.append(Need(path=str(place), why=why, may_change=True, is_changed=is_data))
+        needs.append(HostNeed(path=str(place), why=why, may_change=True, is_changed=is_data))
     return needs
 
 
-def _lacking(needs: Iterable[Need], granted: Sequence[Path], machine: Machine) -> tuple[Need, ...]:
+def _lacking(needs: Iterable[HostNeed], granted: Sequence[Path], machine: Machine) -> tuple[HostNeed, ...]:
     """What is not granted, may be, and is not part of another one."""
-    kept: dict[str, Need] = {}
+    kept: dict[str, HostNeed] = {}
     for need in sorted(needs, key=lambda one: len(Path(one.path).parts)):
         path, same = Path(need.path), kept.get(need.path)
         if _is_seen(path, granted) or not machine.may_give(path):

@@ -37,7 +37,7 @@ _WITH_VALUE = {"--python", "-p", "--with", "--index", "--index-url", "--registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Package:
+class McpPackage:
     """What a line names. `spec`: with the version, where it says one. program: the one of it to start, "" = its own."""
 
     kind: Literal["npm", "pypi"]
@@ -61,7 +61,7 @@ class Installed:
     argv: tuple[str, ...]
 
 
-def package_of(argv: Sequence[str]) -> Package | None:
+def package_of(argv: Sequence[str]) -> McpPackage | None:
     """The package that a line fetches and runs; None for other lines. UserError for one that cannot be read."""
     name, rest = Path(argv[0]).name.removesuffix(".cmd").removesuffix(".exe"), list(argv[1:])
     match [name, *rest[:1]]:
@@ -79,17 +79,17 @@ def package_of(argv: Sequence[str]) -> Package | None:
             return None
 
 
-def _npm(rest: list[str]) -> Package:
+def _npm(rest: list[str]) -> McpPackage:
     named, _, words = _options(rest, packages=("-p", "--package"), beside=())
     if not named and not words:
         raise UserError("The line names no package.")
     spec, program, arguments = (named[0], words[0] if words else "", words[1:]) if named else (words[0], "", words[1:])
     if not _NPM.fullmatch(spec):
         raise UserError(f"{show_hidden(spec)} is no name of an npm package.")
-    return Package(kind="npm", spec=spec, program=program, extra=tuple(named[1:]), arguments=tuple(arguments))
+    return McpPackage(kind="npm", spec=spec, program=program, extra=tuple(named[1:]), arguments=tuple(arguments))
 
 
-def _pypi(rest: list[str]) -> Package:
+def _pypi(rest: list[str]) -> McpPackage:
     named, extra, words = _options(rest, packages=("--from", "--spec"), beside=("--with",))
     if not words:
         raise UserError("The line names no package.")
@@ -97,7 +97,7 @@ def _pypi(rest: list[str]) -> Package:
     if not all(_PYPI.fullmatch(one) for one in (spec, *extra)):
         raise UserError(f"{show_hidden(spec)} is no name of a package on PyPI; others are not fetched here.")
     tidy = re.sub(r"@latest$", "", spec)
-    return Package(
+    return McpPackage(
         kind="pypi",
         spec=re.sub(r"@(?=\d)", "==", tidy),
         program=program or re.split(r"[\[=<>~@]", tidy)[0],
@@ -124,7 +124,7 @@ def _options(
     return named, extra, rest[1:] if rest[:1] == ["--"] else rest
 
 
-def installed_in(folder: Path, package: Package) -> Installed | None:
+def installed_in(folder: Path, package: McpPackage) -> Installed | None:
     """What is installed of this very package; None for nothing."""
     try:
         given = json.loads((folder / MANIFEST).read_bytes())
@@ -134,7 +134,7 @@ def installed_in(folder: Path, package: Package) -> Installed | None:
     return found if found.key == package.key and Path(found.argv[-1]).exists() else None
 
 
-def installer_of(package: Package, machine: Machine) -> Path:
+def installer_of(package: McpPackage, machine: Machine) -> Path:
     """The program that runs the package, with which it is installed; UserError where there is none."""
     if package.kind == "npm":
         found = machine.find("node")
@@ -149,7 +149,7 @@ def installer_of(package: Package, machine: Machine) -> Path:
     raise UserError("There is no Python on this machine that may be used. Install python3 with venv and pip.")
 
 
-async def install(package: Package, folder: Path, machine: Machine, environment: Mapping[str, str]) -> Installed:
+async def install(package: McpPackage, folder: Path, machine: Machine, environment: Mapping[str, str]) -> Installed:
     """Fetch it into `folder`; it counts once its manifest is there. UserError says what failed.
 
     environment: Cortex's own, of which the installer gets where its registry is and how it is reached.
@@ -162,14 +162,16 @@ async def install(package: Package, folder: Path, machine: Machine, environment:
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     await asyncio.to_thread(private.make_folder, folder.parent)
     await asyncio.to_thread(private.make_folder, folder)
+    is_done = False
     try:
         made = await (_install_npm if package.kind == "npm" else _install_pypi)(package, folder, machine, kept)
-    except BaseException as error:
-        await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
-        if isinstance(error, ToolFailed | OSError | KeyError | ValueError):
-            raise UserError(f"The package could not be installed: {show_hidden(str(error))[:400]}") from error
-        raise
-    await asyncio.to_thread(_keep, folder, made)
+        await asyncio.to_thread(_keep, folder, made)
+        is_done = True
+    except (ToolFailed, OSError, KeyError, ValueError) as error:
+        raise UserError(f"The package could not be installed: {show_hidden(str(error))[:400]}") from error
+    finally:
+        if not is_done:
+            await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
     return made
 
 
@@ -178,7 +180,7 @@ def _keep(folder: Path, made: Installed) -> None:
     (folder / f"{MANIFEST}.new").replace(folder / MANIFEST)
 
 
-async def _install_npm(package: Package, folder: Path, machine: Machine, env: Mapping[str, str]) -> Installed:
+async def _install_npm(package: McpPackage, folder: Path, machine: Machine, env: Mapping[str, str]) -> Installed:
     npm, node = machine.find("npm"), installer_of(package, machine)
     (folder / "package.json").write_text('{"private": true}')
     path = f"{node.parent}:{env.get('PATH', '')}"
@@ -188,7 +190,7 @@ async def _install_npm(package: Package, folder: Path, machine: Machine, env: Ma
     return Installed(key=package.key, version=version, argv=(*launch_of(node, machine).argv, str(script)))
 
 
-def _npm_program(package: Package, folder: Path) -> tuple[str, Path]:
+def _npm_program(package: McpPackage, folder: Path) -> tuple[str, Path]:
     """The version that came, and the file that starts it."""
     name = re.sub(r"(?<=.)@.*$", "", package.spec)
     root = folder / "node_modules" / name
@@ -205,7 +207,7 @@ def _npm_program(package: Package, folder: Path) -> tuple[str, Path]:
     return str(facts.get("version", "")), script
 
 
-async def _install_pypi(package: Package, folder: Path, machine: Machine, env: Mapping[str, str]) -> Installed:
+async def _install_pypi(package: McpPackage, folder: Path, machine: Machine, env: Mapping[str, str]) -> Installed:
     python = installer_of(package, machine)
     await _ran([str(python), "-m", "venv", "--without-pip", str(folder / "env")], folder, env)
     own = str(folder / "env" / "bin" / "python")

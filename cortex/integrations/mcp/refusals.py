@@ -7,6 +7,8 @@ both official SDKs and their examples, other codes and bare texts by others. Pur
 import re
 from dataclasses import dataclass
 
+from cortex.base.errors import ServiceDown
+
 GONE, UNREACHED, BROKEN, REFUSED = 1, 2, 3, 4  # in place of JSON-RPC codes, which are negative
 KINDS = (GONE, UNREACHED, BROKEN, REFUSED)
 TEXT_CHARACTERS = 300
@@ -27,7 +29,7 @@ _ENDED = re.compile(r"closed|terminated|ended|\bgone\b|\blost\b", re.I)  # it ma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class HttpRefusal:
     """What became of a request. `words`: what was answered.
 
     `kind`: GONE, the session is not known any more, nothing was done; UNREACHED, nobody got the request; BROKEN, it may
@@ -38,16 +40,25 @@ class Refusal:
     words: str
 
 
+class ServerFailed(ServiceDown):
+    """The server did not answer a request. `is_undone`: it was not begun. `is_once_more`: a new session may do it."""
+
+    def __init__(self, message: str, *, is_undone: bool, is_once_more: bool) -> None:
+        """Keep what decides whether the same may be asked again."""
+        super().__init__(message)
+        self.is_undone, self.is_once_more = is_undone, is_once_more
+
+
 def is_session_lost(words: str) -> bool:
     """Whether an error says that the session is not known (any more), and not that it ended under way."""
     said = words[:TEXT_CHARACTERS]
     return bool(_LOST.search(said)) and not _UNDER_WAY.search(said) and not _ENDED.search(said)
 
 
-def refusal_of(status: int, text: str, code: int | None) -> Refusal:
+def refusal_of(status: int, text: str, code: int | None) -> HttpRefusal:
     """What an HTTP status of 400 or more means. `code`: of the JSON-RPC error that came with it; `text`: its words."""
     said = " ".join(text.split())[:TEXT_CHARACTERS]
-    return Refusal(kind=_kind(status, said, code), words=f"HTTP {status}{f': {said}' if said else ''}")
+    return HttpRefusal(kind=_kind(status, said, code), words=f"HTTP {status}{f': {said}' if said else ''}")
 
 
 def _kind(status: int, said: str, code: int | None) -> int:

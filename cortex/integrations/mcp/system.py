@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from cortex.base import private, scan
 from cortex.base.clock import Clock
-from cortex.base.errors import ServiceDown, ToolFailed, UserError
+from cortex.base.errors import ToolFailed, UserError
 from cortex.base.hidden import show_hidden
 from cortex.base.ids import digest
 from cortex.integrations.mcp.form import McpForm
 from cortex.integrations.mcp.host import Machine
 from cortex.integrations.mcp.needs import Plan, named_in, plan_of
-from cortex.integrations.mcp.packages import Package, install, installed_in, package_of
+from cortex.integrations.mcp.packages import McpPackage, install, installed_in, package_of
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import WORK, Limits, Sandbox
 from cortex.ports.mcp import LEFT_OUT
@@ -39,15 +39,6 @@ LIMITS = Limits(
     temporary_bytes=256 * MB,
     growth=Quota(most_bytes=1_000 * MB, most_files=50_000),
 )
-
-
-class ServerFailed(ServiceDown):
-    """The server did not answer a request. `is_undone`: it was not begun. `is_once_more`: a new session may do it."""
-
-    def __init__(self, message: str, *, is_undone: bool, is_once_more: bool) -> None:
-        """Keep what decides whether the same may be asked again."""
-        super().__init__(message)
-        self.is_undone, self.is_once_more = is_undone, is_once_more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +146,7 @@ class McpSystem:
         made = await install(package, self._folder_of(package), self._host.machine, os.environ)
         return made.version
 
-    def _folder_of(self, package: Package) -> Path:
+    def _folder_of(self, package: McpPackage) -> Path:
         return self._host.programs / f"{self.name or 'trial'}-{digest(package.key)[:10]}"
 
     def _check_folders(self) -> None:
@@ -200,7 +191,7 @@ class McpSystem:
         return plan.argv, readable
 
 
-def _package(argv: Sequence[str]) -> Package | None:
+def _package(argv: Sequence[str]) -> McpPackage | None:
     """The package that a line names; None also where it cannot be read."""
     try:
         return package_of(argv)

@@ -16,7 +16,7 @@ from cortex.base.ids import digest
 from cortex.base.user import User
 from cortex.integrations.mcp.form import McpForm
 from cortex.integrations.mcp.pasted import entries_of, form_of
-from cortex.integrations.mcp.system import ServerFailed
+from cortex.integrations.mcp.refusals import ServerFailed
 from cortex.ports.mcp import FAMILY, LEFT_OUT, category_name
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.forms import checked
