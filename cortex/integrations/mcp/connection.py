@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ServiceDown, ToolFailed
 from cortex.base.hidden import show_hidden
-from cortex.integrations.mcp.listed import Listed, ToolListing
+from cortex.integrations.mcp.listed import Listed, ToolPages
 from cortex.integrations.mcp.pipes import ENDED
 from cortex.integrations.mcp.refusals import BROKEN, GONE, KINDS, UNREACHED, ServerFailed, is_session_lost
 from cortex.integrations.mcp.results import McpResult, answer_of, resource_of
@@ -293,7 +293,7 @@ async def _tools_of(session: ClientSession) -> dict[str, Listed]:
 
     The package would refuse a whole list for one entry that is not as the protocol says, so its check is passed by.
     """
-    found = ToolListing()
+    found = ToolPages()
     cursor: str | None = None
     while True:
         asked: dict[str, Any] = {"method": "tools/list", "params": {"cursor": cursor} if cursor else {}}

@@ -22,7 +22,7 @@ Listed = dict[str, Any]
 
 
 @dataclass(slots=True)
-class ToolListing:
+class ToolPages:
     """The pages of one listing, taken in one after another. `tools`: by name; an entry with `LEFT_OUT` says why."""
 
     tools: dict[str, Listed] = field(default_factory=dict)
