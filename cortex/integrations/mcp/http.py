@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
@@ -148,6 +148,8 @@ class _Client(httpx2.AsyncClient):
             refusal = HttpRefusal(kind=BROKEN, words=f"the connection broke off ({_named(error)})")
         except CortexError as error:
             refusal = HttpRefusal(kind=REFUSED, words=error.message)
+        except OAuthFlowError as error:
+            refusal = HttpRefusal(kind=REFUSED, words=f"{LOG_IN} ({_named(error)})")
         else:
             return _legible(response) if asked.method == LISTING else response
         if asked.method in OPENING:

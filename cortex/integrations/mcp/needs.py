@@ -88,6 +88,7 @@ def plan_of(
             )
     except UserError as error:
         return Plan(argv=tuple(argv), problem=error.message)
+    given = (*given, *(one.resolve() for one in given))
     own = (*here.argv, *package.arguments) if package and here else _in_project(argv)
     return replace(_of_program(own, variables, given, machine, argv), is_package=package is not None)
 
@@ -114,7 +115,7 @@ def _of_program(
     files = [one for part in launches for one in part.files]
     hidden = next((str(one) for one in files if not _is_seen(one, given)), "")
     return Plan(
-        argv=(*(launch.argv if not _is_plain(argv[0], launch) else (argv[0],)), *argv[1:]),
+        argv=(*_started_as(argv[0], launch, given), *argv[1:]),
         needs=_lacking([*needs, *_data(rest, variables, machine)], given, machine),
         network=_network(asked, variables, next((part.package for part in launches[::-1] if part.package), None)),
         hidden=hidden,
@@ -130,9 +131,14 @@ def named_in(text: str, granted: Sequence[Path], machine: Machine) -> tuple[Host
     return _lacking(needs, granted, machine)
 
 
-def _is_plain(name: str, launch: Launch) -> bool:
-    """Whether the sandbox finds it by this name as well."""
-    return "/" not in name and len(launch.argv) == 1 and in_system(Path(launch.argv[0]))
+def _started_as(name: str, launch: Launch, given: Sequence[Path]) -> tuple[str, ...]:
+    """The beginning of the command: as it was typed where the sandbox finds it so, else by whole paths."""
+    has_system_start = in_system(Path(launch.argv[0]))
+    if "/" not in name and len(launch.argv) == 1 and has_system_start:
+        return (name,)
+    if "/" in name and not in_system(Path(name)) and _is_seen(Path(name), given):  # perhaps by a link that is given
+        return (name,) if len(launch.argv) == 1 or has_system_start else (*launch.argv[:-1], name)
+    return launch.argv
 
 
 def _in_project(argv: Sequence[str]) -> Sequence[str]:

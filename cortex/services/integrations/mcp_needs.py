@@ -7,7 +7,7 @@ server's card like any other of its settings.
 import asyncio
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cortex.base.errors import NotAllowed, UserError
@@ -38,6 +38,7 @@ class McpNeeds:
     """The needs of the servers that are set up."""
 
     tools: McpTools
+    _installing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of(self, name: str) -> ServerNeeds | None:
         """What this one lacks; None for a server elsewhere. NotFound."""
@@ -72,8 +73,15 @@ class McpNeeds:
             )
         if INSTALL not in chosen or plan.package is None:
             return "Allowed."
+        async with self._installing:
+            return await self._install(user, name)
+
+    async def _install(self, user: User, name: str) -> str:
         row = await self.tools.server(name)
         system = await self._system(row)
+        plan: Plan = await asyncio.to_thread(system.plan)
+        if plan.package is None:  # pressed twice
+            return "Installed."
         version = await system.install()
         async with self.tools.db.transaction() as repository:
             detail = {"package": plan.package.spec, "from": plan.package.kind, "version": version}

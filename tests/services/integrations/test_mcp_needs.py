@@ -143,6 +143,18 @@ async def test_a_script_whose_interpreter_lies_elsewhere_is_started_by_it(
     assert await works(house)
 
 
+async def test_a_program_below_a_link_that_was_given_before_goes_on_working(
+    house: LivingHouse, environment: Path, listing: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "by-link"
+    link.symlink_to(environment)
+    script = environment / "bin" / "shop-server"
+    script.write_text(f"#!/usr/bin/python3\n{PROGRAM}")
+    form = {"command": f"{link}/bin/shop-server {listing}", "readable": (str(link), str(listing.parent))}
+    await house.cortex.integrations.save(house.admin, "mcp", "shop", form, is_new=True)
+    assert await works(house)
+
+
 async def test_nothing_of_cortexs_own_and_no_home_is_ever_proposed(
     house: LivingHouse, environment: Path, tmp_path: Path
 ) -> None:
