@@ -132,17 +132,17 @@ async def server(request: Request, services: Services, user: ReauthedAdmin, serv
     return await _server(request, services, user, server)
 
 
-@router.get(PAGE + "/{servers}/needs")
-async def needs(request: Request, services: Services, user: ReauthedAdmin, servers: str) -> Response:
-    """What the programs of these servers need of this machine, to be confirmed."""
-    return await _needs(request, services, user, servers)
+@router.get(PAGE + "/{server}/needs")
+async def needs(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+    """What the programs of these servers, by commas, need of this machine, to be confirmed."""
+    return await _needs(request, services, user, server)
 
 
-@router.post(PAGE + "/{servers}/needs")
-async def allow(request: Request, services: Services, user: ReauthedAdmin, servers: str) -> Response:
+@router.post(PAGE + "/{server}/needs")
+async def allow(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
     """Give what is ticked."""
     ticked = [str(value) for value in (await request.form()).getlist("give")]
-    names = servers.split(",")
+    names = server.split(",")
     await services.end_view()  # an installation takes its time
     said = []
     for name in names:
@@ -150,7 +150,7 @@ async def allow(request: Request, services: Services, user: ReauthedAdmin, serve
         try:
             said.append(await services.mcp_needs.allow(user, name, chosen))
         except UserError as error:
-            return await _needs(request, services, user, servers, f"{name}: {error.message}", 422)
+            return await _needs(request, services, user, server, f"{name}: {error.message}", 422)
     where = f"{PAGE}/{quote(names[0])}" if len(names) == 1 else PAGE
     return redirect(request, where, f"{' '.join(dict.fromkeys(said))} Now press Find tools.")
 

@@ -1,7 +1,7 @@
 """The configuration that makers of MCP servers print, as programs take it: read as people paste it, into forms.
 
 Claude, Cursor, VS Code, Zed and others differ in a few words; comments, commas at the end and a missing pair of braces
-are passed over. Bounded before it is read. Pure.
+are passed over. Bounded before it is read.
 """
 
 import re
@@ -49,8 +49,7 @@ def _read(text: str) -> Any:  # Any: a JSON value
     if len(text) > TEXT_CHARACTERS:
         raise ValueError(f"At most {TEXT_CHARACTERS:,} characters.")
     text = re.sub(r"^\s*```\w*\n|\n```\s*$", "", text).strip()
-    plain, depth, count = "", 0, 0
-    begin = 0
+    depth, count, begin = 0, 0, 0
     kept: list[str] = []
     for token in _TOKEN.finditer(text):
         mark = token[0]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import UserError
+from cortex.integrations.mcp.listed import ToolPages
 from cortex.ports.mcp import LEFT_OUT
 from cortex.services.integrations.mcp import Choice
 from tests.living_house import living_house
@@ -49,6 +50,13 @@ LENIENT: list[Any] = [
     {"name": "検索", "inputSchema": {}},
     {"name": "y" * 200, "inputSchema": {}},
 ]
+
+
+def test_what_is_pinned_of_an_ordinary_tool_is_what_it_was_before_so_that_it_stays_allowed() -> None:
+    given = listed("sell", "Sells.", is_read=True, title="Sell")
+    found = ToolPages()
+    found.take({"tools": [{**given, "outputSchema": {"type": "object"}, "icons": [], "_meta": {"a": 1}}]})
+    assert found.tools == {"sell": given}
 
 
 async def test_no_entry_of_a_list_costs_the_others(shop: McpHouse) -> None:
