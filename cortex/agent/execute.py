@@ -1,11 +1,10 @@
 """The one gate: decides every call from every surface, then performs it.
 
 Kill switch -> known tool and valid arguments -> user, role, channel -> admin only -> discovery cap and loop breaker
--> taint rule -> aim -> the tool's own check -> approval -> intent -> effect -> result. What was sent to a model grants
-nothing here. Any exception is a no.
+-> taint rule -> who else reads it -> aim -> the tool's own check -> approval -> intent -> effect -> result. What was
+sent to a model grants nothing here. Any exception is a no.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from cortex.agent.arguments import CheckedCall, check, title
+from cortex.agent.looks import CALL_TIMEOUT_S, preview_of, readers_of, run_tool
 from cortex.agent.records import question, record_of, request_of, unchecked_record
 from cortex.agent.refusals import (
     INTERRUPTED,
@@ -22,12 +22,12 @@ from cortex.agent.refusals import (
     as_changed,
     for_person,
     halted,
+    read_by_others,
     refusal,
     still_no,
     unreadable,
     verb_of,
 )
-from cortex.base.errors import CortexError, DatabaseUnavailable, ToolFailed, ToolRetry
 from cortex.base.hidden import show_hidden
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
@@ -46,14 +46,13 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.toolkit.context import Ctx, UndoNote
 from cortex.toolkit.registry import Registry
-from cortex.toolkit.spec import CallPreview, Output, Tool
+from cortex.toolkit.spec import Output, Tool
 from cortex.toolkit.words import one_line
 
 log = logging.getLogger(__name__)
 
 RESULT_CHARS_MAX = 8_000
 PREVIEW_CHARS = 3_000
-CALL_TIMEOUT_S = 150.0
 CHECK_TIMEOUT_S = 10.0
 
 
@@ -96,19 +95,10 @@ class Executor:
             is_free=checked.tool.free,
             arguments_hash=record.hash,
         )
-        request = question(facts, checked, record)
-        if request is not None and checked.tool.aim is not None:
-            # Before the person is asked, and kept: a name may mean another place by the time of the answer.
-            aiming = replace(checked.tool, function=checked.tool.aim)
-            aimed, state = await self._run(
-                turn, aiming, self._ctx(turn, record, checked.tool, facts), checked.arguments
-            )
-            if state != "ok":
-                words = for_person(aimed.text, self.registry.tools.keys())
-                ending = CallEnding(text=aimed.text, words=words, state="err", is_tainted=aimed.is_tainted)
-                return await self._close(turn, call, record, checked.tool, ending)
-            request = replace(request, destination=show_hidden(aimed.text))
-        if request is None or (not facts.is_tainted and await self.approvals.granted(turn, record, request)):
+        request = await self._request(turn, record, facts, checked)
+        if isinstance(request, CallEnding):
+            return await self._close(turn, call, record, checked.tool, request)
+        if request is None or await self._is_granted(turn, record, request):
             return decision
         cannot_run = await self._cannot_run(turn, record, facts, checked)
         if cannot_run is not None:
@@ -120,7 +110,45 @@ class Executor:
             tool=checked.tool.name,
             approval_id=approval_id,
             arguments_hash=record.hash,
+            readers=tuple(one.key for one in request.readers),
         )
+
+    async def _request(
+        self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
+    ) -> ApprovalRequest | CallEnding | None:
+        """What to ask the person, None where nothing need be asked; the ending of a call whose place is not there."""
+        tool = checked.tool
+        ctx = self._ctx(turn, record, tool, facts)
+        readers = await readers_of(facts, checked, ctx, self.check_timeout_s)
+        if isinstance(readers, Output):
+            return self._failed(readers)
+        request = question(facts, checked, record, readers)
+        if request is None or tool.aim is None:
+            return request
+        # Before the person is asked, and kept: a name may mean another place by the time of the answer.
+        aimed, state = await self._run(turn, replace(tool, function=tool.aim), ctx, checked.arguments)
+        return replace(request, destination=show_hidden(aimed.text)) if state == "ok" else self._failed(aimed)
+
+    def _failed(self, output: Output) -> CallEnding:
+        words = for_person(output.text, self.registry.tools.keys())
+        return CallEnding(text=output.text, words=words, state="err", is_tainted=output.is_tainted)
+
+    async def _is_granted(self, turn: Turn, record: CallRecord, request: ApprovalRequest) -> bool:
+        """Whether the person allowed this beforehand; where outside text was read, for its readers alone."""
+        return request.is_grantable and await self.approvals.granted(turn, record, request)
+
+    async def _unasked_readers(
+        self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall, decision: Decision
+    ) -> Refusal | None:
+        """Why the call may not run as it was decided: others read it by now, of whom nobody was asked."""
+        ctx = self._ctx(turn, record, checked.tool, facts)
+        readers = await readers_of(facts, checked, ctx, self.check_timeout_s)
+        if isinstance(readers, Output):
+            return Refusal(text=readers.text, words=for_person(readers.text, self.registry.tools.keys()))
+        others = tuple(one for one in readers if one.key not in decision.readers)
+        if not others or await self.approvals.granted(turn, record, request_of(facts, checked, record, others)):
+            return None
+        return read_by_others(others)
 
     async def review(self, turn: Turn, call_id: str, call: ToolCall) -> tuple[CallRecord, ApprovalRequest] | Refusal:
         """A call that a person would put in place of one that asked, as the gate sees it now; nothing is kept."""
@@ -136,7 +164,10 @@ class Executor:
         if cannot_run is not None:
             return Refusal(text=cannot_run.text, words=cannot_run.words)
         record = await self._described(turn, record, facts, checked)
-        return record, request_of(facts, checked, record)
+        readers = await readers_of(facts, checked, self._ctx(turn, record, checked.tool, facts), self.check_timeout_s)
+        if isinstance(readers, Output):
+            return Refusal(text=readers.text, words=for_person(readers.text, self.registry.tools.keys()))
+        return record, request_of(facts, checked, record, readers)
 
     async def _cannot_run(
         self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
@@ -174,21 +205,10 @@ class Executor:
 
         No model reads it, nor whether it failed, so the turn has read nothing by it.
         """
-        look = checked.tool.preview
-        if look is None:
+        found = await preview_of(checked, self._ctx(turn, record, checked.tool, facts), self.check_timeout_s)
+        if found is None:
             return record
-        found: list[CallPreview] = []
-
-        async def previews(ctx: Ctx, **arguments: Any) -> str:
-            found.append(await look(ctx, **arguments))
-            return ""
-
-        ctx = self._ctx(turn, record, checked.tool, facts)
-        looking = replace(checked.tool, function=previews)
-        _, state = await run_tool(looking, ctx, checked.arguments, timeout_s=self.check_timeout_s)
-        if state != "ok":
-            return record
-        return replace(record, title=show_hidden(one_line(found[0].title)), shown=show_hidden(found[0].detail))
+        return replace(record, title=show_hidden(one_line(found.title)), shown=show_hidden(found.detail))
 
     async def _run(
         self, turn: Turn, tool: Tool, ctx: Ctx, arguments: BaseModel, *, timeout_s: float = CALL_TIMEOUT_S
@@ -223,6 +243,7 @@ class Executor:
             approval_id=changed.approval_id,
             arguments_hash=changed.hash,
             tool=changed.tool,
+            readers=changed.readers,
         )
         done = await self._perform(turn, theirs, bound, "allowed", is_changed=True)
         text = as_changed(changed.arguments, done.result.text)
@@ -240,6 +261,7 @@ class Executor:
         why_not = (refusal(facts, checked) if is_changed else None) or still_no(
             facts, checked, record, decision, answer
         )
+        why_not = why_not or await self._unasked_readers(turn, record, facts, checked, decision)
         if why_not:
             return await self._refused(turn, call, record, why_not)
         # Ahead of the approval: a re-run then says "it may have happened", where a used-up yes would say "not allowed".
@@ -343,31 +365,6 @@ def _offer(tool: Tool, note: UndoNote) -> UndoOffer:
     return UndoOffer(
         category=tool.category, target=note.target, before=note.before, expected=note.expected, label=note.label
     )
-
-
-async def run_tool(
-    tool: Tool, ctx: Ctx, arguments: BaseModel, *, timeout_s: float = CALL_TIMEOUT_S
-) -> tuple[Output, str]:
-    """Call the function under a time limit; every failure becomes words the model can act on."""
-    values = {name: getattr(arguments, name) for name in type(arguments).model_fields}
-    try:
-        async with asyncio.timeout(timeout_s):
-            given = await tool.function(ctx, **values)
-    except TimeoutError:
-        return Output(text=f"{tool.name} took longer than {timeout_s:g} s and was stopped."), "err"
-    except DatabaseUnavailable:
-        raise  # the step is done again when the database is back
-    except ToolRetry as error:
-        return Output(text=f"{error.message} Expected: {tool.line}"), "err"
-    except ToolFailed as error:
-        state = "unknown" if error.is_unknown else "err"
-        return Output(text=error.message, is_tainted=tool.reads_untrusted or error.is_tainted), state
-    except CortexError as error:
-        return Output(text=error.message, is_tainted=tool.reads_untrusted), "err"
-    except Exception:  # the executor's broad except: a tool's fault must not end the turn
-        log.exception("tool %s failed", tool.name)
-        return Output(text=f"{tool.name} failed unexpectedly; the log has the details."), "err"
-    return (given if isinstance(given, Output) else Output(text=given)), "ok"
 
 
 def _refused(why: Refusal) -> CallEnding:

@@ -3,32 +3,44 @@
 from cortex.agent.arguments import CheckedCall, destination, digest, visible
 from cortex.base.hidden import show_hidden
 from cortex.base.messages import ToolCall
-from cortex.ports.loop import ApprovalRequest, CallFacts, CallRecord
+from cortex.ports.loop import ApprovalRequest, CallFacts, CallRecord, Readers
 
 HERE = "this server"
 ARGUMENTS_CHARS_MAX = 8_000
 
 
-def question(facts: CallFacts, checked: CheckedCall, record: CallRecord) -> ApprovalRequest | None:
+def question(
+    facts: CallFacts, checked: CheckedCall, record: CallRecord, readers: tuple[Readers, ...]
+) -> ApprovalRequest | None:
     """What to ask the person before this call, or None when nothing need be asked."""
-    tool = checked.tool
-    is_told_to = tool.confirm or tool.name in facts.asks_first
-    asks = is_told_to or checked.risk == "high" or (checked.risk == "medium" and facts.is_tainted)
-    return request_of(facts, checked, record) if asks else None
+    asks = bool(readers) or _asks_by_itself(facts, checked)
+    return request_of(facts, checked, record, readers) if asks else None
 
 
-def request_of(facts: CallFacts, checked: CheckedCall, record: CallRecord) -> ApprovalRequest:
+def _asks_by_itself(facts: CallFacts, checked: CheckedCall) -> bool:
+    """Whether this call would ask wherever it writes."""
+    is_told_to = checked.tool.confirm or checked.tool.name in facts.asks_first
+    return is_told_to or checked.risk == "high" or (checked.risk == "medium" and facts.is_tainted)
+
+
+def request_of(
+    facts: CallFacts, checked: CheckedCall, record: CallRecord, readers: tuple[Readers, ...]
+) -> ApprovalRequest:
     """What the card says: what it does, where to, the whole of it, because of what."""
     tool = checked.tool
     read = f": {facts.taint_title}" if facts.taint_title else ""
-    why = f"Asked because this conversation contains external content{read}" if facts.is_tainted else ""
+    because = "others will read this, and " if readers else ""
+    holds = "private data and external content" if readers else "external content"
+    why = f"Asked because {because}this conversation contains {holds}{read}" if facts.is_tainted else ""
     return ApprovalRequest(
         tool=tool.name,
         verb=record.title,
-        destination=destination(checked) or HERE,
+        destination=destination(checked) or show_hidden("; ".join(one.words for one in readers)) or HERE,
         detail=record.shown or visible(checked),
         why=why,
         risk=checked.risk,
+        readers=readers,
+        is_grantable=not _asks_by_itself(facts, checked) if facts.is_tainted else True,
     )
 
 

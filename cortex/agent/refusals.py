@@ -4,12 +4,14 @@ Pure. What is for the one never reaches the other. Called by `agent/execute.py`.
 """
 
 import re
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from cortex.agent.arguments import CheckedCall, destination, unknown_tool
+from cortex.base.hidden import show_hidden
 from cortex.base.turn import Answer, Decision
-from cortex.ports.loop import CallFacts, CallRecord
+from cortex.ports.loop import CallFacts, CallRecord, Readers
 
 DISCOVERIES_MAX = 2
 SAME_CALLS_MAX = 3
@@ -107,6 +109,16 @@ def taint_refusal(facts: CallFacts, checked: CheckedCall) -> Refusal | None:
         "name in quotes.",
         words=f"Blocked: private data and external content are in this conversation, and you did not name {where}. "
         "To allow it, write the full address, or its name in quotes, in a message of your own.",
+    )
+
+
+def read_by_others(readers: Sequence[Readers]) -> Refusal:
+    """The refusal of a call that others will read, of whom the person was not asked."""
+    where = "; ".join(show_hidden(one.words) for one in readers)
+    return Refusal(
+        text=f"Not run: since it was decided, others can read what it writes, or this turn has read more ({where}). "
+        "Call it again: the user will be asked.",
+        words=f"Not done: by now others can read it ({where}), and you were not asked about that.",
     )
 
 

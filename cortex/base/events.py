@@ -11,7 +11,7 @@ tool.call    {turn, round, call, name, arguments, title, shown, risk, instead_of
 tool.result  {turn, call, name, state, text, words, ms, undo, spill, is_tainted}   text: for the model, words: for the
              person; state ok | err | unknown | refused: it was not run
 approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at, can_be_granted,
-             can_be_changed}   state asked | allowed | changed | denied | expired
+             can_be_changed, is_for_job}   state asked | allowed | changed | denied | expired
 usage        {turn, round, model, input, output, cached, written, cost_usd, request_tokens, sees?}
 notice       {turn, level, text, page}                  level info | warn: retries, limits met; page: to change it
 error        {turn, text, kind, can_retry, page?}      page: of the model that failed, for who may change it

@@ -119,7 +119,8 @@ class Decision:
     """The gate's word on one call, bound to the exact arguments by `arguments_hash`.
 
     `call_id` is Cortex's own id of the call (its row); `tool` the real tool, also behind the bridge; `result` is
-    there when nothing will run. `is_free`: a meta tool, not counted as a round.
+    there when nothing will run. `is_free`: a meta tool, not counted as a round. `readers`: keys of who else will read
+    what it writes, as the person was asked.
     """
 
     call_id: str
@@ -130,6 +131,7 @@ class Decision:
     approval_id: str = ""
     arguments_hash: str = ""
     result: ToolResult | None = None
+    readers: tuple[str, ...] = ()
 
 
 Answer = Literal["allowed", "changed", "denied", "expired"]  # changed: allowed, with arguments of the person's own

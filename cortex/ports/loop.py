@@ -207,8 +207,22 @@ class CallEnding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """Other people, or another server, who will read what a call writes. `key`: this place with exactly these readers.
+
+    words: where it goes and who they are, for the person who is asked. No blank is in `key`.
+    """
+
+    key: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """What an approval card asks: our verb, where to, the whole command, because of what."""
+    """What an approval card asks: our verb, where to, the whole command, because of what.
+
+    readers: who else will read it, where that has to be asked. is_grantable: whether what was allowed before may count.
+    """
 
     tool: str
     verb: str
@@ -216,17 +230,23 @@ class ApprovalRequest:
     detail: str
     why: str
     risk: str
+    readers: tuple[Readers, ...] = ()
+    is_grantable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedCall:
-    """The call that a person put in place of one that asked, with its own approval. `hash`: what that is bound to."""
+    """The call that a person put in place of one that asked, with its own approval. `hash`: what that is bound to.
+
+    readers: keys of those whom the person knew to read it.
+    """
 
     id: str
     approval_id: str
     tool: str
     arguments: str
     hash: str
+    readers: tuple[str, ...] = ()
 
 
 class CallLogPort(Protocol):
@@ -269,7 +289,10 @@ class Approvals(Protocol):
         ...
 
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
-        """Whether a live grant covers this tool and exactly this destination; here: exactly this call."""
+        """Whether a live grant covers this tool and exactly this destination; here: exactly this call.
+
+        Where others will read it: whether what is written for all of them here, or by this job, was allowed before.
+        """
         ...
 
     async def ask(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> str:

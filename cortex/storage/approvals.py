@@ -1,6 +1,6 @@
 """Calls that wait for a person's yes, and standing grants. Each yes is bound to exact arguments and used once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -20,7 +20,10 @@ _GRACE = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRow:
-    """A question to the person. `detail` is the whole command or diff; `why` says what the model read before."""
+    """A question to the person. `detail` is the whole command or diff; `why` says what the model read before.
+
+    `readers`: keys of who else will read what it writes (`ports/loop.py: Readers`), with blanks between.
+    """
 
     id: str
     call_id: str
@@ -31,6 +34,7 @@ class ApprovalRow:
     destination: str
     verb: str
     detail: str
+    readers: str
     why: str
     risk: str
     state: ApprovalState
@@ -55,6 +59,7 @@ class ApprovalsRepository(Repository):
         why: str,
         risk: str,
         expires_at: datetime,
+        readers: str = "",
     ) -> ApprovalRow:
         """Put the question; the one that stands for this call already is handed back as it is."""
         await self._must_own(TurnTable, turn_id, "turn")
@@ -69,6 +74,7 @@ class ApprovalsRepository(Repository):
                 "destination": destination,
                 "verb": verb,
                 "detail": detail,
+                "readers": readers,
                 "why": why,
                 "risk": risk,
                 "state": "asked",
@@ -156,12 +162,18 @@ class ApprovalsRepository(Repository):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRow:
-    """A standing yes for a tool and one exact destination; everywhere when `conversation_id` is None."""
+    """A standing yes for a tool and one exact destination; everywhere when `conversation_id` is None.
+
+    `readers`: for whatever tool (`tool` is ""), where exactly these others will read it, in the conversation or by the
+    job `job_id`; "" for any other grant.
+    """
 
     id: str
     tool: str
     destination: str
+    readers: str
     conversation_id: str | None
+    job_id: str | None
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None
@@ -171,7 +183,15 @@ class GrantsRepository(Repository):
     """The standing yeses of one user."""
 
     async def add(
-        self, tool: str, destination: str, conversation_id: str | None, expires_at: datetime, *, id: str | None = None
+        self,
+        tool: str,
+        destination: str,
+        conversation_id: str | None,
+        expires_at: datetime,
+        *,
+        id: str | None = None,
+        readers: str = "",
+        job_id: str | None = None,
     ) -> GrantRow:
         """A new grant; an `id` that stands already is handed back as it is."""
         grant_id = id or new_id(self.clock)
@@ -183,7 +203,9 @@ class GrantsRepository(Repository):
                 "id": grant_id,
                 "tool": tool,
                 "destination": destination,
+                "readers": readers,
                 "conversation_id": conversation_id,
+                "job_id": job_id,
                 "created_at": self.clock(),
                 "expires_at": expires_at,
                 "revoked_at": None,
@@ -201,9 +223,22 @@ class GrantsRepository(Repository):
         statement = self._live().where(
             GrantTable.tool == tool,
             GrantTable.destination == destination,
+            GrantTable.readers == "",
             or_(everywhere, GrantTable.conversation_id == conversation_id) if conversation_id else everywhere,
         )
         return await self._first(GrantRow, statement.order_by(GrantTable.expires_at.desc()))
+
+    @reading
+    async def readers(self, conversation_id: str, job_id: str) -> frozenset[str]:
+        """The keys of those whom this conversation, or for a job's run (`job_id`) the job alone, may write for."""
+        place = GrantTable.job_id == job_id if job_id else GrantTable.conversation_id == conversation_id
+        live = self._live().where(GrantTable.readers != "", place)
+        return frozenset(row.readers for row in await self._all(GrantRow, live))
+
+    @reading
+    async def of_job(self, job_id: str) -> Sequence[GrantRow]:
+        """What this job may write where others read it."""
+        return await self._all(GrantRow, self._live().where(GrantTable.job_id == job_id))
 
     @reading
     async def list(self) -> Sequence[GrantRow]:
@@ -215,6 +250,11 @@ class GrantsRepository(Repository):
         change = self._change(GrantTable).where(GrantTable.id == id).values(revoked_at=self.clock())
         if not await self._touched(change, GrantTable.id):
             raise NotFound("This permission does not exist.")
+
+    async def revoke_all(self, *, but: Collection[str] = ()) -> None:
+        """End those in force, except these."""
+        live = (GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock(), GrantTable.id.not_in(but))
+        await self.session.execute(self._change(GrantTable).where(*live).values(revoked_at=self.clock()))
 
     def _live(self) -> Select[Any]:
         statement = self._mine(GrantRow, GrantTable)

@@ -1,9 +1,15 @@
-"""Which task lists are shared, and with whom. A list is the tasks of one owner under one name (`storage/tasks.py`)."""
+"""Which task lists are shared, and with whom. A list is the tasks of one owner under one name (`storage/tasks.py`).
+
+Whoever is given a list sees nothing of it before they accept it: until then they are no reader.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select, update
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
@@ -34,6 +40,24 @@ class SharedListRow:
     def with_whom(self) -> tuple[str, ...]:
         """Names of all who see it besides the reader."""
         return tuple(self.people.values())
+
+    @property
+    def readers(self) -> str:
+        """A key of this list with exactly those who read it now; "" where nobody else does."""
+        if not self.people:
+            return ""
+        return f"list:{self.id}:{sha256(' '.join(sorted(self.people)).encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitationRow:
+    """A list that somebody shares with a person who has not answered yet. `owner`: that somebody's name."""
+
+    id: str
+    owner_id: str
+    owner: str
+    name: str
+    added_at: datetime
 
 
 def labelled(name: str, owner: str) -> str:
@@ -68,9 +92,50 @@ class SharedListsRepository(Repository):
         row = next((one for one in await self.list() if (one.owner_id, one.name) == (owner_id, name)), None)
         return sorted({self.owner_id, *(row.people if row else ())})
 
-    async def share(self, name: str, member_ids: Sequence[str]) -> Sequence[str]:
-        """Let these people, and nobody else, see the person's own list; ids of those who did not see it before.
+    @reading
+    async def invitations(self) -> Sequence[InvitationRow]:
+        """The lists that this person was given and has neither accepted nor declined, the oldest first."""
+        columns = (TaskListTable.id, TaskListTable.owner_id, AccountTable.name.label("owner"), TaskListTable.name)
+        statement: Select[Any] = (
+            select(*columns, TaskListMemberTable.added_at)
+            .join(AccountTable, AccountTable.id == TaskListTable.owner_id)
+            .join(TaskListMemberTable, TaskListMemberTable.list_id == TaskListTable.id)
+            .where(*self._is_invited(), AccountTable.is_active)
+        )
+        return await self._all(InvitationRow, statement.order_by(TaskListMemberTable.added_at, TaskListTable.id))
 
+    @reading
+    async def invited(self, name: str) -> Sequence[str]:
+        """Ids of those whom the person gave their own list and who have not answered yet."""
+        statement = (
+            select(TaskListMemberTable.member_id)
+            .join(TaskListTable, TaskListTable.id == TaskListMemberTable.list_id)
+            .where(self._reach(TaskListTable), TaskListTable.name == name, TaskListMemberTable.accepted_at.is_(None))
+        )
+        return (await self.session.execute(statement)).scalars().all()
+
+    async def accept(self, list_id: str) -> SharedListRow:
+        """See the list from now on; one that was accepted before stays. NotFound for one that is not offered."""
+        change = update(TaskListMemberTable).where(TaskListMemberTable.list_id == list_id, *self._is_invited())
+        await self.session.execute(change.values(accepted_at=self.clock()))
+        row = next((one for one in await self.list() if one.id == list_id and one.owner), None)
+        if row is None:
+            raise NotFound("This list is not shared with you any more.")
+        return row
+
+    async def decline(self, list_id: str) -> None:
+        """Refuse it; its owner can offer it again. NotFound for one that is not offered."""
+        gone = delete(TaskListMemberTable).where(TaskListMemberTable.list_id == list_id, *self._is_invited())
+        if not await self._touched(gone, TaskListMemberTable.list_id):
+            raise NotFound("This list is not offered to you any more.")
+
+    def _is_invited(self) -> tuple[ColumnElement[bool], ...]:
+        return TaskListMemberTable.member_id == self.owner_id, TaskListMemberTable.accepted_at.is_(None)
+
+    async def share(self, name: str, member_ids: Sequence[str]) -> Sequence[str]:
+        """Offer the person's own list to these people, and to nobody else; ids of those who had it not before.
+
+        They see it once they accept it.
         Nobody: sharing ends, and the tasks stay with the owner. NotFound for a list or an account that is not there.
         """
         await self._must_be_own(name)
@@ -123,7 +188,7 @@ class SharedListsRepository(Repository):
         statement = (
             select(TaskListTable.name)
             .join(TaskListMemberTable, TaskListMemberTable.list_id == TaskListTable.id)
-            .where(TaskListTable.id == list_id, TaskListMemberTable.member_id == self.owner_id)
+            .where(TaskListTable.id == list_id, *_has_accepted(self.owner_id))
         )
         name = (await self.session.execute(statement.with_for_update(read=True))).scalar_one_or_none()
         if name is None:
@@ -136,6 +201,7 @@ class SharedListsRepository(Repository):
             select(TaskListMemberTable.list_id, AccountTable.id, AccountTable.name)
             .join(AccountTable, AccountTable.id == TaskListMemberTable.member_id)
             .where(TaskListMemberTable.list_id.in_(list_ids), AccountTable.is_active)
+            .where(TaskListMemberTable.accepted_at.is_not(None))
             .order_by(AccountTable.name_key)
         )
         found: dict[str, dict[str, str]] = {}
@@ -147,9 +213,7 @@ class SharedListsRepository(Repository):
         return {id: name for id, name in people.items() if id != self.owner_id}
 
     def _visible(self) -> Select[str, str, str, str, bool]:
-        mine = exists().where(
-            TaskListMemberTable.list_id == TaskListTable.id, TaskListMemberTable.member_id == self.owner_id
-        )
+        mine = exists().where(TaskListMemberTable.list_id == TaskListTable.id, *_has_accepted(self.owner_id))
         columns = (TaskListTable.id, TaskListTable.owner_id, TaskListTable.name)
         return (
             select(*columns, AccountTable.name.label("owner"), AccountTable.is_active)
@@ -176,8 +240,12 @@ def is_shared_with(reader_id: str) -> ColumnElement[bool]:
         TaskListTable.owner_id == TaskTable.owner_id,
         TaskListTable.name == TaskTable.list_name,
         TaskListMemberTable.list_id == TaskListTable.id,
-        TaskListMemberTable.member_id == reader_id,
+        *_has_accepted(reader_id),
     )
+
+
+def _has_accepted(person_id: str) -> tuple[ColumnElement[bool], ...]:
+    return TaskListMemberTable.member_id == person_id, TaskListMemberTable.accepted_at.is_not(None)
 
 
 def has_name(wanted: str) -> ColumnElement[bool]:

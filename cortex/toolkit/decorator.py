@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from cortex.toolkit.schema import forms
-from cortex.toolkit.spec import Aim, Effect, Output, Policy, Precheck, PreviewOf, Risk, RiskOf, SendsTo, Tool
+from cortex.toolkit.spec import Aim, Effect, Output, Policy, Precheck, PreviewOf, ReadBy, Risk, RiskOf, SendsTo, Tool
 from cortex.toolkit.words import Words, fitting
 
 Function = Callable[..., Awaitable[str | Output]]
@@ -30,6 +30,7 @@ def tool(
     sends_to: SendsTo | None = None,
     aim: Aim | None = None,
     check: Precheck | None = None,
+    read_by: ReadBy | None = None,
     preview: PreviewOf | None = None,
 ) -> Callable[[Function], Tool]:
     """A decorator that makes a `Tool` of a function; TypeError at import when the function is not fit to be one.
@@ -44,6 +45,7 @@ def tool(
         made = forms(function, name)
         flags: dict[str, Any] = {"reads_untrusted": reads_untrusted, "reads_private": reads_private}
         flags |= {"risk_of": risk_of, "sends_to": sends_to, "aim": aim, "check": check, "preview": preview}
+        flags |= {"read_by": read_by}
         return Tool(
             name=name,
             category=function.__module__.rpartition(".")[2],

@@ -1,12 +1,13 @@
 """What a tool is: the value that `@tool` makes from a function, and the category it stands in. No behaviour here."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from cortex.base.messages import ToolSchema
+from cortex.ports.loop import Readers
 from cortex.toolkit.words import Words
 
 Risk = Literal["low", "medium", "high"]
@@ -17,6 +18,7 @@ RiskOf = Callable[[Mapping[str, Any]], Risk]  # Any: arguments, as pydantic has 
 SendsTo = Callable[[Mapping[str, Any]], str]
 Aim = Callable[..., Awaitable[str]]  # called as the tool's function is
 Precheck = Callable[..., Awaitable[None]]  # called as the tool's function is
+ReadBy = Callable[..., Awaitable[Sequence[Readers]]]  # called as the tool's function is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,9 @@ class Tool:
     name: what the person is asked about is what is done. check: looks ahead of the question whether the call can run as
     it is; it raises ToolFailed with what to do instead, and nobody is asked. It reads only, what the caller may read
     without being asked, reaches no place that the arguments name, and marks words from outside itself (`is_tainted`).
+    read_by: who else will read what exactly this call writes, changes or takes away: other people, another server. Once
+    a turn has read private data and words from outside, such a call asks, whatever its arguments, or has been permitted
+    for these readers. It reads as `check` does, and what it names is shown to the person alone.
     words: what a call says to the person (`toolkit/words.py`). preview: the same, looked up: the diff of a file, the
     next times of a schedule. It reads as `check` does; what it finds is shown to the person, and no model reads it.
     """
@@ -96,6 +101,7 @@ class Tool:
     sends_to: SendsTo | None = None
     aim: Aim | None = None
     check: Precheck | None = None
+    read_by: ReadBy | None = None
     words: Words | None = None
     preview: PreviewOf | None = None
     has_foreign_words: bool = False

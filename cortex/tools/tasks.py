@@ -1,7 +1,6 @@
 """To-do lists, shared ones too: list, create, update, complete. Rules of the table itself stand in `storage/tasks.py`.
 
-No tool shares a list: people do, on the page. What goes onto a shared list is read by others, so words that are not
-the user's own may not go there once a turn has read both private data and words from outside.
+No tool shares a list: people do, on the page. Who else reads a list is what `read_by` says of each call that writes.
 """
 
 import re
@@ -16,8 +15,8 @@ from cortex.base.ids import derived_id, is_named
 from cortex.base.ids import short as short_id
 from cortex.base.zone import day, local
 from cortex.ports.lists import ListBell
+from cortex.ports.loop import Readers, Targets
 from cortex.storage.tasks import INBOX, TaskListRow, TaskRow, TasksRepository
-from cortex.storage.turns import TurnsRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -30,7 +29,6 @@ NEEDS = ("Tasks",)
 SHOWN = 40
 
 TITLE_CHARACTERS = 300
-_WORD = re.compile(r"\w+")
 _SHARED = re.compile(r"(?:(?:the|my|our)\s+)?(?:our|shared|common|family)\s+", re.IGNORECASE)
 _THEIRS = re.compile(r"^(.+?)['\u2019]s\s+(.+)$")
 _LIST = re.compile(r"^(?:the|my)\s+|\s+list\s*$", re.IGNORECASE)
@@ -67,7 +65,26 @@ async def task_list(
     return Output(text="\n".join(lines), words=counted(len(rows), "task"), is_tainted=tainted)
 
 
-@tool(words="Add task: {title}[, to {list_name}][, due {due}]", idempotent=True)
+async def _read_there(ctx: Ctx, list_name: str = INBOX, **_: Any) -> list[Readers]:
+    lists = await ctx.use(TasksRepository).lists()
+    return _readers(lists, _known_list(lists, list_name.strip() or INBOX))
+
+
+async def _read_of(ctx: Ctx, task: str, list_name: str | None = None, **_: Any) -> list[Readers]:
+    """Who reads the list on which the task stands, and the one that it moves to."""
+    tasks = ctx.use(TasksRepository)
+    kept = await ctx.use(Targets).target(ctx.call_id)
+    row = await tasks.get(kept["id"]) if kept else await _find(tasks, task)
+    lists = await tasks.lists()
+    return _readers(lists, row.list_label, *([_known_list(lists, list_name)] if list_name else []))
+
+
+def _readers(lists: Sequence[TaskListRow], *labels: str) -> list[Readers]:
+    shared = [one for one in lists if one.shared and one.label in labels and one.shared.readers]
+    return [Readers(key=one.shared.readers, words=f"{one.label}, {_shared(one)}") for one in shared if one.shared]
+
+
+@tool(words="Add task: {title}[, to {list_name}][, due {due}]", idempotent=True, read_by=_read_there)
 async def task_create(
     ctx: Ctx, title: str, due: date | None = None, list_name: str = "inbox", priority: Priority = 0, notes: str = ""
 ) -> str:
@@ -83,7 +100,6 @@ async def task_create(
     tasks = ctx.use(TasksRepository)
     lists = await tasks.lists()
     known = _known_list(lists, list_name.strip() or INBOX)
-    await _refuse_others_words(ctx, lists, known, f"{title} {notes}")
     row = await tasks.create(
         derived_id(ctx.call_id, "task"),
         title=_title(title),
@@ -106,7 +122,7 @@ def _change(arguments: Mapping[str, Any]) -> str:
     return f"Change task {short(arguments['task'])}: {', '.join(given)}"
 
 
-@tool(words=_change, idempotent=True, reads_private=True)
+@tool(words=_change, idempotent=True, reads_private=True, read_by=_read_of)
 async def task_update(
     ctx: Ctx,
     task: str,
@@ -153,7 +169,6 @@ async def task_update(
     if not changes:
         return Output(text=f"Nothing to change: {_fact(ctx, row, lists)}", is_tainted=row.is_tainted)
     if not _is_made(row, target["version"], changes):
-        await _refuse_others_words(ctx, lists, *_said_by(row, changes))
         marked = {**changes, "is_tainted": True} if ctx.is_tainted else changes
         was, row = row, await tasks.update(row.id, expected_version=target["version"], **marked)
         await ctx.use(ListBell).ring(_place(was), _place(row))
@@ -162,7 +177,7 @@ async def task_update(
     return Output(text=f"Changed: {_fact(ctx, row, lists)}", is_tainted=row.is_tainted)
 
 
-@tool(words="Complete task: {task}", idempotent=True, reads_private=True)
+@tool(words="Complete task: {task}", idempotent=True, reads_private=True, read_by=_read_of)
 async def task_complete(ctx: Ctx, task: str) -> Output:
     """Tick a task off as done.
 
@@ -225,30 +240,6 @@ def _known_list(lists: Sequence[TaskListRow], wanted: str) -> str:
         if found:
             return found[0].label
     return short.casefold() or INBOX
-
-
-async def _refuse_others_words(ctx: Ctx, lists: Sequence[TaskListRow], label: str, words: str) -> None:
-    """ToolFailed when a turn on which strangers had a say would show others what the user did not write."""
-    if not (words and ctx.is_tainted and ctx.has_read_private):
-        return
-    shared = next((one for one in lists if one.label == label and one.with_whom), None)
-    if shared is None:
-        return
-    turns = await ctx.use(TurnsRepository).list(ctx.conversation_id)
-    own = [turn.text for turn in turns if turn.channel not in ("agent", "result") and not turn.is_tainted]
-    if not set(_WORD.findall(words.casefold())) <= set(_WORD.findall(" ".join(own).casefold())):
-        raise ToolFailed(
-            f"Refused: this turn has read private data and words that the user did not write, and others read this "
-            f"list: it is {_shared(shared)}. Only words that the user wrote can go there now; ask for them, or let the "
-            "user write them on the Tasks page."
-        )
-
-
-def _said_by(row: TaskRow, changes: dict[str, Any]) -> tuple[str, str]:
-    """The list on which a change shows words to others, and those words: all of a task that comes to the list."""
-    if "list_name" in changes:
-        return changes["list_name"], f"{changes.get('title', row.title)} {changes.get('notes', row.notes)}"
-    return row.list_label, " ".join(changes[key] for key in ("title", "notes") if key in changes)
 
 
 def _shared(one: TaskListRow) -> str:

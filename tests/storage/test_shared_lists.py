@@ -14,6 +14,7 @@ from cortex.storage.db import Database
 from cortex.storage.schema import AccountTable
 from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.tasks import TaskRow, TasksRepository
+from tests.sharing import share
 
 THEIRS = "shopping (Ann)"
 EACH = 25
@@ -36,7 +37,7 @@ def lists(db: Database, who: str) -> SharedListsRepository:
 async def milk(db: Database, ann: str, ben: str) -> TaskRow:
     """On Ann's list, which Ben sees."""
     task = await of(db, ann).create("milk", "Milk", "shopping", is_tainted=False)
-    assert await lists(db, ann).share("shopping", [ben]) == [ben]
+    assert await share(db, ann, "shopping", [ben]) == [ben]
     return task
 
 
@@ -68,7 +69,7 @@ async def gone(db: Database, account_id: str) -> None:
 async def test_a_member_sees_whose_it_is_with_whom_and_who_did_what(
     db: Database, ann: str, ben: str, eve: str, milk: TaskRow
 ) -> None:
-    await lists(db, ann).share("shopping", [ben, eve])
+    await share(db, ann, "shopping", [ben, eve])
     eggs = await of(db, ben).create(None, "Eggs", "shopping", is_tainted=False)
     await of(db, eve).complete(milk.id)
     seen = {task.title: task for task in await of(db, ben).list(THEIRS)}
@@ -103,7 +104,7 @@ async def test_who_is_no_member_any_more_reaches_nothing(
     if way == "left":
         await lists(db, ben).leave((await lists(db, ben).list())[0].id)
     else:
-        await lists(db, ann).share("shopping", [eve] if way == "taken out" else [])
+        await share(db, ann, "shopping", [eve] if way == "taken out" else [])
     for task in (milk, seen):
         with pytest.raises(NotFound):
             await ACTS[act](of(db, ben), replace(task, owner_id=ann))
@@ -137,7 +138,7 @@ async def test_only_its_owner_shares_renames_and_ends(
         with pytest.raises(NotFound):
             await attempt
     with pytest.raises(NotFound):
-        await lists(db, ann).share("shopping", ["nobody"])
+        await share(db, ann, "shopping", ["nobody"])
     with pytest.raises(NotFound):
         await lists(db, ann).leave((await lists(db, ann).list())[0].id)
     await lists(db, ann).rename("shopping", "groceries")
@@ -153,18 +154,18 @@ async def test_names_mean_ones_own_list_first(db: Database, ann: str, ben: str, 
     theirs = await of(db, ben).create(None, "Eggs", "Shopping", is_tainted=False)
     assert theirs.owner_id == ann, "he has none"
     own = await of(db, eve).create(None, "Nuts", "shopping", is_tainted=False)
-    await lists(db, ann).share("shopping", [ben, eve])
+    await share(db, ann, "shopping", [ben, eve])
     assert (await of(db, eve).create(None, "Figs", "shopping", is_tainted=False)).owner_id == own.owner_id == eve
     assert (await of(db, eve).create(None, "Dates", THEIRS, is_tainted=False)).owner_id == ann
     assert [task.title for task in await of(db, eve).list("shopping")] == ["Nuts", "Figs"]
-    await lists(db, eve).share("shopping", [ben])
+    await share(db, eve, "shopping", [ben])
     with pytest.raises(UserError, match=r"shopping \(Ann\), shopping \(Eve\)"):
         await of(db, ben).create(None, "Which?", "shopping", is_tainted=False)
 
 
 async def test_what_names_no_list_never_goes_to_another(db: Database, ann: str, ben: str) -> None:
     await of(db, ann).create(None, "Milk", "inbox", is_tainted=False)
-    await lists(db, ann).share("inbox", [ben])
+    await share(db, ann, "inbox", [ben])
     assert (await of(db, ben).create(None, "diary", is_tainted=False)).owner_id == ben
 
 
@@ -254,7 +255,7 @@ async def test_of_two_changes_to_the_same_words_one_is_told(db: Database, ann: s
 async def test_an_account_that_goes_leaves_the_others_theirs(
     db: Database, ann: str, ben: str, eve: str, milk: TaskRow
 ) -> None:
-    await lists(db, ann).share("shopping", [ben, eve])
+    await share(db, ann, "shopping", [ben, eve])
     await of(db, ben).create(None, "Eggs", THEIRS, is_tainted=False)
     await of(db, eve).create(None, "Nuts", "own", is_tainted=False)
     await gone(db, ben)

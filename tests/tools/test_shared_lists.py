@@ -1,13 +1,12 @@
-"""Shared lists from the chat: found by what they are called, said with whom, and no way out for private words."""
+"""Shared lists from the chat: found by what they are called, said with whom, and marked with whose words they hold."""
 
 import pytest
 
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.user import User
-from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.tasks import TasksRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from tests.sharing import share
 from tests.tool_world import World
 
 
@@ -15,19 +14,9 @@ from tests.tool_world import World
 async def shared(world: World, ann: User, ben: User) -> World:
     """Ann's shopping list, which Ben sees."""
     await world.text(ann, "task_create", title="milk", list_name="shopping")
-    await world.db.repository(SharedListsRepository, ann.id).share("shopping", [ben.id])
+    await share(world.db, ann.id, "shopping", [ben.id])
     world.bell.heard.clear()
     return world
-
-
-async def said(world: World, user: User, text: str) -> None:
-    """What this person wrote in the conversation of the calls."""
-    await world.db.repository(ConversationsRepository, user.id).create(
-        "orchestrator", "auto", id="here", is_title_tainted=False
-    )
-    await world.db.repository(TurnsRepository, user.id).create(
-        "turn:1", "here", text, mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
-    )
 
 
 @pytest.mark.parametrize(
@@ -87,34 +76,3 @@ async def test_words_of_another_mark_the_turn_that_reads_them(shared: World, ann
     assert (await shared.run(shared.ctx(ann), "task_list")).is_tainted
     assert (await shared.run(shared.ctx(ann), "task_complete", task="Send all")).is_tainted
     assert (await shared.run(shared.ctx(ben), "task_list")).is_tainted
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("task_create", {"title": "the safe opens with 4711", "list_name": "shopping"}),
-        ("task_create", {"title": "milk", "notes": "the safe opens with 4711", "list_name": "shopping"}),
-        ("task_update", {"task": "milk", "title": "the safe opens with 4711"}),
-        ("task_update", {"task": "secret", "list_name": "shopping"}),
-    ],
-    ids=["title", "notes", "change", "move"],
-)
-async def test_private_words_do_not_go_to_others_on_their_say(
-    shared: World, ann: User, ben: User, name: str, arguments: dict[str, object]
-) -> None:
-    await said(shared, ann, "add milk and two eggs to the list")
-    await shared.text(ann, "task_create", title="secret", notes="the safe opens with 4711")
-    before = await shared.db.repository(TasksRepository, ben.id).list()
-    with pytest.raises(ToolFailed, match="shared with Ben"):
-        await shared.run(shared.ctx(ann, is_tainted=True, has_read_private=True), name, **arguments)
-    assert await shared.db.repository(TasksRepository, ben.id).list() == before
-
-
-async def test_ones_own_words_may_go_there_after_all(shared: World, ann: User) -> None:
-    await said(shared, ann, "what is on the list? add two Eggs!")
-    ctx = shared.ctx(ann, is_tainted=True, has_read_private=True)
-    assert (await shared.run(ctx, "task_create", title="two eggs", list_name="shopping")).text.startswith("Added")
-    ctx = shared.ctx(ann, is_tainted=True, has_read_private=True)
-    assert (await shared.run(ctx, "task_complete", task="milk")).text.startswith("Done")
-    ctx = shared.ctx(ann, is_tainted=True, has_read_private=True)
-    assert (await shared.run(ctx, "task_create", title="4711", list_name="private")).text.startswith("Added")

@@ -40,6 +40,7 @@ from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from cortex.storage.undo import UndosRepository
 from tests.notify import browser as push
 from tests.patience import PATIENCE_S
+from tests.sharing import share
 from tests.web.conftest import Browser
 from web.app import PAGES, frame_routes
 from web.routes import LazyRoute
@@ -313,7 +314,7 @@ async def shared_list(house: Cortex, person: Browser) -> str:
     """Truffles shared with somebody else again."""
     carol = (await house.accounts.add_user("Carol", "member", None)).user
     await house.tasks.create(carol, "Oak", list_name="truffle woods")
-    await house.shared_lists.share(carol, "truffle woods", [person.user.id])
+    await share(house.runtime.db, carol.id, "truffle woods", [person.user.id])
     (row,) = await house.runtime.db.repository(SharedListsRepository, person.user.id).list()
     await house.tasks.create(person.user, "Beech", list_name="truffle trees")
     await house.shared_lists.share(person.user, "truffle trees", [carol.id])

@@ -14,11 +14,14 @@ THEIRS = "/tasks?list=shopping%20(Ada)"
 
 @pytest.fixture
 async def milk(house: Cortex, ada: Browser, bob: Browser) -> str:
-    """The id of a task on Ada's list, which she shares with Bob by the form."""
+    """The id of a task on Ada's list, which she shares with Bob by the form, and which he accepts by his."""
     task = await house.tasks.create(ada.user, "Milk", list_name="shopping")
     answer = await ada.post("/lists/share", name="shopping", people=bob.user.id)
     assert answer.headers["location"] == "/tasks?list=shopping"
-    assert "Shared with Bob." in (await ada.get("/tasks")).text
+    assert "Shared with Bob, once they accept." in (await ada.get("/tasks")).text
+    (offered,) = await house.shared_lists.invitations(bob.user)
+    answer = await bob.post(f"/lists/{offered.id}/accept")
+    assert answer.headers["location"] == "/tasks?list=shopping+%28Ada%29"
     return task.id
 
 
@@ -123,7 +126,51 @@ async def test_leaving_leaves_what_one_added(house: Cortex, ada: Browser, bob: B
 async def test_a_member_is_notified_once_of_a_list(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:
     await ada.post("/lists/share", name="shopping", people=bob.user.id)
     notices = (await house.notices.page(bob.user.id)).notices
-    assert [(one.row.title, one.row.is_tainted) for one in notices] == [("Ada shared a list with you: shopping", True)]
+    assert [(one.row.title, one.row.is_tainted) for one in notices] == [
+        ("Ada wants to share a list with you: shopping", True)
+    ]
+
+
+async def test_an_offered_list_shows_nothing_until_it_is_accepted(house: Cortex, ada: Browser, bob: Browser) -> None:
+    milk = await house.tasks.create(ada.user, "Milk", list_name="shopping", notes="Read this to Bob's assistant")
+    await ada.post("/lists/share", name="shopping", people=bob.user.id)
+    heard = await house.runtime.hub.changed(f"lists:{bob.user.id}", -1, 0.0)
+    await ada.post("/tasks", title="Eggs", list_name="shopping")
+    page = (await bob.get("/tasks")).text
+    assert "wants to share a list with you" in page
+    assert "Milk" not in page
+    assert await house.tasks.list(bob.user) == await house.tasks.lists(bob.user) == []
+    assert (await bob.post(f"/tasks/{milk.id}/complete")).status_code == 404
+    assert (await bob.post("/tasks", title="x", list_name="shopping (Ada)")).status_code == 422
+    assert await house.runtime.hub.changed(f"lists:{bob.user.id}", -1, 0.0) == heard
+    assert len((await house.notices.page(bob.user.id)).notices) == 1
+    assert "invited, has not answered yet" in (await ada.get("/lists?name=shopping")).text
+    (row,) = [one for one in await house.tasks.lists(ada.user) if one.name == "shopping"]
+    assert row.with_whom == (), "who has not accepted is no reader"
+
+
+async def test_a_declined_list_is_gone_and_can_be_offered_again(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await house.tasks.create(ada.user, "Milk", list_name="shopping")
+    await ada.post("/lists/share", name="shopping", people=bob.user.id)
+    (offered,) = await house.shared_lists.invitations(bob.user)
+    assert (await ada.post(f"/lists/{offered.id}/accept")).status_code == 404, "nobody accepts for another"
+    await bob.post(f"/lists/{offered.id}/decline")
+    assert (await bob.post(f"/lists/{offered.id}/accept")).status_code == 404
+    assert "wants to share" not in (await bob.get("/tasks")).text
+    assert [one.is_invited for one in (await house.shared_lists.sharing(ada.user, "shopping")).people] == [False]
+    await ada.post("/lists/share", name="shopping", people=bob.user.id)
+    (again,) = await house.shared_lists.invitations(bob.user)
+    assert (await bob.post(f"/lists/{again.id}/accept")).status_code == 303
+    assert [task.title for task in await house.tasks.list(bob.user)] == ["Milk"]
+
+
+async def test_an_offer_that_is_taken_back_cannot_be_accepted(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await house.tasks.create(ada.user, "Milk", list_name="shopping")
+    await ada.post("/lists/share", name="shopping", people=bob.user.id)
+    (offered,) = await house.shared_lists.invitations(bob.user)
+    await ada.post("/lists/share", name="shopping")
+    assert (await bob.post(f"/lists/{offered.id}/accept")).status_code == 404
+    assert await house.tasks.list(bob.user) == []
 
 
 async def test_open_pages_of_all_who_see_it_are_told(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:

@@ -1,4 +1,4 @@
-"""With whom a task list is shared: `/lists`. Its owner chooses people and names it; who sees it may leave."""
+"""With whom a task list is shared: `/lists`. Its owner chooses people and names it; who is offered it answers here."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -46,7 +46,7 @@ async def share(
         shared = await services.shared_lists.share(user, name, people or ())
     except UserError as refused:
         return await _page(request, services, user, name, refused)
-    told = f"Shared with {', '.join(shared)}." if shared else "Only you see this list now."
+    told = f"Shared with {', '.join(shared)}, once they accept." if shared else "Only you see this list now."
     return redirect(request, _tasks(name), told)
 
 
@@ -60,6 +60,20 @@ async def rename(
     except (UserError, Conflict) as refused:
         return await _page(request, services, user, name, refused, new_name)
     return redirect(request, _tasks(words), f"Renamed to {words}.")
+
+
+@router.post("/lists/{list_id}/accept")
+async def accept(request: Request, services: Services, user: CurrentUser, list_id: str) -> Response:
+    """See an offered list from now on."""
+    row = await services.shared_lists.accept(user, list_id)
+    return redirect(request, _tasks(row.label), f"You now share {row.label}.")
+
+
+@router.post("/lists/{list_id}/decline")
+async def decline(request: Request, services: Services, user: CurrentUser, list_id: str) -> Response:
+    """Refuse it."""
+    await services.shared_lists.decline(user, list_id)
+    return redirect(request, "/tasks", "Declined.")
 
 
 @router.post("/lists/{list_id}/leave")

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.numbers import whole_number
+from cortex.services.content.shared_lists import InvitationRow
 from cortex.services.content.tasks import INBOX, TaskFields, TaskListRow, TaskRow
 from web.deps import CurrentUser, FormNumber, Number, Services
 from web.frame import frame_of
@@ -34,6 +35,7 @@ class TasksContext(Context):
 
     tasks: Sequence[TaskRow] = described("this page's tasks, in order")
     lists: Sequence[TaskListRow] = described("every list with its counts")
+    invitations: Sequence[InvitationRow] = described("lists that others offer to share and that wait for an answer")
     list_name: str = described("the list shown, empty for all")
     shown: TaskListRow | None = described("the list shown, with whom it is shared; None for all")
     with_whom: dict[str, tuple[str, ...]] = described("list's label -> with whom it is shared, () for nobody")
@@ -231,6 +233,7 @@ async def _context(
         frame=await frame_of(request, services, user, here="/tasks"),
         tasks=rows[start : start + PAGE_ROWS],
         lists=lists,
+        invitations=await services.shared_lists.invitations(user),
         list_name=list_name,
         shown=next((one for one in lists if one.label == list_name), None),
         with_whom=_with_whom(lists),

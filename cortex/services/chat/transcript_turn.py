@@ -309,4 +309,5 @@ def _question(data: dict[str, Any]) -> ApprovalCard:
         expires_at=datetime.fromisoformat(until) if until else None,
         can_be_granted=data.get("can_be_granted", False),
         can_be_changed=data.get("can_be_changed", False),
+        is_for_job=data.get("is_for_job", False),
     )

@@ -107,6 +107,7 @@ class ApprovalCard:
     expires_at: datetime | None
     can_be_granted: bool = False
     can_be_changed: bool = False
+    is_for_job: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

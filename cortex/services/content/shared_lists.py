@@ -1,6 +1,7 @@
-"""Sharing a task list: its owner says with whom, renames it and ends it; who sees it may leave.
+"""Sharing a task list: its owner says with whom, renames it and ends it; who is given it accepts first, and may leave.
 
-A person who begins to see a list is notified of it. Its tasks are `tasks.py`'s.
+A person who is offered a list is notified of it once; before they accept, nothing of it reaches them or their
+assistant. Its tasks are `tasks.py`'s.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ from cortex.services.content.tasks import INBOX, LIST_CHARS_MAX, one_line
 from cortex.services.notifier import Notifier
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
-from cortex.storage.notices import NoticeValues
+from cortex.storage.notices import NoticesRepository, NoticeValues
+from cortex.storage.shared_lists import InvitationRow as InvitationRow
 from cortex.storage.shared_lists import SharedListRow as SharedListRow
 from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.tasks import TaskListRow, TasksRepository
@@ -23,11 +25,12 @@ from cortex.storage.tasks import TaskListRow, TasksRepository
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody with whom a list can be shared. `is_in`: it is."""
+    """Somebody with whom a list can be shared. `is_in`: it is; `is_invited`: it is offered to them."""
 
     id: str
     name: str
     is_in: bool
+    is_invited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +59,42 @@ class SharedLists:
             return ListSharing(row=row)
         accounts = await self.db.repository(AccountsRepository).list()
         seen = row.shared.people if row.shared else {}
+        invited = await self.db.repository(SharedListsRepository, user.id).invited(row.name)
         others = (one for one in accounts if one.is_active and one.id != user.id)
         return ListSharing(
-            row=row, people=tuple(Person(id=one.id, name=one.name, is_in=one.id in seen) for one in others)
+            row=row,
+            people=tuple(
+                Person(id=one.id, name=one.name, is_in=one.id in seen, is_invited=one.id in invited) for one in others
+            ),
         )
 
+    async def invitations(self, user: User) -> Sequence[InvitationRow]:
+        """The lists that were offered to this person and wait for an answer, the oldest first."""
+        return await self.db.repository(SharedListsRepository, user.id).invitations()
+
+    async def accept(self, user: User, list_id: str) -> SharedListRow:
+        """See an offered list from now on; NotFound."""
+        async with self.db.transaction(user.id) as repository:
+            row = await repository(SharedListsRepository).accept(list_id)
+            await repository(NoticesRepository).settle(list_id)
+        self._answered(user, {user.id, *row.people})
+        return row
+
+    async def decline(self, user: User, list_id: str) -> None:
+        """Refuse an offered list; its owner sees that it is not shared with them. NotFound."""
+        async with self.db.transaction(user.id) as repository:
+            lists = repository(SharedListsRepository)
+            offered = next((one for one in await lists.invitations() if one.id == list_id), None)
+            await lists.decline(list_id)
+            await repository(NoticesRepository).settle(list_id)
+        self._answered(user, {user.id, *([offered.owner_id] if offered else ())})
+
+    def _answered(self, user: User, readers: set[str]) -> None:
+        tell(self.hub, readers)
+        self.notifier.wake(user.id)
+
     async def share(self, user: User, name: str, people: Sequence[str]) -> Sequence[str]:
-        """Let exactly these people see the person's own list; their names. Nobody: sharing ends.
+        """Offer the person's own list to exactly these people; their names. Nobody: sharing ends.
 
         NotFound for a list that is not theirs, and for an account that is not there.
         """
@@ -74,10 +106,12 @@ class SharedLists:
             added = await lists.share(name, people)
             after = await lists.readers(user.id, name)
             row = next((one for one in await lists.list() if not one.owner and one.name == name), None)
-        tell(self.hub, {*before, *after})
+            invited = await lists.invited(name)
+        tell(self.hub, {*before, *after, *added})
         for one in added:
-            await self._notify(user, one, name)
-        return row.with_whom if row else ()
+            await self._notify(user, one, row.id if row else "", name)
+        accounts = await self.db.repository(AccountsRepository).list()
+        return [one.name for one in accounts if row and one.id in {*row.people, *invited}]
 
     async def rename(self, user: User, name: str, new: str) -> str:
         """Call the person's own list otherwise, for all who see it; the new name. Conflict when they have one so."""
@@ -96,12 +130,13 @@ class SharedLists:
         tell(self.hub, {user.id, *row.people})
         return row
 
-    async def _notify(self, user: User, member_id: str, name: str) -> None:
+    async def _notify(self, user: User, member_id: str, list_id: str, name: str) -> None:
         values = NoticeValues(
             kind="message",
-            title=f"{user.name} shared a list with you: {name}"[:200],
-            text="You can add, change and complete its tasks. You can leave it on the list's page.",
+            title=f"{user.name} wants to share a list with you: {name}"[:200],
+            text="Accept or decline it on your Tasks page. Until you accept, you and your assistant see nothing of it.",
             path="/tasks",
+            subject_id=list_id,
             is_tainted=True,  # a list's name is its owner's words
         )
         draft = await self.notifier.draft(member_id, f"list:{new_id(self.db.clock)}", values)

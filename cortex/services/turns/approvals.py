@@ -16,6 +16,7 @@ from cortex.ports.stored_names import StepName
 from cortex.services.notifier import Notifier, PageOnlyNotifier, PendingNotice
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.reader_grants import GRANT_HOURS, ReaderGrants, keys_of
 from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.approvals import GrantRow as GrantRow
@@ -29,7 +30,6 @@ WATCHED_MINUTES = 5
 PARKED_MINUTES = 12 * 60  # a run that nobody watches: until its person looks
 CHATS = ("chat", "result")
 PARKED_CHATS = 2  # of the three chat turns that go on at once for each user: one place stays free to talk
-GRANT_HOURS = 12
 GRANT_CHARS = 100
 SHOWN_CHARACTERS = 20_000
 ENDED = "This turn has ended."
@@ -44,12 +44,19 @@ class ApprovalsService:
     notifier: Notifier = field(default_factory=PageOnlyNotifier)
     is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
 
+    @property
+    def reader_grants(self) -> ReaderGrants:
+        """What may be written where others read it."""
+        return ReaderGrants(db=self.runtime.db)
+
     async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
         """Whether the card of this call is up already."""
         return await self.runtime.db.repository(ApprovalsRepository, turn.user_id).of_call(call.id) is not None
 
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
-        """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
+        """Whether a live grant covers this call; where outside text was read, the gate asks for its readers alone."""
+        if request.readers:
+            return await self.reader_grants.cover(turn, [one.key for one in request.readers])
         scope = scope_of(request.destination, request.detail, call.hash)
         return (
             await self.runtime.db.repository(GrantsRepository, turn.user_id).find(
@@ -80,11 +87,12 @@ class ApprovalsService:
                 why=request.why,
                 risk=request.risk,
                 expires_at=expires_at,
+                readers=keys_of(request),
             )
             if is_new:
                 if await repository(TurnsRepository).move(turn.id, "waiting") is None:
                     raise Conflict(ENDED)
-                asked = {**answer_payload(row, "asked"), **self._choices(row)}
+                asked = {**answer_payload(row, "asked"), **self._choices(row, is_job=bool(turn.job_id))}
                 await repository(ConversationsRepository).append(turn.conversation_id, [("approval", asked, turn.id)])
                 if draft is not None:
                     await replace(draft, values=replace(draft.values, subject_id=row.id)).write(repository)
@@ -100,15 +108,21 @@ class ApprovalsService:
         is_short = is_seen or await self._has_parked_enough(turn)
         return timedelta(minutes=WATCHED_MINUTES if is_short else PARKED_MINUTES)
 
-    def _choices(self, row: ApprovalRow) -> dict[str, bool]:
+    def _choices(self, row: ApprovalRow, *, is_job: bool) -> dict[str, bool]:
         """Which answers the card offers beside yes and no."""
         tool = self.runtime.registry.get(row.tool)
         has_fields = tool is not None and bool(tool.full.parameters.get("properties"))
-        return {"can_be_granted": self._can_be_granted(row), "can_be_changed": has_fields}
+        is_for_job = is_job and bool(row.readers)
+        return {"can_be_granted": self._can_be_granted(row), "can_be_changed": has_fields, "is_for_job": is_for_job}
 
     def _can_be_granted(self, row: ApprovalRow) -> bool:
-        """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some."""
+        """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some.
+
+        Where it is asked because of who reads it, for those readers.
+        """
         tool = self.runtime.registry.get(row.tool)
+        if row.readers:
+            return tool is not None and row.risk == "low" and not tool.confirm
         return not row.why and tool is not None and not tool.reads_untrusted
 
     async def _has_parked_enough(self, turn: Turn) -> bool:
@@ -157,7 +171,12 @@ class ApprovalsService:
         if row is None:
             raise NotFound("This approval request does not exist.")
         return ChangedCall(
-            id=call.id, approval_id=row.id, tool=call.name, arguments=call.arguments, hash=row.arguments_hash
+            id=call.id,
+            approval_id=row.id,
+            tool=call.name,
+            arguments=call.arguments,
+            hash=row.arguments_hash,
+            readers=tuple(row.readers.split()),
         )
 
     @step(StepName.SETTLE)
@@ -189,7 +208,8 @@ class ApprovalsService:
         """The person's answer: once | conversation | deny. Conflict when it was answered before or came too late.
 
         `conversation` also allows the same again in this conversation, up to 12 hours: this tool to this
-        destination or, where nothing leaves, exactly this call. UserError where the turn read words from outside.
+        destination or, where nothing leaves, exactly this call; where others read it, whatever is written for them
+        (`reader_grants.py`). UserError where the turn read words from outside, and it is not asked for readers' sake.
         """
         if choice not in ("once", "conversation", "deny"):
             raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
@@ -199,7 +219,9 @@ class ApprovalsService:
             raise UserError("This conversation or call contains external content, so each call needs approval.")
         async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as repository:
             row = await repository(ApprovalsRepository).answer(approval_id, state, user.id)
-            if choice == "conversation":
+            if choice == "conversation" and row.readers:
+                await self.reader_grants.settle(repository, row)
+            elif choice == "conversation":
                 await repository(GrantsRepository).add(
                     tool=row.tool,
                     destination=scope_of(row.destination, row.detail, row.arguments_hash),
@@ -237,6 +259,7 @@ class ApprovalsService:
                 why=request.why,
                 risk=request.risk,
                 expires_at=row.expires_at,
+                readers=keys_of(request),
             )
             await approvals.answer(made.id, "allowed", user.id)
             await repository(NoticesRepository).settle(approval_id)

@@ -36,7 +36,7 @@ class CallTable(Table):
 
 
 class ApprovalTable(Table):
-    """A call that waits for a yes, bound to its exact arguments."""
+    """A call that waits for a yes, bound to its exact arguments. `readers`: keys of who else will read it."""
 
     __tablename__ = "approvals"
     __table_args__ = (Index("ix_approvals_owner_id_state", "owner_id", "state"),)
@@ -49,6 +49,7 @@ class ApprovalTable(Table):
     destination: Mapped[str]
     verb: Mapped[str]
     detail: Mapped[str]
+    readers: Mapped[str]
     why: Mapped[str]
     risk: Mapped[str]
     state: Mapped[str]
@@ -60,7 +61,10 @@ class ApprovalTable(Table):
 
 
 class GrantTable(Table):
-    """A standing yes for one tool and one exact destination, everywhere or in one conversation."""
+    """A standing yes for one tool and one exact destination, everywhere, in one conversation or for one job.
+
+    `readers`: "", or the key of those who will read what is written, with whatever tool.
+    """
 
     __tablename__ = "grants"
     __table_args__ = (Index("ix_grants_owner_id_tool", "owner_id", "tool"),)
@@ -68,7 +72,9 @@ class GrantTable(Table):
     owner_id: Mapped[str] = owner()
     tool: Mapped[str]
     destination: Mapped[str]
+    readers: Mapped[str]
     conversation_id: Mapped[str | None] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"))
+    job_id: Mapped[str | None]
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]

@@ -47,10 +47,11 @@ class TaskListTable(Table):
 
 
 class TaskListMemberTable(Table):
-    """Somebody with whom a list is shared."""
+    """Somebody with whom a list is shared; they see it once they accepted (`accepted_at`)."""
 
     __tablename__ = "task_list_members"
     __table_args__ = (Index("ix_task_list_members_member_id", "member_id"),)
     list_id: Mapped[str] = mapped_column(ForeignKey("task_lists.id", ondelete="CASCADE"), primary_key=True)
     member_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
     added_at: Mapped[datetime]
+    accepted_at: Mapped[datetime | None]

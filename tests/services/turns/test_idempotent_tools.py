@@ -26,11 +26,11 @@ from cortex.ports.schedule import Jobs, Reminders, Timing
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.home import Home
 from cortex.storage.preferences import PreferencesRepository
-from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.tasks import TasksRepository
 from cortex.toolkit.page import mark_of
 from tests.plain_clients import Letters
 from tests.services.turns.cut_calls import REGISTRY, TURN, CutCall, Killed, World, world
+from tests.sharing import share
 
 DAILY = Timing(kind="cron", expression="0 9 * * *", time_zone="UTC", words="every day at 09:00")
 
@@ -65,7 +65,7 @@ async def tasks_of_bob(made: World) -> None:
     theirs = made.db.repository(TasksRepository, bob.id)
     for id, title in (("task-1", "milk"), ("task-2", "oat milk")):
         await theirs.create(id, title=title, list_name="shopping", is_tainted=False)
-    await made.db.repository(SharedListsRepository, bob.id).share("shopping", [made.user.id])
+    await share(made.db, bob.id, "shopping", [made.user.id])
 
 
 async def reminders(made: World) -> None:
