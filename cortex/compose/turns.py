@@ -11,7 +11,7 @@ from cortex.base import scan
 from cortex.base.errors import ConfigError
 from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
-from cortex.ports.aether import AetherDatabase, Board, Journals
+from cortex.ports.aether import AetherDatabase, Board, JournalPlace, Journals
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
 from cortex.ports.foreign import FrontMatters
 from cortex.ports.home_assistant import HomeAssistant, HouseCommands, ServiceChecks
@@ -35,6 +35,7 @@ from cortex.services.content.list_bell import UserListBell
 from cortex.services.health.restarts import Restarts, UserRestarts
 from cortex.services.health.status import StatusService
 from cortex.services.integrations.home_assistant import UserCommands, UserHome
+from cortex.services.integrations.journals import UserJournalPlace
 from cortex.services.integrations.mcp import McpTools, UserMcp
 from cortex.services.integrations.mcp_logins import McpLogins
 from cortex.services.integrations.mcp_needs import McpNeeds
@@ -123,6 +124,7 @@ class TurnServices(Foundation):
             found[Upkeep] = lambda user_id: UserUpkeep(orders=self.update_orders, user_id=user_id)
         found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)
         found[Journals] = self.journals.for_tools
+        found[JournalPlace] = lambda user_id: UserJournalPlace(clients=self.integration_clients, user_id=user_id)
         found[AetherDatabase] = self.databases
         found[Memory] = lambda user_id: UserMemory(db=self.runtime.db, tools=self.tools, user_id=user_id)
         found[ListBell] = lambda user_id: UserListBell(db=self.runtime.db, hub=self.hub, user_id=user_id)

@@ -82,6 +82,7 @@ class AetherServer:
         parts = urlsplit(form.address)
         place = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
         self.total_s = total_s
+        self.host = parts.netloc.lower()
         self._root = f"{form.address}/v1"
         self._token = form.token.get_secret_value()
         self._opened = opened or (lambda: _client(place))

@@ -80,6 +80,14 @@ class Journals(Protocol):
         ...
 
 
+class JournalPlace(Protocol):
+    """Where one user's journals are kept."""
+
+    async def server(self) -> str:
+        """The host of the server that keeps them, which others run and can read; "" where Cortex itself does."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """A task on the board."""

@@ -9,7 +9,8 @@ from pydantic import Field
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import local, moment
-from cortex.ports.aether import EntryChange, Journal, JournalEntry, Journals
+from cortex.ports.aether import EntryChange, Journal, JournalEntry, JournalPlace, Journals
+from cortex.ports.loop import Readers
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -77,7 +78,18 @@ async def ae_journal_entry_read(ctx: Ctx, entry: str, offset: int = 0) -> Output
     return Output(text=f"{_fact(ctx, row)}\n{shown}", is_tainted=row.is_tainted)
 
 
-@tool(words="Write a journal entry[ in {journal}]: {title} {text}", idempotent=True, reads_private=True)
+async def _read_on_server(ctx: Ctx, **_: Any) -> list[Readers]:
+    """Whoever runs the server that keeps the journals; nobody where Cortex keeps them."""
+    host = await ctx.use(JournalPlace).server()
+    return [Readers(key=f"journals:{host}", words=f"your journals on {host}")] if host else []
+
+
+@tool(
+    words="Write a journal entry[ in {journal}]: {title} {text}",
+    idempotent=True,
+    reads_private=True,
+    read_by=_read_on_server,
+)
 async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title: str = "") -> Output:
     """Write a new entry into a journal or diary.
 
@@ -96,7 +108,7 @@ async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title:
     return Output(text=f"Written: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
-@tool(words="Change the journal entry {entry}", idempotent=True, reads_private=True)
+@tool(words="Change the journal entry {entry}", idempotent=True, reads_private=True, read_by=_read_on_server)
 async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None, title: str | None = None) -> Output:
     """Replace the text or title of a journal entry.
 
@@ -118,7 +130,7 @@ async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None,
     return Output(text=f"Changed: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
-@tool(words="Add to the journal entry {entry}: {text}", reads_private=True)
+@tool(words="Add to the journal entry {entry}: {text}", reads_private=True, read_by=_read_on_server)
 async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> Output:
     """Add text at the end of a journal entry.
 
@@ -130,7 +142,7 @@ async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> Output:
     return await _change(ctx, row, _text(f"{row.text.rstrip()}\n{_text(text)}"), None)
 
 
-@tool(words="Add to the beginning of the journal entry {entry}: {text}", reads_private=True)
+@tool(words="Add to the beginning of the journal entry {entry}: {text}", reads_private=True, read_by=_read_on_server)
 async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     """Add text at the beginning of a journal entry.
 
@@ -142,7 +154,7 @@ async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     return await _change(ctx, row, _text(f"{_text(text)}\n{row.text.lstrip()}"), None)
 
 
-@tool(words="Delete the journal entry {entry}", idempotent=True, reads_private=True)
+@tool(words="Delete the journal entry {entry}", idempotent=True, reads_private=True, read_by=_read_on_server)
 async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> Output:
     """Remove a journal entry; it can be brought back.
 

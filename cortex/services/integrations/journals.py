@@ -29,3 +29,17 @@ class ServerJournals:
         account = await self.clients.integrations.db.repository(AccountsRepository).get(user_id)
         async with self.clients.using(AETHER, user_id=user_id) as server:
             yield server.journals(user_id, account.time_zone, by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserJournalPlace:
+    """Implements the `JournalPlace` port for one user."""
+
+    clients: IntegrationClients
+    user_id: str
+
+    async def server(self) -> str:
+        """The host of the server that keeps the user's journals, "" where Cortex does."""
+        if not await self.clients.integrations.names(AETHER, self.user_id):
+            return ""
+        return str((await self.clients.peek(AETHER, user_id=self.user_id)).host)

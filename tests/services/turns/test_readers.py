@@ -14,6 +14,7 @@ from cortex.base.turn import Decision, Turn
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.turns import Reads, TurnsRepository
+from tests.aether_server import TOKEN, AetherDouble
 from tests.living_house import LivingHouse, living_house
 from tests.sharing import share
 
@@ -247,3 +248,18 @@ async def test_edited_arguments_are_looked_at_anew(house: House) -> None:
     done = await house.cortex.executor.perform(turn, 1, call, decision, "changed")
     assert not done.result.is_error
     assert [task.title for task in await house.cortex.tasks.list(house.bob, list_name="chores")] == ["Bins", "Bread"]
+
+
+async def test_journals_on_a_server_of_others_ask_and_those_kept_here_do_not(house: House) -> None:
+    entry = ("ae_journal_entry_create", {"text": "4711", "journal": "Garden"})
+    assert await house.verdict(await house.turn(), *entry[:1], **entry[1]) == "run"
+    with AetherDouble() as server:
+        typed = {"address": server.address, "token": TOKEN}
+        await house.cortex.integrations.save(house.ada, "aether", "", typed, is_new=True)
+        turn = await house.turn()
+        _, decision = await house.decide(turn, *entry[:1], **entry[1])
+        assert (await house.question(decision)).destination.startswith("your journals on 127.0.0.1")
+        await house.answer(decision, "conversation")
+        assert await house.verdict(await house.turn(turn.conversation_id), *entry[:1], **entry[1]) == "run"
+        private = await house.turn(reads=Reads(private=True))
+        assert await house.verdict(private, *entry[:1], **entry[1]) == "run"
