@@ -153,6 +153,10 @@ class AccountsRepository(SharedRepository):
         values = {"token_hash": token_hash(token), "account_id": account_id, "expires_at": expires_at, "used_at": None}
         await self.session.execute(insert(SetupLinkTable), values)
 
+    async def forget_links(self, account_id: str) -> None:
+        """Let no link for this account be used any more."""
+        await self.session.execute(delete(SetupLinkTable).where(SetupLinkTable.account_id == account_id))
+
     @reading
     async def link(self, token: str) -> SetupLinkRow | None:
         """What an unused link in time is for, None for any other."""
@@ -267,9 +271,9 @@ class LoginsRepository(Repository):
         """Sign it out; whether it was there."""
         return bool(await self._touched(self._remove(LoginTable).where(LoginTable.id == id), LoginTable.id))
 
-    async def end_all(self, *, but: str = "") -> int:
-        """Sign all out, except the one login `but`; how many."""
-        return len(await self._touched(self._remove(LoginTable).where(LoginTable.id != but), LoginTable.id))
+    async def end_all(self, *, but: Collection[str] = ()) -> int:
+        """Sign all out, except these; how many."""
+        return len(await self._touched(self._remove(LoginTable).where(LoginTable.id.not_in(but)), LoginTable.id))
 
 
 class AllLoginsRepository(SharedRepository):

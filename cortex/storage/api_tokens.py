@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Select, func, select
 
 from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, SharedRepository, reading
@@ -17,7 +18,8 @@ USED_AGAIN = timedelta(minutes=1)  # when it was used last is kept so exactly
 class ApiTokenRow:
     """A token as it is kept, without the token itself. `tools`: categories and names of its scope, None = the role's.
 
-    `limit_tokens`, `limit_usd`: of a day. `wait_s`: how long a call that asks waits for its person.
+    `limit_tokens`, `limit_usd`: of a day. `wait_s`: how long a call that asks waits for its person. `is_own_words`:
+    what its program sends was typed by its person; else it is text from outside.
     """
 
     id: str
@@ -30,6 +32,7 @@ class ApiTokenRow:
     limit_usd: float | None
     per_minute: int
     wait_s: int
+    is_own_words: bool
     made_at: datetime
     expires_at: datetime | None
     used_at: datetime | None
@@ -76,6 +79,7 @@ class ApiTokensRepository(Repository):
         limit_usd: float | None,
         per_minute: int,
         wait_s: int,
+        is_own_words: bool,
         expires_at: datetime | None,
     ) -> None:
         """Keep a new token."""
@@ -90,11 +94,30 @@ class ApiTokensRepository(Repository):
             "limit_usd": limit_usd,
             "per_minute": per_minute,
             "wait_s": wait_s,
+            "is_own_words": is_own_words,
             "made_at": self.clock(),
             "expires_at": expires_at,
+            "warned_at": None,
             "used_at": None,
         }
         await self.session.execute(self._insert(ApiTokenTable, row))
+
+    async def set_own_words(self, id: str, *, is_so: bool) -> None:
+        """Say whether what its program sends is its person's own; NotFound."""
+        change = self._change(ApiTokenTable).where(ApiTokenTable.id == id).values(is_own_words=is_so)
+        if not await self._touched(change, ApiTokenTable.id):
+            raise NotFound("This token does not exist.")
+
+    async def extend(self, id: str, expires_at: datetime) -> None:
+        """Let it end then; its person is told again ahead of that. NotFound."""
+        change = self._change(ApiTokenTable).where(ApiTokenTable.id == id)
+        if not await self._touched(change.values(expires_at=expires_at, warned_at=None), ApiTokenTable.id):
+            raise NotFound("This token does not exist.")
+
+    async def warn(self, id: str) -> bool:
+        """Note that its person is told that it ends; False when they were told before, or it is gone."""
+        change = self._change(ApiTokenTable).where(ApiTokenTable.id == id, ApiTokenTable.warned_at.is_(None))
+        return bool(await self._touched(change.values(warned_at=self.clock()), ApiTokenTable.id))
 
     async def remove(self, id: str) -> bool:
         """Forget the token and which requests were its; whether there was one."""
@@ -161,12 +184,21 @@ class AllApiTokensRepository(SharedRepository):
 
     @reading
     async def of_digest(self, digest: str) -> ApiTokenRow | None:
-        """The token of this digest that has not expired, of an account that is open; else None."""
-        columns = (getattr(ApiTokenTable, name) for name in ApiTokenRow.__dataclass_fields__)
-        is_in_force = or_(ApiTokenTable.expires_at.is_(None), ApiTokenTable.expires_at > self.clock())
-        statement = (
-            select(*columns)
-            .join(AccountTable, AccountTable.id == ApiTokenTable.owner_id)
-            .where(ApiTokenTable.digest == digest, is_in_force, AccountTable.is_active)
+        """The token of this digest, expired or not, of an account that is open; else None."""
+        return await self._first(ApiTokenRow, self._open().where(ApiTokenTable.digest == digest))
+
+    @reading
+    async def ending(self, until: datetime, lived_longer_than: timedelta) -> Sequence[ApiTokenRow]:
+        """Those in force that end before then, were made for longer than that, and whose people were not told."""
+        statement = self._open().where(
+            ApiTokenTable.warned_at.is_(None),
+            ApiTokenTable.expires_at > self.clock(),
+            ApiTokenTable.expires_at <= until,
         )
-        return await self._first(ApiTokenRow, statement)
+        rows = await self._all(ApiTokenRow, statement.order_by(ApiTokenTable.expires_at, ApiTokenTable.id))
+        return [row for row in rows if row.expires_at and row.expires_at - row.made_at > lived_longer_than]
+
+    def _open(self) -> Select[Any]:
+        columns = (getattr(ApiTokenTable, name) for name in ApiTokenRow.__dataclass_fields__)
+        owners = select(*columns).join(AccountTable, AccountTable.id == ApiTokenTable.owner_id)
+        return owners.where(AccountTable.is_active)

@@ -1,6 +1,6 @@
 """Calls that wait for a person's yes, and standing grants. Each yes is bound to exact arguments and used once."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -250,11 +250,6 @@ class GrantsRepository(Repository):
         change = self._change(GrantTable).where(GrantTable.id == id).values(revoked_at=self.clock())
         if not await self._touched(change, GrantTable.id):
             raise NotFound("This permission does not exist.")
-
-    async def revoke_all(self, *, but: Collection[str] = ()) -> None:
-        """End those in force, except these."""
-        live = (GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock(), GrantTable.id.not_in(but))
-        await self.session.execute(self._change(GrantTable).where(*live).values(revoked_at=self.clock()))
 
     def _live(self) -> Select[Any]:
         statement = self._mine(GrantRow, GrantTable)

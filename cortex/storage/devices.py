@@ -154,6 +154,10 @@ class ActionLinksRepository(Repository):
             raise Conflict("This button was already used.")
         return link
 
+    async def forget_all(self) -> None:
+        """Let none of them be pressed any more."""
+        await self.session.execute(self._remove(ActionLinkTable))
+
 
 class AllActionLinksRepository(SharedRepository):
     """The buttons of everybody."""

@@ -35,6 +35,14 @@ class HookDelivery:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedHook:
+    """The address of a job, by the job's name."""
+
+    job_id: str
+    name: str
+
+
 class HooksRepository(Repository):
     """The addresses of one user's jobs."""
 
@@ -73,6 +81,22 @@ class HooksRepository(Repository):
         """Take the address away; whether there was one."""
         gone = self._remove(HookTable).where(HookTable.job_id == job_id)
         return bool(await self._touched(gone, HookTable.job_id))
+
+    @reading
+    async def all(self) -> Sequence[NamedHook]:
+        """The addresses of the user's jobs, by the jobs' names."""
+        statement = self._mine(NamedHook, HookTable, JobTable.name).join(JobTable, JobTable.id == HookTable.job_id)
+        return await self._all(NamedHook, statement.order_by(JobTable.name, HookTable.job_id))
+
+    @reading
+    async def waiting(self, job_id: str) -> Sequence[str]:
+        """Slots that something from outside planned for this job, and that have not begun."""
+        statement = (
+            select(HookDeliveryTable.slot_id)
+            .join(SlotTable, SlotTable.id == HookDeliveryTable.slot_id)
+            .where(HookDeliveryTable.owner_id == self.owner_id, HookDeliveryTable.job_id == job_id)
+        )
+        return (await self.session.execute(statement.where(SlotTable.state == "planned"))).scalars().all()
 
     async def note_refusal(self, job_id: str, because: str) -> None:
         """Count one more that was refused."""

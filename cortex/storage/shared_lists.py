@@ -95,9 +95,9 @@ class SharedListsRepository(Repository):
     @reading
     async def invitations(self) -> Sequence[InvitationRow]:
         """The lists that this person was given and has neither accepted nor declined, the oldest first."""
-        columns = (TaskListTable.id, TaskListTable.owner_id, AccountTable.name.label("owner"), TaskListTable.name)
-        statement: Select[Any] = (
-            select(*columns, TaskListMemberTable.added_at)
+        columns: list[Any] = [TaskListTable.id, TaskListTable.owner_id, AccountTable.name.label("owner")]
+        statement = (
+            select(*columns, TaskListTable.name, TaskListMemberTable.added_at)
             .join(AccountTable, AccountTable.id == TaskListTable.owner_id)
             .join(TaskListMemberTable, TaskListMemberTable.list_id == TaskListTable.id)
             .where(*self._is_invited(), AccountTable.is_active)

@@ -6,7 +6,7 @@ Throttling counts a try before its password is looked at, by account and by addr
 import asyncio
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -18,6 +18,8 @@ from cortex.base.errors import DatabaseUnavailable, NotAllowed, NotFound, Thrott
 from cortex.base.ids import new_id
 from cortex.base.settings import Settings
 from cortex.base.user import User
+from cortex.services.accounts.doors import KINDS as KINDS
+from cortex.services.accounts.doors import Door, end_doors, open_doors
 from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.services.accounts.people import INVITED_BY, Listener, People, as_user, refuse_odd_name
 from cortex.storage import accounts as rows
@@ -103,16 +105,17 @@ class Accounts(People):
         hosts = {one.id: one.name for one in await accounts.list()} if by else {}
         return Guest(name=account.name, is_invited=account.is_invited, invited_by=hosts.get(str(by), ""))
 
-    async def redeem_setup(self, token: str, name: str, password: str) -> User:
+    async def redeem_setup(self, token: str, name: str, password: str, *, keep: Collection[str] = ()) -> User:
         """Use a link: make the first admin, or give the account it was made for this password (`name` is unread then).
 
+        keep: kinds of what lets somebody in as this person (`doors.py`) that are not to end with the old password.
         NotAllowed for a link that is used up; UserError, with the link still good, for a poor name or password.
         """
         link = await self._db.repository(rows.AccountsRepository).link(token)
         if link is None:
             raise NotAllowed(DEAD_LINK)
         if link.account_id is not None:
-            return await self._redeem_reset(token, link.account_id, password)
+            return await self._redeem_reset(token, link.account_id, password, keep)
         refuse_odd_name(name)
         refuse_weak(password, name)
         hashed = await self._passwords.hash(password)
@@ -124,7 +127,7 @@ class Accounts(People):
             await repository(AuditRepository).add(account.id, "user.setup", account.name)
         return as_user(account)
 
-    async def _redeem_reset(self, token: str, account_id: str, password: str) -> User:
+    async def _redeem_reset(self, token: str, account_id: str, password: str, keep: Collection[str]) -> User:
         account = await self._db.repository(rows.AccountsRepository).get(account_id)
         refuse_weak(password, account.name)
         hashed = await self._passwords.hash(password)
@@ -132,7 +135,7 @@ class Accounts(People):
             if not await repository(rows.AccountsRepository).use_link(token):
                 raise NotAllowed(DEAD_LINK)
             await repository(rows.AccountsRepository).set_password(account.id, hashed)
-            await repository(LoginsRepository).end_all()
+            await end_doors(repository, by=account.id, keep={*keep} - {"login"})
             await repository(AuditRepository).add(account.id, "user.password_by_link", account.name)
         await self.end_access(account.id)
         return as_user(account)
@@ -239,8 +242,25 @@ class Accounts(People):
             raise NotFound("This login does not exist; it may have ended already.")
         await self.end_access(user.id)
 
-    async def change_password(self, token: str, old: str, new: str) -> None:
-        """Take another password, known the old one; every other login of the user ends."""
+    async def doors(self, user: User) -> Sequence[Door]:
+        """All that lets somebody in as this user now, logins first."""
+        async with self._db.read_transaction(user.id) as repository:
+            return await open_doors(repository)
+
+    async def sign_out_everywhere(self, token: str) -> None:
+        """End all that lets somebody in as this user, but for the login of this token."""
+        view = await self.who(token)
+        if view is None:
+            raise NotAllowed("You are logged out. Log in again.")
+        async with self._db.transaction(view.user.id) as repository:
+            await end_doors(repository, by=view.user.id, keep={f"login:{view.login_id}"})
+        await self.end_access(view.user.id)
+
+    async def change_password(self, token: str, old: str, new: str, *, keep: Collection[str] = ()) -> None:
+        """Take another password, known the old one; all else that lets somebody in ends, but this login and `keep`.
+
+        keep: keys of doors (`doors.py: Door`).
+        """
         view = await self.who(token)
         if view is None:
             raise NotAllowed("You are logged out. Log in again.")
@@ -249,7 +269,7 @@ class Accounts(People):
         hashed = await self._passwords.hash(new)
         async with self._db.transaction(view.user.id) as repository:
             await repository(rows.AccountsRepository).set_password(view.user.id, hashed)
-            await repository(LoginsRepository).end_all(but=view.login_id)
+            await end_doors(repository, by=view.user.id, keep={*keep, f"login:{view.login_id}"} - set(KINDS))
             await repository(AuditRepository).add(view.user.id, "user.password", view.user.name)
         await self.end_access(view.user.id)
 

@@ -9,6 +9,7 @@ from cortex.base.clock import Clock
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import Rank, User
+from cortex.services.accounts.doors import end_doors
 from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.services.zones import is_zone, zone_named
 from cortex.storage import accounts as rows
@@ -90,7 +91,10 @@ class People:
         )
 
     async def reset(self, name: str, *, by: str = "") -> str:
-        """The token of a link, good for 15 minutes, that gives this account another password and ends its logins."""
+        """The token of a link, good for 15 minutes, that gives this account another password.
+
+        When it is used, all ends that lets somebody in as this person, but what they choose to keep.
+        """
         account = await self._account(name)
         token = await self._new_link(account.id)
         await self._db.repository(AuditRepository).add(by, "user.reset", account.name)
@@ -101,7 +105,10 @@ class People:
         return await self._alter(name, "user.rank", by, rank=rank)
 
     async def set_active(self, name: str, on: bool, *, by: str = "") -> User:
-        """Open or close an account; its logins end, its data stays. NotAllowed to close the last admin's."""
+        """Open or close an account; its data stays. NotAllowed to close the last admin's.
+
+        Closed, all ends that lets somebody in as this person (`doors.py`); opened again, they begin with a login.
+        """
         return await self._alter(name, "user.opened" if on else "user.closed", by, is_active=on)
 
     async def set_time_zone(self, user: User, time_zone: str) -> User:
@@ -140,7 +147,10 @@ class People:
                 await accounts.set_rank(account.id, rank)
             if is_active is not None:
                 await accounts.set_active(account.id, is_active)
-            await repository(LoginsRepository).end_all()
+            if is_active is False:
+                await end_doors(repository, by=by)
+            else:
+                await repository(LoginsRepository).end_all()
             await repository(AuditRepository).add(by, action, account.name, {"rank": rank} if rank else None)
             changed = await accounts.get(account.id)
         await self.end_access(account.id)

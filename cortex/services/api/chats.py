@@ -1,7 +1,8 @@
 """What a program asks Cortex itself: a turn of a conversation, with the tools of its token's scope, and its answer.
 
-A program sends all that was said each time. Where that is what a conversation here came to, it goes on there; else its
-history is laid down in a new one, marked as words from outside.
+What it sends is text from outside, all of it, unless its token says that its person typed it: whoever wrote to a mail
+program speaks by its mouth. A program sends all that was said each time. Where that is what a conversation here came
+to, it goes on there; else its history is laid down in a new one, marked as words from outside whatever the token says.
 """
 
 import asyncio
@@ -89,7 +90,7 @@ class ProgramChats:
                 mode="auto",
                 role=caller.token.role,
                 channel="api",
-                is_tainted=False,
+                is_tainted=not caller.token.is_own_words,
                 reads=NOTHING_READ,
             )
             await repository(ApiTokensRepository).take(row.id, caller.token.id, place, request.asked_model)
@@ -128,8 +129,9 @@ class ProgramChats:
             if before is not None and await _is_last(repository, before.turn_id, before.conversation_id):
                 return before.conversation_id
         name = title((*(words for words, _ in dialogue.before), dialogue.text)[0])
+        is_outside = bool(dialogue.before) or not caller.token.is_own_words
         made = await repository(ConversationsRepository).create(
-            caller.token.role, "auto", name, source="api", uses_memory=False, is_title_tainted=bool(dialogue.before)
+            caller.token.role, "auto", name, source="api", uses_memory=False, is_title_tainted=is_outside
         )
         said = [(words, answer, None) for words, answer in dialogue.before]
         await lay_down(repository, made.id, said, role=caller.token.role, mode="auto", channel="api")

@@ -8,7 +8,7 @@ import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -19,6 +19,7 @@ from cortex.base.rates import MINUTE, Rates
 from cortex.base.user import User
 from cortex.ports.mcp import FAMILY
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.accounts.doors import end_token
 from cortex.services.budgets.budgets import limit_of_token, spent_today
 from cortex.services.models.files import Slips
 from cortex.services.roles.roles import Roles
@@ -29,14 +30,19 @@ from cortex.storage.api_tokens import ApiTokenRow as ApiTokenRow
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Opener
 from cortex.storage.halts import HaltsRepository
+from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.round_rows import Spent
 from cortex.storage.turns import TurnRow, TurnsRepository
 
 PREFIX = "cx-"
 MOST = 50
+DAYS = 90  # a token that nobody looks after ends by itself
+TOLD = "tokens.became_outside"  # among the preferences of who had tokens when this began to count (migration 0034)
 SHOWN = 20
 BESIDES = 20  # a minute, read besides the requests that count: handshakes, lists of tools, slips
-UNKNOWN = "This token is unknown, revoked or expired."
+MINUTE = timedelta(minutes=1)
+UNKNOWN = "This token is unknown or was revoked."
+EXPIRED = "This token expired on {day}. Create a new one in Cortex under Account, Tokens."
 STOPPED = "Work is stopped on this server. Try again later."
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
@@ -45,7 +51,8 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 class TokenForm(BaseModel):
     """A token as a person asks for it. `tools`: names and categories with blanks or commas, "" = all of the role's.
 
-    `wait_s`: seconds that a call which asks waits for its person; `days`: until it expires, None = never.
+    `wait_s`: seconds that a call which asks waits for its person; `days`: until it expires, unless `never`.
+    `own_words`: what the program sends was typed by its person, and is not text from outside.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -57,7 +64,9 @@ class TokenForm(BaseModel):
     limit_usd: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
     per_minute: Annotated[int, Field(ge=1, le=6_000)] = 60
     wait_s: Annotated[int, Field(ge=0, le=3_600)] = 120
-    days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+    days: Annotated[int, Field(ge=1, le=3_650)] = DAYS
+    never: bool = False
+    own_words: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +129,7 @@ class ApiTokens:
             raise UserError("Choose one of your roles.", field="role")
         scope = await self._scope(user, form.tools)
         secret = PREFIX + secrets.token_urlsafe(32)
-        expires_at = None if form.days is None else self.runtime.clock() + timedelta(days=form.days)
+        expires_at = None if form.never else self.runtime.clock() + timedelta(days=form.days)
         async with self.runtime.db.transaction(user.id) as repository:
             if len(await repository(ApiTokensRepository).list()) >= MOST:
                 raise UserError(f"At most {MOST} tokens. Revoke one you no longer use.")
@@ -136,9 +145,11 @@ class ApiTokens:
                 limit_usd=form.limit_usd,
                 per_minute=form.per_minute,
                 wait_s=form.wait_s,
+                is_own_words=form.own_words,
                 expires_at=expires_at,
             )
-            await repository(AuditRepository).add(user.id, "token.made", form.name, {"token": id, "role": form.role})
+            detail = {"token": id, "role": form.role, "own_words": form.own_words}
+            await repository(AuditRepository).add(user.id, "token.made", form.name, detail)
         return secret
 
     async def revoke(self, user: User, token_id: str) -> None:
@@ -148,16 +159,46 @@ class ApiTokens:
             active = [turn for turn in await repository(TurnsRepository).active() if turn.channel == "api"]
             tokens = {turn.id: await repository(ApiTokensRepository).of_turn(turn.id) for turn in active}
             running = [turn for turn in active if tokens[turn.id] == token]
-            await repository(ApiTokensRepository).remove(token_id)
-            await repository(AuditRepository).add(user.id, "token.revoked", token.name, {"token": token_id})
+            await end_token(repository, token_id)
         for turn in running:
             await self.stop(turn)
+
+    async def set_own_words(self, user: User, token_id: str, *, is_so: bool) -> None:
+        """Say whether what its program sends is the person's own, from the next request on. NotFound."""
+        async with self.runtime.db.transaction(user.id) as repository:
+            token = await repository(ApiTokensRepository).get(token_id)
+            await repository(ApiTokensRepository).set_own_words(token_id, is_so=is_so)
+            detail = {"token": token_id, "own_words": is_so}
+            await repository(AuditRepository).add(user.id, "token.words", token.name, detail)
+
+    async def extend(self, user: User, token_id: str) -> datetime:
+        """Let a token that has not expired end 90 days from now, where that is later; when it ends. NotFound."""
+        now = self.runtime.clock()
+        async with self.runtime.db.transaction(user.id) as repository:
+            token = await repository(ApiTokensRepository).get(token_id)
+            if token.expires_at is None or token.expires_at <= now:
+                raise UserError("This token has no end to move. Create another one.")
+            until = max(token.expires_at, now + timedelta(days=DAYS))
+            await repository(ApiTokensRepository).extend(token_id, until)
+            detail = {"token": token_id, "until": until.isoformat()}
+            await repository(AuditRepository).add(user.id, "token.extended", token.name, detail)
+        return until
+
+    async def became_outside(self, user: User) -> bool:
+        """Whether the person is still to be told that what their older tokens send counts as text from outside."""
+        return bool(await self.runtime.db.repository(PreferencesRepository, user.id).get(TOLD))
+
+    async def dismiss(self, user: User) -> None:
+        """They have read it."""
+        await self.runtime.db.repository(PreferencesRepository, user.id).unset(TOLD)
 
     async def who(self, secret: str) -> Caller:
         """Whose token this is; NotAllowed for one that lets nobody in."""
         found = await self.runtime.db.repository(AllApiTokensRepository).of_digest(digest_of(secret))
         if found is None:
             raise NotAllowed(UNKNOWN)
+        if found.expires_at is not None and found.expires_at <= self.runtime.clock():
+            raise NotAllowed(EXPIRED.format(day=found.expires_at.date().isoformat()))
         return Caller(user=await self.accounts.user(found.owner_id), token=found)
 
     def must_not_insist(self, caller: Caller) -> None:

@@ -1,7 +1,8 @@
 """Cortex's tools for a program that brings its own model: which there are within its token, and single calls of them.
 
 Each call is a turn without a model call, through the same gate, questions and records as any other; those of a day
-stand in one conversation, so that what one call brought counts for the next.
+stand in one conversation, so that what one call brought counts for the next. Its arguments are text from outside,
+unless the token says that the person typed them.
 """
 
 import asyncio
@@ -138,7 +139,7 @@ class ProgramTools:
                 role=caller.token.role,
                 channel="api",
                 state="running",
-                is_tainted=False,
+                is_tainted=not caller.token.is_own_words,
                 reads=NOTHING_READ,
             )
             await repository(ApiTokensRepository).take(row.id, caller.token.id, place, "")

@@ -1,6 +1,6 @@
 """What the server throws away when its time is up: ended logins, links, forgotten facts, deleted files, old runs.
 
-It also has the audit log verified, and its admins told of it.
+It also has the audit log verified, and its admins told of it, and people told of tokens that end soon.
 
 Messages, events and the files that people made stay. Makes no model call. `app.py` lets it run beside the rest.
 """
@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.api.token_ends import TokenEnds
 from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.notes import UNDO as NOTES_UNDO
 from cortex.services.content.notes import NotesService
@@ -64,6 +65,7 @@ class Housekeeping:
         await self.accounts.sweep()
         await self.audit_log.notify_admins()
         db, now = self.runtime.db, self.runtime.clock()
+        await TokenEnds(db=db, notifier=self.audit_log.notifier, clock=self.runtime.clock).notify()
         await db.repository(AllActionLinksRepository).prune()
         while await db.repository(AllNoticesRepository).prune():
             """Others write in between; so too below."""

@@ -9,7 +9,10 @@ from cortex.storage.table import Table, owner
 
 
 class ApiTokenTable(Table):
-    """One program's token: `digest` of the token, `hint` its last characters. `tools` null: all of the role's."""
+    """One program's token: `digest` of the token, `hint` its last characters. `tools` null: all of the role's.
+
+    `is_own_words`: what the program sends was typed by its person. `warned_at`: when they were told that it ends soon.
+    """
 
     __tablename__ = "api_tokens"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -23,8 +26,10 @@ class ApiTokenTable(Table):
     limit_usd: Mapped[float | None]
     per_minute: Mapped[int]
     wait_s: Mapped[int]
+    is_own_words: Mapped[bool]
     made_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
+    warned_at: Mapped[datetime | None]
     used_at: Mapped[datetime | None]
 
 

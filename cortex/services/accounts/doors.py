@@ -1,0 +1,111 @@
+"""What lets somebody in as a person, and what was allowed in their name: listed for them, and ended after a scare.
+
+Logins, tokens of other programs, devices that show notifications, web addresses of jobs, standing permissions. Ended in
+the transaction of whatever ends them; nothing of it is revived by opening an account again.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cortex.storage.accounts import AccountsRepository, LoginsRepository
+from cortex.storage.api_tokens import ApiTokensRepository
+from cortex.storage.approvals import GrantsRepository
+from cortex.storage.audit import AuditRepository
+from cortex.storage.db import Opener
+from cortex.storage.devices import ActionLinksRepository, DevicesRepository
+from cortex.storage.hooks import HooksRepository
+from cortex.storage.secrets import SecretsRepository
+from cortex.storage.slots import SlotsRepository
+from cortex.storage.turns import TurnsRepository
+
+DoorKind = Literal["login", "token", "device", "hook", "grant"]
+KINDS: tuple[DoorKind, ...] = ("login", "token", "device", "hook", "grant")
+ENDED = "access was ended"
+WITHDRAWN = "The web address that started it was removed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """One of them. `name`: what its person calls it, of a login the browser's own words."""
+
+    kind: DoorKind
+    id: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """What says which one to keep."""
+        return f"{self.kind}:{self.id}"
+
+
+async def open_doors(repository: Opener) -> Sequence[Door]:
+    """All that lets somebody in as this person now, kind by kind."""
+    logins = await repository(LoginsRepository).list()
+    tokens = await repository(ApiTokensRepository).list()
+    devices = await repository(DevicesRepository).list()
+    hooks = await repository(HooksRepository).all()
+    grants = await repository(GrantsRepository).list()
+    return [
+        *(Door(kind="login", id=one.id, name=one.agent) for one in logins),
+        *(Door(kind="token", id=one.id, name=f"{one.name} …{one.hint}") for one in tokens),
+        *(Door(kind="device", id=one.id, name=one.name) for one in devices),
+        *(Door(kind="hook", id=one.job_id, name=one.name) for one in hooks),
+        *(Door(kind="grant", id=one.id, name=" ".join((one.tool, one.destination)).strip()) for one in grants),
+    ]
+
+
+async def end_doors(repository: Opener, *, by: str, keep: Collection[str] = ()) -> None:
+    """End all of it, but what `keep` names: a door's key, or a kind. Links that were sent out end in any case.
+
+    by: the id of who does it, for the audit log.
+    """
+    doors = await open_doors(repository)
+    ended = [door for door in doors if door.key not in keep and door.kind not in keep]
+    if "login" not in keep:  # in one statement: nobody logs in behind the list
+        kept = [door.id for door in doors if door.kind == "login" and door not in ended]
+        await repository(LoginsRepository).end_all(but=kept)
+    for door in ended:
+        if door.kind != "login":
+            await _ENDS[door.kind](repository, door.id)
+    person = repository(LoginsRepository).owner_id
+    await repository(AccountsRepository).forget_links(person)
+    await repository(ActionLinksRepository).forget_all()
+    if ended:
+        await repository(AuditRepository).add(by, "access.ended", person, dict(Counter(door.kind for door in ended)))
+
+
+async def end_token(repository: Opener, token_id: str) -> None:
+    """Let nobody in with this token any more, and have the turns that it asked for end. NotFound."""
+    tokens, turns = repository(ApiTokensRepository), repository(TurnsRepository)
+    token = await tokens.get(token_id)
+    for turn in await turns.active():
+        if turn.channel == "api" and await tokens.of_turn(turn.id) == token:
+            await turns.ask_to_stop(turn.id)  # whoever runs it ends it, also after a kill
+    await tokens.remove(token_id)
+    await repository(AuditRepository).add(tokens.owner_id, "token.revoked", token.name, {"token": token_id})
+
+
+async def _end_device(repository: Opener, id: str) -> None:
+    await repository(DevicesRepository).remove(id, ENDED)
+
+
+async def _end_hook(repository: Opener, job_id: str) -> None:
+    """What came by it and has not begun yet does not begin any more."""
+    for slot in await repository(HooksRepository).waiting(job_id):
+        await repository(SlotsRepository).withdraw(slot, WITHDRAWN)
+    await repository(HooksRepository).remove(job_id)
+    await repository(SecretsRepository).remove(f"hook:{job_id}")
+
+
+async def _end_grant(repository: Opener, id: str) -> None:
+    await repository(GrantsRepository).revoke(id)
+
+
+_ENDS: dict[DoorKind, Callable[[Opener, str], Awaitable[None]]] = {
+    "token": end_token,
+    "device": _end_device,
+    "hook": _end_hook,
+    "grant": _end_grant,
+}
