@@ -175,7 +175,7 @@ def add(
 
 @people.command("reset")
 def reset(name: Name) -> None:
-    """Print a link that gives this account another password and ends its logins."""
+    """Print a link for another password; when used, logins, tokens, devices, job addresses and permissions end."""
     _say(_link("welcome", at_rest(lambda cortex: cortex.accounts.reset(name))))
 
 

@@ -1,13 +1,19 @@
 """My settings: each form changes what it says, and a refused one changes nothing."""
 
+import re
 from datetime import timedelta
 
 from fastapi import FastAPI
 from markupsafe import escape
 
 from cortex.app import Cortex
+from cortex.services.api.tokens import TOLD
+from cortex.services.jobs.forms import JobForm
 from cortex.services.roles.roles import PERSONA
 from cortex.storage.approvals import GrantsRepository
+from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.shared_lists import SharedListsRepository
+from tests.sharing import share
 from tests.web.conftest import PASSWORD, Browser, logged_in
 
 
@@ -117,3 +123,72 @@ async def test_the_fragment_is_the_content_alone(ada: Browser) -> None:
     assert part.status_code == 200
     assert "<html" not in part.text
     assert 'action="/account/preferences"' in part.text
+
+
+async def test_what_is_unticked_stays_when_the_password_changes(house: Cortex, ada: Browser) -> None:
+    secrets = [await house.api_tokens.make(ada.user, {"name": name, "role": "orchestrator"}) for name in "ab"]
+    keys = [one.key for one in await house.accounts.doors(ada.user) if one.kind == "token"]
+    page = (await ada.get("/account")).text
+    assert all(f'name="ends" value="{key}" checked' in page for key in keys)
+    kept, ended = keys
+    fields = {"old": PASSWORD, "new": "several new words here", "listed": keys, "ends": ended}
+    assert (await ada.http.post("/account/password", data=fields)).status_code == 303
+    assert [f"token:{one.token.id}" for one in await house.api_tokens.list(ada.user)] == [kept]
+    assert len(secrets) == 2
+
+
+async def test_one_press_signs_out_everywhere(app: FastAPI, house: Cortex, ada: Browser) -> None:
+    other = await logged_in(app, house, "Ada")
+    await house.api_tokens.make(ada.user, {"name": "Editor", "role": "orchestrator"})
+    assert (await ada.post("/account/sign-out")).status_code == 303
+    async with other.http:
+        assert (await other.get("/tasks")).status_code == 303
+    assert await house.api_tokens.list(ada.user) == []
+    assert (await ada.get("/account")).status_code == 200
+
+
+async def test_it_is_said_once_that_older_tokens_send_text_from_outside(house: Cortex, ada: Browser) -> None:
+    await house.runtime.db.repository(PreferencesRepository, ada.user.id).set(TOLD, True)
+    for path in ("/account", "/account/tokens"):
+        assert "counts as external content, unless" in (await ada.get(path)).text
+    await ada.post("/account/tokens/seen", back="/account")
+    for path in ("/account", "/account/tokens"):
+        assert "counts as external content, unless" not in (await ada.get(path)).text
+
+
+async def test_a_token_says_on_its_page_whose_words_it_sends_and_when_it_ends(house: Cortex, ada: Browser) -> None:
+    form = (await ada.get("/account/tokens/new")).text
+    assert re.search(r'name="days"[^>]*value="90"|value="90"[^>]*name="days"', form)
+    await ada.post("/account/tokens", name="Editor", role="orchestrator", days="30")
+    (view,) = await house.api_tokens.list(ada.user)
+    assert view.token.expires_at is not None
+    assert not view.token.is_own_words
+    here = f"/account/tokens/{view.token.id}"
+    await ada.post(f"{here}/words", own_words="1")
+    await ada.post(f"{here}/extend")
+    (now,) = await house.api_tokens.list(ada.user)
+    assert now.token.expires_at is not None
+    assert now.token.is_own_words
+    assert now.token.expires_at - view.token.expires_at > timedelta(days=59)
+    assert "your own words" in (await ada.get("/account/tokens")).text
+    await ada.post("/account/tokens", name="Old", role="orchestrator", never="1")
+    assert [one.token.expires_at for one in await house.api_tokens.list(ada.user) if one.token.name == "Old"] == [None]
+
+
+async def test_a_job_is_allowed_to_write_to_a_shared_list_on_its_page(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    job = await house.jobs.add(ada.user, JobForm(name="Night", prompt="tidy", when="every day at 3:00"))
+    here = f"/jobs/{job.id}/lists"
+    assert "Nobody else reads your lists" in (await ada.get(here)).text
+    await house.tasks.create(ada.user, "Milk", list_name="shopping")
+    await share(house.runtime.db, ada.user.id, "shopping", [bob.user.id])
+    (row,) = await house.runtime.db.repository(SharedListsRepository, ada.user.id).list()
+    assert "shopping, shared with Bob" in (await ada.get(here)).text
+    assert (await ada.post(here, lists=row.id)).status_code == 303
+    assert f'value="{row.id}" checked' in (await ada.get(here)).text
+    assert "Write for others, by a job" in (await ada.get("/account")).text
+    assert (await bob.get(here)).status_code == (await bob.post(here, lists=row.id)).status_code == 404
+    (grant,) = await house.approvals.grants(ada.user)
+    await ada.post(f"/account/grants/{grant.id}/revoke")
+    assert f'value="{row.id}" checked' not in (await ada.get(here)).text

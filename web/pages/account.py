@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
 from cortex.services.accounts.accounts import LoginRow
+from cortex.services.accounts.doors import Door
 from cortex.services.roles.preferences import Origin, Preferences
 from cortex.services.roles.roles import PERSONA
 from cortex.services.roles.settings import RoleSettings
@@ -33,6 +34,7 @@ NAV = NavEntry(
 )
 
 Text = Annotated[str, Form()]
+Keys = Annotated[list[str] | None, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class AccountContext(Context):
     persona_version: str = described("its tag, given back when saving")
     logins: Sequence[LoginRow] = described("where the person is logged in, latest first")
     login_id: str = described("the login of this very browser")
+    doors: Sequence[Door] = described("what lets somebody in as this person besides this login")
+    became_outside: bool = described("whether to say that text of older tokens counts as external content now")
     grants: Sequence[GrantRow] = described("what was allowed for a whole conversation and still holds")
     shares_words: bool = described("whether admins may read messages of this person that lacked a tool")
     errors: Errors = described("what was refused", default=Errors())
@@ -143,15 +147,29 @@ async def save_persona(
 
 @router.post("/account/password")
 async def change_password(
-    request: Request, services: Services, view: CurrentLogin, old: Text = "", new: Text = ""
+    request: Request,
+    services: Services,
+    view: CurrentLogin,
+    old: Text = "",
+    new: Text = "",
+    listed: Keys = None,
+    ends: Keys = None,
 ) -> Response:
-    """Another password; the other logins end."""
+    """Another password; what lets somebody in as this person ends, but what was unticked."""
     try:
-        await services.accounts.change_password(login_token(request), old, new)
+        keep = {*(listed or ())} - {*(ends or ())}  # what came to be behind the page ends too
+        await services.accounts.change_password(login_token(request), old, new, keep=keep)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
         return await _page(request, services, view, Errors(**{field: refused.message}), _status(refused))
-    return redirect(request, "/account#password", "Password changed. You were logged out everywhere else.")
+    return redirect(request, "/account#password", "Password changed. What was ticked has ended.")
+
+
+@router.post("/account/sign-out")
+async def sign_out(request: Request, services: Services, view: CurrentLogin) -> Response:
+    """End all that lets somebody in as me, but this login."""
+    await services.accounts.sign_out_everywhere(login_token(request))
+    return redirect(request, "/account#logins", "Everything else was signed out and ended.")
 
 
 @router.post("/account/logins/{login_id}/end")
@@ -232,6 +250,8 @@ async def _page(
         persona_version=kept.version,
         logins=await services.accounts.logins(view.user),
         login_id=view.login_id,
+        doors=[one for one in await services.accounts.doors(view.user) if one.key != f"login:{view.login_id}"],
+        became_outside=await services.api_tokens.became_outside(view.user),
         grants=await services.approvals.grants(view.user),
         shares_words=await services.learning.shares(view.user),
         errors=errors,

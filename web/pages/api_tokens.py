@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.app import Cortex
@@ -12,12 +13,15 @@ from cortex.base.user import User
 from cortex.services.api.tokens import TokenView
 from web.deps import CurrentUser, ReauthedUser, Services
 from web.frame import frame_of
-from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
+from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, zone_of
 from web.routes import LazyRoute
+from web.security import local_path
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HERE = "/account/tokens"
+
+Text = Annotated[str, Form()]
 
 
 async def _state(services: Cortex, user: User) -> str:
@@ -44,6 +48,7 @@ class TokensContext(Context):
     tokens: Sequence[TokenView] = described("the person's tokens, the newest first")
     asked: Mapping[str, Sequence[str]] = described("token -> conversations that were asked with it lately")
     url: str = described("the address that programs are given")
+    became_outside: bool = described("whether to say that text of older tokens counts as external content now")
     secret: str = described("the token that was made just now, shown this once", default="")
 
 
@@ -80,6 +85,29 @@ async def make(request: Request, services: Services, user: ReauthedUser) -> Resp
     return await _page(request, services, user, secret)
 
 
+@router.post(HERE + "/seen")
+async def dismiss(request: Request, services: Services, user: CurrentUser, back: Text = HERE) -> Response:
+    """That text of older tokens counts as external content was read."""
+    await services.api_tokens.dismiss(user)
+    return redirect(request, local_path(back, HERE))
+
+
+@router.post(HERE + "/{token_id}/words")
+async def set_own_words(
+    request: Request, services: Services, user: ReauthedUser, token_id: str, own_words: Text = ""
+) -> Response:
+    """Whether what its program sends are the person's own words; it loosens guards, so it asks for the password."""
+    await services.api_tokens.set_own_words(user, token_id, is_so=bool(own_words))
+    return redirect(request, HERE, "Its text counts as your own." if own_words else "Its text is external content.")
+
+
+@router.post(HERE + "/{token_id}/extend")
+async def extend(request: Request, services: Services, user: ReauthedUser, token_id: str) -> Response:
+    """Let it end 90 days from now."""
+    until = await services.api_tokens.extend(user, token_id)
+    return redirect(request, HERE, f"Extended until {until.astimezone(zone_of(user)).date().isoformat()}.")
+
+
 @router.get(HERE + "/{token_id}/revoke")
 async def ask_revoke(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
     """The question before it goes."""
@@ -114,6 +142,7 @@ async def _page(request: Request, services: Services, user: CurrentUser, secret:
         tokens=tokens,
         asked=asked,
         url=f"{root.rstrip('/')}/v1",
+        became_outside=await services.api_tokens.became_outside(user),
         secret=secret,
     )
     return respond(request, "tokens.html", context)

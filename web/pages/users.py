@@ -105,7 +105,8 @@ async def ask_disable(request: Request, services: Services, user: ReauthedAdmin,
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/admin/users"),
         title=f"Switch off {account.name}?",
-        text="Their logins end and their running work stops. Nothing is deleted; you can switch them on again.",
+        text="Their logins, tokens, devices, web addresses of jobs and permissions end, and their running work stops. "
+        "Their data stays. Switched on again, they log in with their password; what ended stays ended.",
         action=f"/admin/users/{user_id}/disable",
         words="Switch off",
         back="/admin/users",

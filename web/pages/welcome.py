@@ -16,6 +16,7 @@ from web.security import client, set_login
 router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
+Kinds = Annotated[list[str] | None, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +49,20 @@ async def who(request: Request, services: Services, token: Text = "") -> Respons
 
 @router.post("/welcome")
 async def choose(
-    request: Request, services: Services, token: Text = "", password: Text = "", time_zone: Text = ""
+    request: Request,
+    services: Services,
+    token: Text = "",
+    password: Text = "",
+    time_zone: Text = "",
+    listed: Kinds = None,
+    ends: Kinds = None,
 ) -> Response:
-    """Take the password and come in."""
+    """Take the password and come in; what lets somebody in as this person ends, but what was unticked."""
     if not await services.accounts.has_users():
         return RedirectResponse("/setup", 303)
     try:
-        user = await services.accounts.redeem_setup(token.strip().removeprefix("#"), "", password)
+        keep = {*(listed or ())} - {*(ends or ())}
+        user = await services.accounts.redeem_setup(token.strip().removeprefix("#"), "", password, keep=keep)
         cookie = await services.accounts.login(user.name, password, *client(request), time_zone=time_zone)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "password" if isinstance(refused, UserError) else "token"

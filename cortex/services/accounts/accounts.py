@@ -135,7 +135,7 @@ class Accounts(People):
             if not await repository(rows.AccountsRepository).use_link(token):
                 raise NotAllowed(DEAD_LINK)
             await repository(rows.AccountsRepository).set_password(account.id, hashed)
-            await end_doors(repository, by=account.id, keep={*keep} - {"login"})
+            await end_doors(repository, by=account.id, keep=({*keep} & {*KINDS}) - {"login"})
             await repository(AuditRepository).add(account.id, "user.password_by_link", account.name)
         await self.end_access(account.id)
         return as_user(account)

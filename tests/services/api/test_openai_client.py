@@ -107,7 +107,7 @@ async def test_a_program_asks_and_cortex_acts_with_its_tools(door: Door) -> None
     assert len(rounds) == 2
     assert answer.usage.prompt_tokens == sum(one.input_tokens for one in rounds)
     assert answer.usage.completion_tokens == sum(one.output_tokens for one in rounds)
-    assert (turn.channel, turn.is_marked) == ("api", False)
+    assert (turn.channel, turn.is_tainted) == ("api", True), "a program's text is from outside"
 
 
 async def test_a_stream_says_the_same_and_ends_with_what_it_took(door: Door) -> None:
@@ -125,7 +125,7 @@ async def test_a_stream_says_the_same_and_ends_with_what_it_took(door: Door) -> 
 
 
 async def test_what_goes_on_here_goes_on_and_another_history_is_from_outside(door: Door) -> None:
-    client = await door.client()
+    client = await door.client(own_words="1")
     first = asked("hello")
     answer = (await client.chat.completions.create(model="cortex", messages=first)).choices[0].message.content or ""
     await client.chat.completions.create(model="cortex", messages=asked("put milk on my list", ("hello", answer)))
