@@ -5,6 +5,7 @@ Kill switch -> known tool and valid arguments -> user, role, channel -> admin on
 sent to a model grants nothing here. Any exception is a no.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,8 +14,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from cortex.agent.arguments import CheckedCall, check, title
-from cortex.agent.looks import CALL_TIMEOUT_S, preview_of, readers_of, run_tool
-from cortex.agent.records import question, record_of, request_of, unchecked_record
+from cortex.agent.looks import preview_of, readers_of
+from cortex.agent.records import offer_of, question, record_of, request_of, unchecked_record
 from cortex.agent.refusals import (
     INTERRUPTED,
     NOT_VALID,
@@ -28,6 +29,7 @@ from cortex.agent.refusals import (
     unreadable,
     verb_of,
 )
+from cortex.base.errors import CortexError, DatabaseUnavailable, ToolFailed, ToolRetry
 from cortex.base.hidden import show_hidden
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
@@ -39,12 +41,12 @@ from cortex.ports.loop import (
     CallFacts,
     CallLogPort,
     CallRecord,
+    Readers,
     Scope,
-    UndoOffer,
 )
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.toolkit.context import Ctx, UndoNote
+from cortex.toolkit.context import Ctx
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Output, Tool
 from cortex.toolkit.words import one_line
@@ -53,7 +55,9 @@ log = logging.getLogger(__name__)
 
 RESULT_CHARS_MAX = 8_000
 PREVIEW_CHARS = 3_000
+CALL_TIMEOUT_S = 150.0
 CHECK_TIMEOUT_S = 10.0
+_UNKNOWN = CallEnding(text=INTERRUPTED.text, words=INTERRUPTED.words, state="unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +102,7 @@ class Executor:
         request = await self._request(turn, record, facts, checked)
         if isinstance(request, CallEnding):
             return await self._close(turn, call, record, checked.tool, request)
-        if request is None or await self._is_granted(turn, record, request):
+        if request is None or (request.is_grantable and await self.approvals.granted(turn, record, request)):
             return decision
         cannot_run = await self._cannot_run(turn, record, facts, checked)
         if cannot_run is not None:
@@ -118,33 +122,36 @@ class Executor:
     ) -> ApprovalRequest | CallEnding | None:
         """What to ask the person, None where nothing need be asked; the ending of a call whose place is not there."""
         tool = checked.tool
-        ctx = self._ctx(turn, record, tool, facts)
-        readers = await readers_of(facts, checked, ctx, self.check_timeout_s)
+        readers = await self._readers(turn, record, facts, checked)
         if isinstance(readers, Output):
             return self._failed(readers)
         request = question(facts, checked, record, readers)
         if request is None or tool.aim is None:
             return request
         # Before the person is asked, and kept: a name may mean another place by the time of the answer.
+        ctx = self._ctx(turn, record, tool, facts)
         aimed, state = await self._run(turn, replace(tool, function=tool.aim), ctx, checked.arguments)
         return replace(request, destination=show_hidden(aimed.text)) if state == "ok" else self._failed(aimed)
+
+    async def _readers(
+        self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
+    ) -> tuple[Readers, ...] | Output:
+        return await readers_of(facts, checked, self._ctx(turn, record, checked.tool, facts), self._look)
+
+    async def _look(self, tool: Tool, ctx: Ctx, arguments: BaseModel) -> tuple[Output, str]:
+        return await run_tool(tool, ctx, arguments, timeout_s=self.check_timeout_s)
 
     def _failed(self, output: Output) -> CallEnding:
         words = for_person(output.text, self.registry.tools.keys())
         return CallEnding(text=output.text, words=words, state="err", is_tainted=output.is_tainted)
 
-    async def _is_granted(self, turn: Turn, record: CallRecord, request: ApprovalRequest) -> bool:
-        """Whether the person allowed this beforehand; where outside text was read, for its readers alone."""
-        return request.is_grantable and await self.approvals.granted(turn, record, request)
-
     async def _unasked_readers(
         self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall, decision: Decision
     ) -> Refusal | None:
         """Why the call may not run as it was decided: others read it by now, of whom nobody was asked."""
-        ctx = self._ctx(turn, record, checked.tool, facts)
-        readers = await readers_of(facts, checked, ctx, self.check_timeout_s)
+        readers = await self._readers(turn, record, facts, checked)
         if isinstance(readers, Output):
-            return Refusal(text=readers.text, words=for_person(readers.text, self.registry.tools.keys()))
+            return Refusal(text=readers.text, words=self._failed(readers).words)
         others = tuple(one for one in readers if one.key not in decision.readers)
         if not others or await self.approvals.granted(turn, record, request_of(facts, checked, record, others)):
             return None
@@ -164,9 +171,9 @@ class Executor:
         if cannot_run is not None:
             return Refusal(text=cannot_run.text, words=cannot_run.words)
         record = await self._described(turn, record, facts, checked)
-        readers = await readers_of(facts, checked, self._ctx(turn, record, checked.tool, facts), self.check_timeout_s)
+        readers = await self._readers(turn, record, facts, checked)
         if isinstance(readers, Output):
-            return Refusal(text=readers.text, words=for_person(readers.text, self.registry.tools.keys()))
+            return Refusal(text=readers.text, words=self._failed(readers).words)
         return record, request_of(facts, checked, record, readers)
 
     async def _cannot_run(
@@ -205,7 +212,7 @@ class Executor:
 
         No model reads it, nor whether it failed, so the turn has read nothing by it.
         """
-        found = await preview_of(checked, self._ctx(turn, record, checked.tool, facts), self.check_timeout_s)
+        found = await preview_of(checked, self._ctx(turn, record, checked.tool, facts), self._look)
         if found is None:
             return record
         return replace(record, title=show_hidden(one_line(found.title)), shown=show_hidden(found.detail))
@@ -267,7 +274,7 @@ class Executor:
         # Ahead of the approval: a re-run then says "it may have happened", where a used-up yes would say "not allowed".
         intent = await self.call_log.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
-            return await self._end(turn, call, record, _interrupted())
+            return await self._end(turn, call, record, _UNKNOWN)
         if decision.verdict == "ask":
             is_good = await self.approvals.consume(turn, decision.approval_id, record.hash)
             if not is_good and intent == "first":  # else an earlier try may have used it up
@@ -277,7 +284,7 @@ class Executor:
     async def _refused(self, turn: Turn, call: ToolCall, record: CallRecord, why: Refusal) -> Performed:
         """End a call that may not run now. Where an earlier try was killed on the way, it may have happened before."""
         is_begun = await self.call_log.is_begun(turn, record.id)
-        ending = _interrupted() if is_begun else _refused(why)
+        ending = _UNKNOWN if is_begun else _refused(why)
         return await self._end(turn, call, record, ending)
 
     async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: CallEnding) -> Performed:
@@ -343,7 +350,7 @@ class Executor:
             is_tainted=output.is_tainted or tool.reads_untrusted,
             spill=spill,
             ms=round(took_s * 1000),
-            undo=_offer(tool, note) if note else None,
+            undo=offer_of(tool, note) if note else None,
         )
 
     async def _close(
@@ -360,19 +367,33 @@ class Executor:
         )
 
 
-def _offer(tool: Tool, note: UndoNote) -> UndoOffer:
-    """What the card's button will take back."""
-    return UndoOffer(
-        category=tool.category, target=note.target, before=note.before, expected=note.expected, label=note.label
-    )
+async def run_tool(
+    tool: Tool, ctx: Ctx, arguments: BaseModel, *, timeout_s: float = CALL_TIMEOUT_S
+) -> tuple[Output, str]:
+    """Call the function under a time limit; every failure becomes words the model can act on."""
+    values = {name: getattr(arguments, name) for name in type(arguments).model_fields}
+    try:
+        async with asyncio.timeout(timeout_s):
+            given = await tool.function(ctx, **values)
+    except TimeoutError:
+        return Output(text=f"{tool.name} took longer than {timeout_s:g} s and was stopped."), "err"
+    except DatabaseUnavailable:
+        raise  # the step is done again when the database is back
+    except ToolRetry as error:
+        return Output(text=f"{error.message} Expected: {tool.line}"), "err"
+    except ToolFailed as error:
+        state = "unknown" if error.is_unknown else "err"
+        return Output(text=error.message, is_tainted=tool.reads_untrusted or error.is_tainted), state
+    except CortexError as error:
+        return Output(text=error.message, is_tainted=tool.reads_untrusted), "err"
+    except Exception:  # the executor's broad except: a tool's fault must not end the turn
+        log.exception("tool %s failed", tool.name)
+        return Output(text=f"{tool.name} failed unexpectedly; the log has the details."), "err"
+    return (given if isinstance(given, Output) else Output(text=given)), "ok"
 
 
 def _refused(why: Refusal) -> CallEnding:
     return CallEnding(text=why.text, words=why.words, state="refused")
-
-
-def _interrupted() -> CallEnding:
-    return CallEnding(text=INTERRUPTED.text, words=INTERRUPTED.words, state="unknown")
 
 
 def _result(call: ToolCall, text: str, *, is_error: bool = False, is_tainted: bool = False) -> ToolResult:

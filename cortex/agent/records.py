@@ -3,7 +3,9 @@
 from cortex.agent.arguments import CheckedCall, destination, digest, visible
 from cortex.base.hidden import show_hidden
 from cortex.base.messages import ToolCall
-from cortex.ports.loop import ApprovalRequest, CallFacts, CallRecord, Readers
+from cortex.ports.loop import ApprovalRequest, CallFacts, CallRecord, Readers, UndoOffer
+from cortex.toolkit.context import UndoNote
+from cortex.toolkit.spec import Tool
 
 HERE = "this server"
 ARGUMENTS_CHARS_MAX = 8_000
@@ -67,4 +69,11 @@ def unchecked_record(call_id: str, call: ToolCall) -> CallRecord:
         hash="",
         risk="low",
         title=show_hidden(call.name[:80]).replace("_", " ").capitalize(),
+    )
+
+
+def offer_of(tool: Tool, note: UndoNote) -> UndoOffer:
+    """What the card's button will take back."""
+    return UndoOffer(
+        category=tool.category, target=note.target, before=note.before, expected=note.expected, label=note.label
     )

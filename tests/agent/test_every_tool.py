@@ -13,7 +13,7 @@ from cortex import tools
 from cortex.agent.execute import Executor
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Turn
-from cortex.ports.loop import ApprovalRequest, CallRecord, Targets
+from cortex.ports.loop import ApprovalRequest, CallRecord, Readers, Targets
 from cortex.ports.outgoing import Room, Talk
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
@@ -24,9 +24,10 @@ from tests.values_of_tools import PLACE, called
 
 T = TypeVar("T")
 SHIPPED = tools.load()
-# What the gate itself asks for; whether the values make sense, the tools' own checks say (`test_checks.py`).
+# What the gate itself asks for; whether the values make sense, the tools' own checks say (`test_checks.py`), and who
+# else reads what they write, their own lookups (`tests/services/turns/test_readers.py`): here nobody.
 REGISTRY = Registry(
-    replace(category, tools=tuple(replace(tool, check=None) for tool in category.tools))
+    replace(category, tools=tuple(replace(tool, check=None, read_by=None) for tool in category.tools))
     for category in SHIPPED.categories.values()
 )
 
@@ -71,6 +72,22 @@ async def test_no_grant_holds_in_a_tainted_turn(tool: Tool, has_read_private: bo
     assert "Wrong arguments" not in (decision.result.text if decision.result else "")
     book.now(is_tainted=False)
     assert (await gate.decide(TURN, 2, called(tool))).verdict == "run"
+
+
+async def read_by_bob(*_: object, **__: object) -> Sequence[Readers]:
+    return [Readers(key="list:1:b", words="a list, shared with Bob")]
+
+
+@pytest.mark.parametrize("tool", [tool for tool in SHIPPED.tools.values() if tool.read_by], ids=lambda tool: tool.name)
+async def test_what_others_read_asks_in_a_marked_turn_and_only_there(tool: Tool) -> None:
+    read = replace(tool, read_by=read_by_bob, check=None)
+    registry = Registry([replace(SHIPPED.categories[tool.category], tools=(read,))])
+    for is_tainted, has_read_private in ((True, True), (True, False), (False, True)):
+        book, desk = PlainBook(), PlainDesk()
+        book.now(permitted=frozenset({tool.name}), is_tainted=is_tainted, has_read_private=has_read_private)
+        gate = Executor(registry=registry, call_log=book, approvals=desk, scope=Lookups(), ticks_s=lambda: 0.0)
+        decision = await gate.decide(TURN, 1, called(tool))
+        assert decision.verdict == ("ask" if is_tainted and has_read_private else "run")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortex.agent.arguments import check, destination, digest, title, visible
-from cortex.agent.looks import run_tool
+from cortex.agent.execute import run_tool
 from cortex.app import Cortex
 from cortex.base.clock import now
 from cortex.base.ids import new_id

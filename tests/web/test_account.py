@@ -127,7 +127,7 @@ async def test_the_fragment_is_the_content_alone(ada: Browser) -> None:
 
 async def test_what_is_unticked_stays_when_the_password_changes(house: Cortex, ada: Browser) -> None:
     secrets = [await house.api_tokens.make(ada.user, {"name": name, "role": "orchestrator"}) for name in "ab"]
-    keys = [one.key for one in await house.accounts.doors(ada.user) if one.kind == "token"]
+    keys = [one.key for one in await house.accounts.credentials(ada.user) if one.kind == "token"]
     page = (await ada.get("/account")).text
     assert all(f'name="ends" value="{key}" checked' in page for key in keys)
     kept, ended = keys

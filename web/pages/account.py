@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
 from cortex.services.accounts.accounts import LoginRow
-from cortex.services.accounts.doors import Door
+from cortex.services.accounts.credentials import Credential
 from cortex.services.roles.preferences import Origin, Preferences
 from cortex.services.roles.roles import PERSONA
 from cortex.services.roles.settings import RoleSettings
@@ -68,7 +68,7 @@ class AccountContext(Context):
     persona_version: str = described("its tag, given back when saving")
     logins: Sequence[LoginRow] = described("where the person is logged in, latest first")
     login_id: str = described("the login of this very browser")
-    doors: Sequence[Door] = described("what lets somebody in as this person besides this login")
+    credentials: Sequence[Credential] = described("what lets somebody in as this person besides this login")
     became_outside: bool = described("whether to say that text of older tokens counts as external content now")
     grants: Sequence[GrantRow] = described("what was allowed for a whole conversation and still holds")
     shares_words: bool = described("whether admins may read messages of this person that lacked a tool")
@@ -250,7 +250,9 @@ async def _page(
         persona_version=kept.version,
         logins=await services.accounts.logins(view.user),
         login_id=view.login_id,
-        doors=[one for one in await services.accounts.doors(view.user) if one.key != f"login:{view.login_id}"],
+        credentials=[
+            one for one in await services.accounts.credentials(view.user) if one.key != f"login:{view.login_id}"
+        ],
         became_outside=await services.api_tokens.became_outside(view.user),
         grants=await services.approvals.grants(view.user),
         shares_words=await services.learning.shares(view.user),

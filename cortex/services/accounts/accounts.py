@@ -18,8 +18,8 @@ from cortex.base.errors import DatabaseUnavailable, NotAllowed, NotFound, Thrott
 from cortex.base.ids import new_id
 from cortex.base.settings import Settings
 from cortex.base.user import User
-from cortex.services.accounts.doors import KINDS as KINDS
-from cortex.services.accounts.doors import Door, end_doors, open_doors
+from cortex.services.accounts.credentials import KINDS as KINDS
+from cortex.services.accounts.credentials import Credential, credentials_of, end_credentials
 from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.services.accounts.people import INVITED_BY, Listener, People, as_user, refuse_odd_name
 from cortex.storage import accounts as rows
@@ -108,7 +108,7 @@ class Accounts(People):
     async def redeem_setup(self, token: str, name: str, password: str, *, keep: Collection[str] = ()) -> User:
         """Use a link: make the first admin, or give the account it was made for this password (`name` is unread then).
 
-        keep: kinds of what lets somebody in as this person (`doors.py`) that are not to end with the old password.
+        keep: kinds of what lets somebody in as this person (`credentials.py`) that do not end with the old password.
         NotAllowed for a link that is used up; UserError, with the link still good, for a poor name or password.
         """
         link = await self._db.repository(rows.AccountsRepository).link(token)
@@ -135,7 +135,7 @@ class Accounts(People):
             if not await repository(rows.AccountsRepository).use_link(token):
                 raise NotAllowed(DEAD_LINK)
             await repository(rows.AccountsRepository).set_password(account.id, hashed)
-            await end_doors(repository, by=account.id, keep=({*keep} & {*KINDS}) - {"login"})
+            await end_credentials(repository, by=account.id, keep=({*keep} & {*KINDS}) - {"login"})
             await repository(AuditRepository).add(account.id, "user.password_by_link", account.name)
         await self.end_access(account.id)
         return as_user(account)
@@ -242,10 +242,10 @@ class Accounts(People):
             raise NotFound("This login does not exist; it may have ended already.")
         await self.end_access(user.id)
 
-    async def doors(self, user: User) -> Sequence[Door]:
+    async def credentials(self, user: User) -> Sequence[Credential]:
         """All that lets somebody in as this user now, logins first."""
         async with self._db.read_transaction(user.id) as repository:
-            return await open_doors(repository)
+            return await credentials_of(repository)
 
     async def sign_out_everywhere(self, token: str) -> None:
         """End all that lets somebody in as this user, but for the login of this token."""
@@ -253,13 +253,13 @@ class Accounts(People):
         if view is None:
             raise NotAllowed("You are logged out. Log in again.")
         async with self._db.transaction(view.user.id) as repository:
-            await end_doors(repository, by=view.user.id, keep={f"login:{view.login_id}"})
+            await end_credentials(repository, by=view.user.id, keep={f"login:{view.login_id}"})
         await self.end_access(view.user.id)
 
     async def change_password(self, token: str, old: str, new: str, *, keep: Collection[str] = ()) -> None:
         """Take another password, known the old one; all else that lets somebody in ends, but this login and `keep`.
 
-        keep: keys of doors (`doors.py: Door`).
+        keep: keys of credentials (`credentials.py`).
         """
         view = await self.who(token)
         if view is None:
@@ -269,7 +269,7 @@ class Accounts(People):
         hashed = await self._passwords.hash(new)
         async with self._db.transaction(view.user.id) as repository:
             await repository(rows.AccountsRepository).set_password(view.user.id, hashed)
-            await end_doors(repository, by=view.user.id, keep={*keep, f"login:{view.login_id}"} - set(KINDS))
+            await end_credentials(repository, by=view.user.id, keep={*keep, f"login:{view.login_id}"} - set(KINDS))
             await repository(AuditRepository).add(view.user.id, "user.password", view.user.name)
         await self.end_access(view.user.id)
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.errors import CortexError, NotAllowed, UserError
 from cortex.base.user import User
 from cortex.ports.engine import KeptRuns
-from cortex.services.accounts.doors import end_doors
+from cortex.services.accounts.credentials import end_credentials
 from cortex.services.accounts.people import DELETED_BY
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.audit import AuditRepository
@@ -56,7 +56,7 @@ class Deletions:
             if account.rank == "admin" and account.is_active and not await accounts.other_admins(account_id):
                 raise NotAllowed(LAST_ADMIN)
             await accounts.set_active(account_id, False)
-            await end_doors(repository, by=by.id)
+            await end_credentials(repository, by=by.id)
             await repository(PreferencesRepository).set(DELETED_BY, by.id)
             await repository(AuditRepository).add(by.id, "user.deleting", account.name)
         await self.access_ended(account_id)

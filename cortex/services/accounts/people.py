@@ -9,7 +9,7 @@ from cortex.base.clock import Clock
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import Rank, User
-from cortex.services.accounts.doors import end_doors
+from cortex.services.accounts.credentials import end_credentials
 from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.services.zones import is_zone, zone_named
 from cortex.storage import accounts as rows
@@ -107,7 +107,7 @@ class People:
     async def set_active(self, name: str, on: bool, *, by: str = "") -> User:
         """Open or close an account; its data stays. NotAllowed to close the last admin's.
 
-        Closed, all ends that lets somebody in as this person (`doors.py`); opened again, they begin with a login.
+        Closed, all ends that lets somebody in as this person (`credentials.py`); opened again, they begin with a login.
         """
         return await self._alter(name, "user.opened" if on else "user.closed", by, is_active=on)
 
@@ -148,7 +148,7 @@ class People:
             if is_active is not None:
                 await accounts.set_active(account.id, is_active)
             if is_active is False:
-                await end_doors(repository, by=by)
+                await end_credentials(repository, by=by)
             else:
                 await repository(LoginsRepository).end_all()
             await repository(AuditRepository).add(by, action, account.name, {"rank": rank} if rank else None)

@@ -19,7 +19,7 @@ from cortex.base.rates import MINUTE, Rates
 from cortex.base.user import User
 from cortex.ports.mcp import FAMILY
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.accounts.doors import end_token
+from cortex.services.accounts.credentials import end_token
 from cortex.services.budgets.budgets import limit_of_token, spent_today
 from cortex.services.models.files import Slips
 from cortex.services.roles.roles import Roles
@@ -40,7 +40,6 @@ DAYS = 90  # a token that nobody looks after ends by itself
 TOLD = "tokens.became_outside"  # among the preferences of who had tokens when this began to count (migration 0034)
 SHOWN = 20
 BESIDES = 20  # a minute, read besides the requests that count: handshakes, lists of tools, slips
-MINUTE = timedelta(minutes=1)
 UNKNOWN = "This token is unknown or was revoked."
 EXPIRED = "This token expired on {day}. Create a new one in Cortex under Account, Tokens."
 STOPPED = "Work is stopped on this server. Try again later."

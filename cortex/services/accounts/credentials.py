@@ -20,17 +20,17 @@ from cortex.storage.secrets import SecretsRepository
 from cortex.storage.slots import SlotsRepository
 from cortex.storage.turns import TurnsRepository
 
-DoorKind = Literal["login", "token", "device", "hook", "grant"]
-KINDS: tuple[DoorKind, ...] = ("login", "token", "device", "hook", "grant")
+CredentialKind = Literal["login", "token", "device", "hook", "grant"]
+KINDS: tuple[CredentialKind, ...] = ("login", "token", "device", "hook", "grant")
 ENDED = "access was ended"
 WITHDRAWN = "The web address that started it was removed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class Credential:
     """One of them. `name`: what its person calls it, of a login the browser's own words."""
 
-    kind: DoorKind
+    kind: CredentialKind
     id: str
     name: str
 
@@ -40,7 +40,7 @@ class Door:
         return f"{self.kind}:{self.id}"
 
 
-async def open_doors(repository: Opener) -> Sequence[Door]:
+async def credentials_of(repository: Opener) -> Sequence[Credential]:
     """All that lets somebody in as this person now, kind by kind."""
     logins = await repository(LoginsRepository).list()
     tokens = await repository(ApiTokensRepository).list()
@@ -48,32 +48,34 @@ async def open_doors(repository: Opener) -> Sequence[Door]:
     hooks = await repository(HooksRepository).all()
     grants = await repository(GrantsRepository).list()
     return [
-        *(Door(kind="login", id=one.id, name=one.agent) for one in logins),
-        *(Door(kind="token", id=one.id, name=f"{one.name} …{one.hint}") for one in tokens),
-        *(Door(kind="device", id=one.id, name=one.name) for one in devices),
-        *(Door(kind="hook", id=one.job_id, name=one.name) for one in hooks),
-        *(Door(kind="grant", id=one.id, name=" ".join((one.tool, one.destination)).strip()) for one in grants),
+        *(Credential(kind="login", id=one.id, name=one.agent) for one in logins),
+        *(Credential(kind="token", id=one.id, name=f"{one.name} …{one.hint}") for one in tokens),
+        *(Credential(kind="device", id=one.id, name=one.name) for one in devices),
+        *(Credential(kind="hook", id=one.job_id, name=one.name) for one in hooks),
+        *(Credential(kind="grant", id=one.id, name=" ".join((one.tool, one.destination)).strip()) for one in grants),
     ]
 
 
-async def end_doors(repository: Opener, *, by: str, keep: Collection[str] = ()) -> None:
-    """End all of it, but what `keep` names: a door's key, or a kind. Links that were sent out end in any case.
+async def end_credentials(repository: Opener, *, by: str, keep: Collection[str] = ()) -> None:
+    """End all of it, but what `keep` names: a credential's key, or a kind. Links that were sent out end in any case.
 
     by: the id of who does it, for the audit log.
     """
-    doors = await open_doors(repository)
-    ended = [door for door in doors if door.key not in keep and door.kind not in keep]
+    credentials = await credentials_of(repository)
+    ended = [credential for credential in credentials if credential.key not in keep and credential.kind not in keep]
     if "login" not in keep:  # in one statement: nobody logs in behind the list
-        kept = [door.id for door in doors if door.kind == "login" and door not in ended]
+        kept = [credential.id for credential in credentials if credential.kind == "login" and credential not in ended]
         await repository(LoginsRepository).end_all(but=kept)
-    for door in ended:
-        if door.kind != "login":
-            await _ENDS[door.kind](repository, door.id)
+    for credential in ended:
+        if credential.kind != "login":
+            await _ENDS[credential.kind](repository, credential.id)
     person = repository(LoginsRepository).owner_id
     await repository(AccountsRepository).forget_links(person)
     await repository(ActionLinksRepository).forget_all()
     if ended:
-        await repository(AuditRepository).add(by, "access.ended", person, dict(Counter(door.kind for door in ended)))
+        await repository(AuditRepository).add(
+            by, "access.ended", person, dict(Counter(credential.kind for credential in ended))
+        )
 
 
 async def end_token(repository: Opener, token_id: str) -> None:
@@ -103,7 +105,7 @@ async def _end_grant(repository: Opener, id: str) -> None:
     await repository(GrantsRepository).revoke(id)
 
 
-_ENDS: dict[DoorKind, Callable[[Opener, str], Awaitable[None]]] = {
+_ENDS: dict[CredentialKind, Callable[[Opener, str], Awaitable[None]]] = {
     "token": end_token,
     "device": _end_device,
     "hook": _end_hook,

@@ -128,7 +128,7 @@ async def test_everything_that_opens_a_door_ends(doors: Doors, way: Callable[[Do
 
 
 async def test_what_was_unticked_stays(doors: Doors) -> None:
-    keys = {one.kind: one.key for one in await doors.cortex.accounts.doors(doors.bob)}
+    keys = {one.kind: one.key for one in await doors.cortex.accounts.credentials(doors.bob)}
     assert set(keys) == {"login", "token", "device", "hook", "grant"}
     await doors.cortex.accounts.change_password(
         doors.here, PASSWORD, OTHER, keep={keys["token"], keys["hook"], "login"}
