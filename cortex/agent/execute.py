@@ -147,15 +147,15 @@ class Executor:
 
     async def _unasked_readers(
         self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall, decision: Decision
-    ) -> Refusal | None:
-        """Why the call may not run as it was decided: others read it by now, of whom nobody was asked."""
+    ) -> CallEnding | None:
+        """The ending of a call that may not run as it was decided: others read it by now, of whom nobody was asked."""
         readers = await self._readers(turn, record, facts, checked)
         if isinstance(readers, Output):
-            return Refusal(text=readers.text, words=self._failed(readers).words)
+            return self._failed(readers)
         others = tuple(one for one in readers if one.key not in decision.readers)
         if not others or await self.approvals.granted(turn, record, request_of(facts, checked, record, others)):
             return None
-        return read_by_others(others)
+        return replace(_refused(read_by_others(others)), is_tainted=True)  # a list is called what its owner says
 
     async def review(self, turn: Turn, call_id: str, call: ToolCall) -> tuple[CallRecord, ApprovalRequest] | Refusal:
         """A call that a person would put in place of one that asked, as the gate sees it now; nothing is kept."""
@@ -263,14 +263,15 @@ class Executor:
         facts = await self.call_log.facts(turn, decision.call_id)
         checked = self._checked(facts, call)
         if isinstance(checked, Refusal):
-            return await self._refused(turn, call, unchecked_record(decision.call_id, call), checked)
+            return await self._refused(turn, call, unchecked_record(decision.call_id, call), _refused(checked))
         record = record_of(decision.call_id, call, checked)
         why_not = (refusal(facts, checked) if is_changed else None) or still_no(
             facts, checked, record, decision, answer
         )
-        why_not = why_not or await self._unasked_readers(turn, record, facts, checked, decision)
-        if why_not:
-            return await self._refused(turn, call, record, why_not)
+        ending = _refused(why_not) if why_not else None
+        ending = ending or await self._unasked_readers(turn, record, facts, checked, decision)
+        if ending:
+            return await self._refused(turn, call, record, ending)
         # Ahead of the approval: a re-run then says "it may have happened", where a used-up yes would say "not allowed".
         intent = await self.call_log.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
@@ -281,11 +282,10 @@ class Executor:
                 return await self._end(turn, call, record, _refused(NOT_VALID))
         return await self._effect(turn, call, checked, record, facts, is_again=intent == "again")
 
-    async def _refused(self, turn: Turn, call: ToolCall, record: CallRecord, why: Refusal) -> Performed:
+    async def _refused(self, turn: Turn, call: ToolCall, record: CallRecord, ending: CallEnding) -> Performed:
         """End a call that may not run now. Where an earlier try was killed on the way, it may have happened before."""
         is_begun = await self.call_log.is_begun(turn, record.id)
-        ending = _UNKNOWN if is_begun else _refused(why)
-        return await self._end(turn, call, record, ending)
+        return await self._end(turn, call, record, _UNKNOWN if is_begun else ending)
 
     async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: CallEnding) -> Performed:
         """Store an ending that needed no effect; one that stands already is what counts."""
