@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.api.token_ends import TokenEnds
+from cortex.services.accounts.token_ends import TokenEnds
 from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.notes import UNDO as NOTES_UNDO
 from cortex.services.content.notes import NotesService

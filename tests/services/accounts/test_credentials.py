@@ -11,8 +11,8 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.errors import CortexError, NotAllowed, UserError
 from cortex.base.user import User
+from cortex.services.accounts.token_ends import TokenEnds
 from cortex.services.api.requests import read_request
-from cortex.services.api.token_ends import TokenEnds
 from cortex.services.jobs.forms import JobForm
 from cortex.services.jobs.hook_requests import HookRequest
 from cortex.storage.accounts import LoginsRepository
