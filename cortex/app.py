@@ -150,6 +150,7 @@ async def _running(
                 cortex.accounts.keep_logins(),
                 nightly.keep(),
                 cortex.turn_queue.look_after(engine.take_up_lost),
+                cortex.approval_timer.keep(),
                 cortex.push_keys.prepare(),
                 cortex.outbox.send_due(),
                 cortex.digests.send_digests(),

@@ -74,7 +74,7 @@ class PlainDesk:
     async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
         return call.id in self.pleas
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
+    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, *, is_tainted: bool) -> bool:
         return (plea.tool, plea.destination) in self.grants
 
     async def ask(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> str:

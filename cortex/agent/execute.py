@@ -102,7 +102,7 @@ class Executor:
         request = await self._request(turn, record, facts, checked)
         if isinstance(request, CallEnding):
             return await self._close(turn, call, record, checked.tool, request)
-        if request is None or (request.is_grantable and await self.approvals.granted(turn, record, request)):
+        if request is None or await self.approvals.granted(turn, record, request):
             return decision
         cannot_run = await self._cannot_run(turn, record, facts, checked)
         if cannot_run is not None:

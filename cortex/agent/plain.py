@@ -4,7 +4,7 @@ import re
 
 from cortex.agent.refusals import UNKNOWN
 from cortex.base.messages import ToolResult, assistant, results, user
-from cortex.base.turn import Answer, Outcome, PlainCommand, Turn
+from cortex.base.turn import GIVEN_ROUND, Answer, Outcome, PlainCommand, Turn
 from cortex.ports.loop import History, ToolRunner
 
 ROUND = 1
@@ -34,9 +34,10 @@ async def run_command(turn: Turn, command: PlainCommand, history: History, tool_
                 ToolResult(call_id=call.id, name=call.name, text="Not run: the call before failed.", is_error=True)
             )
             continue
-        decision = await tool_runner.decide(turn, ROUND, call)
+        number = GIVEN_ROUND if turn.given is not None else ROUND
+        decision = await tool_runner.decide(turn, number, call)
         answer = await tool_runner.wait_for_answer(turn, decision) if decision.verdict == "ask" else None
-        performed = await tool_runner.perform(turn, ROUND, call, decision, answer)
+        performed = await tool_runner.perform(turn, number, call, decision, answer)
         done.append(performed.result)
         why_not = _why_not(performed.result, answer)
     words = f"{'Partly done. ' if why_not and not done[0].is_error else ''}{why_not}" or command.done

@@ -7,10 +7,10 @@ order of port calls is a function of what they return, so that a run can be repl
 import asyncio
 from dataclasses import dataclass, field
 
-from cortex.agent.plain import run_command
+from cortex.agent.plain import TOLD, run_command
 from cortex.agent.prompt import with_reveal, with_tail
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
-from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, Reply, RoundPlan, Turn, TurnState
+from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, PlainCommand, Reply, RoundPlan, Turn, TurnState
 from cortex.ports.loop import History, ModelCalls, PlainCommands, Planner, ToolRunner
 from cortex.selection.lacks_tool import says_missing
 
@@ -81,19 +81,20 @@ async def run_turn(turn: Turn, ports: LoopPorts) -> Outcome:
     The outcome always carries a text: the model's, or Cortex's own words for why it stopped. Raises only what a
     port raises (CancelledError when the user stops it).
     """
-    command = await ports.commands.command(turn) if ports.commands else None
+    command = await _command(turn, ports)
     if command is not None:
         return await run_command(turn, command, ports.history, ports.tool_runner)
     past = await ports.history.past(turn)
     run = _Run(turn=turn, ports=ports, past=past.messages, added=[said(turn)])
+    await _begin(run)
     while True:
         is_last = run.is_last
-        plan, reply = await _round(run, run.need(is_last=is_last))
+        reply = await _round(run, run.need(is_last=is_last))
         while reply.message is not None and not reply.message.calls:
             retry = await _missing_round(run, reply, is_last=is_last)
             if retry is None:
                 return run.ended("done", reply.message.text)
-            plan, reply = retry
+            reply = retry
         if reply.message is None and reply.failure_kind == "budget":
             await _speak(run, reply.failure)
             return run.ended("done", reply.failure)
@@ -101,7 +102,7 @@ async def run_turn(turn: Turn, ports: LoopPorts) -> Outcome:
             return run.ended("failed", reply.failure)
         if is_last:
             return await _refuse_last(run, reply.message)
-        ending = await _act(run, reply.message, plan)
+        ending = await _act(run, reply.message)
         if ending is not None:
             return ending
 
@@ -111,10 +112,9 @@ def said(turn: Turn) -> Message:
     return user(turn.text, *turn.documents, turn.done_before, pictures=turn.pictures)
 
 
-async def _round(run: _Run, need: Need) -> tuple[RoundPlan, Reply]:
+async def _round(run: _Run, need: Need) -> Reply:
     """One model call; its message, if it came whole, joins the transcript."""
-    plan = await run.ports.planner.plan(run.turn, need)
-    return plan, await _answer(run, plan)
+    return await _answer(run, await run.ports.planner.plan(run.turn, need))
 
 
 async def _answer(run: _Run, plan: RoundPlan) -> Reply:
@@ -132,7 +132,7 @@ async def _answer(run: _Run, plan: RoundPlan) -> Reply:
     return reply
 
 
-async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> tuple[RoundPlan, Reply] | None:
+async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> Reply | None:
     """One extra round when an answer says that a tool is missing and the planner finds it; None = the answer stands.
 
     Not counted as a round; once a turn.
@@ -148,7 +148,7 @@ async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> tuple[Rou
     await run.ports.history.say(run.turn, run.number, f"Found {names}: trying again with it.", "notice")
     run.added.append(user(f"(Cortex: these tools are available now: {names}. Go on with the request.)"))
     run.counted -= 1
-    return plan, await _answer(run, plan)
+    return await _answer(run, plan)
 
 
 async def _refuse_last(run: _Run, message: Message) -> Outcome:
@@ -169,7 +169,25 @@ async def _speak(run: _Run, text: str) -> None:
     run.added.append(assistant(text))
 
 
-async def _act(run: _Run, message: Message, plan: RoundPlan) -> Outcome | None:
+async def _command(turn: Turn, ports: LoopPorts) -> PlainCommand | None:
+    """What is to be done without a model, None where one is asked."""
+    if turn.given is not None and turn.is_given_alone:
+        return PlainCommand(calls=(turn.given,), done=TOLD)
+    return await ports.commands.command(turn) if ports.commands else None
+
+
+async def _begin(run: _Run) -> None:
+    """Run the call that the person answered after its own turn was over, if any; a model then goes on with its result.
+
+    It belongs to no round of a model: that of the coming one is the first.
+    """
+    if run.turn.given is not None:
+        message = assistant("", run.turn.given)
+        run.added.append(message)
+        await _act(run, message)
+
+
+async def _act(run: _Run, message: Message) -> Outcome | None:
     """Run the calls of one message; an outcome when the loop must end here."""
     # One after the other: a replay finds steps by their order.
     decisions = [await run.ports.tool_runner.decide(run.turn, run.number, call) for call in message.calls]

@@ -17,6 +17,10 @@ DISCOVERIES_MAX = 2
 SAME_CALLS_MAX = 3
 OWN = ("me", "myself")  # the user's own address
 UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask before trying again."
+EXPIRED = (
+    "Nobody answered in time: not run. The person can have it asked again on its card. Go on without it, and do not "
+    "call it again by yourself."
+)
 USED_UP = "The approval was not valid for this call any more: not run."
 
 
@@ -88,7 +92,7 @@ def still_no(
         )
     if decision.verdict == "ask" and answer != "allowed":
         return Refusal(
-            text="Nobody answered in time: not run. Say so and offer to ask again.",
+            text=EXPIRED,
             words="Nobody answered in time, so nothing was done.",
         )
     return taint_refusal(facts, checked)

@@ -11,6 +11,7 @@ from cortex.base.role import Channel, ToolMode
 
 TurnState = Literal["queued", "running", "waiting", "done", "stopped", "failed", "interrupted", "out_of_rounds"]
 SUB = ":sub:"
+GIVEN, GIVEN_ROUND = "given", 0  # the id of the call that a turn begins with, ahead of the first round
 LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
 LOOP_ENDS: tuple[TurnState, ...] = ("done", "stopped", "failed", "interrupted", "out_of_rounds")
 
@@ -33,7 +34,8 @@ class Turn:
     `job_id`: the job that it runs for, "" for none. `is_order`: its message may be an order that needs no model; a turn
     that an earlier version opened says nothing of it, and has no such step. `done_before`: what the tries that were set
     aside for it did, in words for the model. `pictures`: those that came with its message; `documents`: what a model
-    reads of the other files that did.
+    reads of the other files that did. `given`: the call that it begins with, ahead of any model, None for none;
+    `is_given_alone`: no model goes on with its result.
     """
 
     id: str
@@ -57,6 +59,8 @@ class Turn:
     done_before: str = ""
     pictures: tuple[Picture, ...] = ()
     documents: tuple[str, ...] = ()
+    given: ToolCall | None = None
+    is_given_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

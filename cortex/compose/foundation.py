@@ -67,11 +67,13 @@ from cortex.services.roles.role_names import RoleNames
 from cortex.services.roles.roles import Roles
 from cortex.services.timings import LazyReader
 from cortex.services.turns.approval_admin import ApprovalAdmin
+from cortex.services.turns.approval_timer import ApprovalTimer
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
 from cortex.services.turns.queue import TurnQueue
 from cortex.services.turns.stop_all import StopAll
 from cortex.services.upkeep.updates import Updates
+from cortex.storage.turns import TurnRow
 from cortex.storage.write_line import people_first, writes_within
 
 
@@ -243,7 +245,16 @@ class Foundation(FileServices):
 
     @cached_property
     def approvals(self) -> ApprovalsService:
-        return ApprovalsService(runtime=self.runtime, notifier=self.notices, is_watched=self.streams.is_watched)
+        async def begin(row: TurnRow) -> None:
+            await self.turn_queue.start(row)
+
+        return ApprovalsService(
+            runtime=self.runtime, notifier=self.notices, is_watched=self.streams.is_watched, begin=begin
+        )
+
+    @cached_property
+    def approval_timer(self) -> ApprovalTimer:
+        return ApprovalTimer(runtime=self.runtime, notifier=self.notices)
 
     @cached_property
     def action_links(self) -> ActionLinks:

@@ -322,7 +322,7 @@ class TurnServices(Foundation):
 
     @cached_property
     def conversations(self) -> ConversationsService:
-        deleted = (self.agents.cancel_all_of,)
+        deleted = (self.agents.cancel_all_of, self.approvals.close_all_of)
         return ConversationsService(self.runtime.db, self.hub, self.runtime.clock, deleted=deleted)
 
     @cached_property
@@ -332,7 +332,7 @@ class TurnServices(Foundation):
             hub=self.hub,
             conversations=self.conversations,
             clock=self.runtime.clock,
-            deleted=(self.agents.cancel_all_of,),
+            deleted=(self.agents.cancel_all_of, self.approvals.close_all_of),
         )
 
     @cached_property

@@ -289,7 +289,7 @@ class Approvals(Protocol):
         ...
 
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
-        """Whether a live grant covers this tool and exactly this destination; here: exactly this call.
+        """Whether the person allowed it before: this very call, or by a live grant for exactly its destination.
 
         Where others will read it: whether what is written for all of them here, or by this job, was allowed before.
         """

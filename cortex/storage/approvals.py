@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Select, distinct, func, or_, select, update
+from sqlalchemy import Select, or_, select, update
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
+from cortex.base.turn import LIVING
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ApprovalTable, ConversationTable, GrantTable, TurnTable
 
@@ -16,6 +17,15 @@ ApprovalState = Literal["asked", "allowed", "denied", "expired", "used", "change
 
 # From the person's answer to the effect a signal has to travel: an answer in time does not come too late for it.
 _GRACE = timedelta(seconds=60)
+_RUN_OUT = "The time for this request is up, so your answer changed nothing. Ask again in its chat."
+_LATE: dict[str, str] = {
+    "asked": _RUN_OUT,
+    "expired": _RUN_OUT,
+    "denied": "This request was denied before. Your answer changed nothing.",
+    "allowed": "This request was allowed before. Your answer changed nothing.",
+    "used": "This request was allowed before. Your answer changed nothing.",
+    "changed": "This request was changed and allowed before. Your answer changed nothing.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +33,8 @@ class ApprovalRow:
     """A question to the person. `detail` is the whole command or diff; `why` says what the model read before.
 
     `readers`: keys of who else will read what it writes (`ports/loop.py: Readers`), with blanks between.
+    `notify_at`: when the person is notified, unless they look at it before; None when they were, or need not be.
+    `continued_by`: the turn in which the call went on after its own had ended, or was asked for again.
     """
 
     id: str
@@ -42,6 +54,8 @@ class ApprovalRow:
     expires_at: datetime
     answered_at: datetime | None
     answered_by: str | None
+    notify_at: datetime | None
+    continued_by: str | None
 
 
 class ApprovalsRepository(Repository):
@@ -60,6 +74,7 @@ class ApprovalsRepository(Repository):
         risk: str,
         expires_at: datetime,
         readers: str = "",
+        notify_at: datetime | None = None,
     ) -> ApprovalRow:
         """Put the question; the one that stands for this call already is handed back as it is."""
         await self._must_own(TurnTable, turn_id, "turn")
@@ -80,6 +95,7 @@ class ApprovalsRepository(Repository):
                 "state": "asked",
                 "created_at": self.clock(),
                 "expires_at": expires_at,
+                "notify_at": notify_at,
             },
         )
         return await self._one(self._questions().where(ApprovalTable.call_id == call_id))
@@ -107,15 +123,48 @@ class ApprovalsRepository(Repository):
         return await self._all(ApprovalRow, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
 
     @reading
-    async def others_waiting(self, turn_id: str, channels: Sequence[str]) -> int:
-        """How many turns of these channels, but this one, wait for an answer that they can still get."""
-        statement = (
-            select(func.count(distinct(TurnTable.id)))
-            .join(ApprovalTable, ApprovalTable.turn_id == TurnTable.id)
-            .where(TurnTable.owner_id == self.owner_id, TurnTable.channel.in_(channels), TurnTable.id != turn_id)
-            .where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())
+    async def asked_in(self, conversation_id: str) -> Sequence[ApprovalRow]:
+        """What of this conversation has no answer yet, oldest first."""
+        statement = self._questions().where(
+            ApprovalTable.state == "asked", TurnTable.conversation_id == conversation_id
         )
-        return (await self.session.execute(statement)).scalar_one()
+        return await self._all(ApprovalRow, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+
+    @reading
+    async def closed_late(self, conversation_id: str, after: datetime, upto: datetime) -> Sequence[ApprovalRow]:
+        """Those that were denied, or ran out, in this stretch of time while their turn had ended, oldest first."""
+        statement = self._questions().where(
+            TurnTable.conversation_id == conversation_id,
+            ApprovalTable.state.in_(("denied", "expired")),
+            ApprovalTable.answered_at > after,
+            ApprovalTable.answered_at <= upto,
+            TurnTable.ended_at < ApprovalTable.answered_at,
+        )
+        return await self._all(ApprovalRow, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+
+    @reading
+    async def continued(self, turn_id: str) -> ApprovalRow | None:
+        """The question whose call goes on in this turn, or is asked for again in it."""
+        return await self._first(ApprovalRow, self._questions().where(ApprovalTable.continued_by == turn_id))
+
+    async def continue_in(self, id: str, turn_id: str) -> bool:
+        """Note the turn in which the call goes on; False when there is one."""
+        change = self._change(ApprovalTable).where(ApprovalTable.id == id, ApprovalTable.continued_by.is_(None))
+        return bool(await self._touched(change.values(continued_by=turn_id), ApprovalTable.id))
+
+    async def seen(self, id: str, notify_at: datetime) -> bool:
+        """The person looks at it now: notify them then, unless they look again; False when nothing is to be sent."""
+        change = self._change(ApprovalTable).where(
+            ApprovalTable.id == id, ApprovalTable.state == "asked", ApprovalTable.notify_at.is_not(None)
+        )
+        return bool(await self._touched(change.values(notify_at=notify_at), ApprovalTable.id))
+
+    async def notified(self, id: str) -> bool:
+        """Note that the person is notified now, once; False when they looked, answered or were notified meanwhile."""
+        change = self._change(ApprovalTable).where(
+            ApprovalTable.id == id, ApprovalTable.state == "asked", ApprovalTable.notify_at <= self.clock()
+        )
+        return bool(await self._touched(change.values(notify_at=None), ApprovalTable.id))
 
     async def answer(self, id: str, answer: Literal["allowed", "changed", "denied"], actor: str) -> ApprovalRow:
         """Keep the answer, once; Conflict when there is one already or the time is up.
@@ -129,14 +178,14 @@ class ApprovalsRepository(Repository):
         touched = await self._touched(change.values(state=answer, answered_at=at, answered_by=actor), ApprovalTable.id)
         approval = await self.get(id)
         if not touched:
-            how = "has run out" if approval.state in ("asked", "expired") else f"was already {approval.state}"
-            raise Conflict(f"This request {how}; nothing was changed.")
+            raise Conflict(_LATE[approval.state])
         return approval
 
-    async def expire(self, id: str) -> bool:
-        """Close a question that nobody answered; False when somebody just did."""
+    async def expire(self, id: str, *, is_alone: bool = False) -> bool:
+        """Close a question that nobody answered; False when somebody just did. `is_alone`: its turn ended before."""
         change = self._change(ApprovalTable).where(ApprovalTable.id == id, ApprovalTable.state == "asked")
-        return bool(await self._touched(change.values(state="expired"), ApprovalTable.id))
+        at = {"answered_at": self.clock()} if is_alone else {}
+        return bool(await self._touched(change.values(state="expired", **at), ApprovalTable.id))
 
     async def consume(self, id: str, arguments_hash: str) -> bool:
         """Use the yes, once: whether it was given, for these very arguments, in time, and not used before."""
@@ -272,6 +321,20 @@ class OwnedGrant(GrantRow):
 
 class AllApprovalsRepository(SharedRepository):
     """The questions to everybody; who may read them is the services' matter."""
+
+    @reading
+    async def to_notify(self, until: datetime) -> Sequence[OwnedApproval]:
+        """Those whose person is to be notified by then, the first due first."""
+        statement = self._questions().where(ApprovalTable.state == "asked", ApprovalTable.notify_at <= until)
+        return await self._all(OwnedApproval, statement.order_by(ApprovalTable.notify_at, ApprovalTable.id))
+
+    @reading
+    async def run_out(self, until: datetime) -> Sequence[OwnedApproval]:
+        """Those that run out by then without a turn that waits for the answer, the first due first."""
+        statement = self._questions().where(
+            ApprovalTable.state == "asked", ApprovalTable.expires_at <= until, TurnTable.state.not_in(LIVING)
+        )
+        return await self._all(OwnedApproval, statement.order_by(ApprovalTable.expires_at, ApprovalTable.id))
 
     @reading
     async def pending(self) -> Sequence[OwnedApproval]:

@@ -188,6 +188,12 @@ class TurnsRepository(Repository):
         turn = await self.get(id)
         return turn if moved else None
 
+    async def hold(self, id: str) -> TurnRow:
+        """The turn, which nobody else moves from here to the commit. NotFound."""
+        change = self._change(TurnTable).where(TurnTable.id == id)
+        await self._touched(change.values(rounds=TurnTable.rounds), TurnTable.id)
+        return await self.get(id)
+
     async def ask_to_stop(self, id: str) -> None:
         """Remember that the turn has to end, for as long as it has not."""
         change = self._change(TurnTable).where(TurnTable.id == id, TurnTable.stop_asked_at.is_(None))

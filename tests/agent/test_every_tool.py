@@ -35,7 +35,7 @@ REGISTRY = Registry(
 class Granted(PlainDesk):
     """The person has allowed everything for this conversation."""
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
+    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, *, is_tainted: bool) -> bool:
         return True
 
 

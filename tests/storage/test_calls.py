@@ -60,23 +60,6 @@ async def test_an_intent_is_recorded_once(db: Database, talk: Any, ann: str) -> 
     assert await calls.of_turn("turn:1") == [done]
 
 
-async def test_other_turns_that_wait_for_an_answer_are_counted_once(
-    db: Database, talk: Any, ann: str, ben: str, clock: StillClock
-) -> None:
-    await talk.turn("turn:1")
-    asked = await ask(db, ann, clock)
-    await ask(db, ann, clock, "call-2")
-    approvals = db.repository(ApprovalsRepository, ann)
-    assert await approvals.others_waiting("turn:2", ["chat", "result"]) == 1
-    assert await approvals.others_waiting("turn:1", ["chat", "result"]) == 0
-    assert await approvals.others_waiting("turn:2", ["cron"]) == 0
-    assert await db.repository(ApprovalsRepository, ben).others_waiting("turn:2", ["chat"]) == 0
-    await approvals.answer(asked.id, "denied", ann)
-    assert await approvals.others_waiting("turn:2", ["chat"]) == 1
-    clock.forward(minutes=5)
-    assert await approvals.others_waiting("turn:2", ["chat"]) == 0
-
-
 async def test_a_yes_is_used_once_for_the_very_same_arguments(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:

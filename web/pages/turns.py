@@ -198,6 +198,22 @@ async def answer(
     return done(request, back_to(back))
 
 
+@router.post("/approvals/{approval_id}/looked")
+async def looked(services: Services, user: CurrentUser, approval_id: str) -> Response:
+    """A page in front of the person shows the request now: they need not be notified of it."""
+    await services.approvals.seen(user, approval_id)
+    return Response(status_code=204)
+
+
+@router.post("/approvals/{approval_id}/again")
+async def ask_again(
+    request: Request, services: Services, user: CurrentUser, approval_id: str, back: Text = ""
+) -> Response:
+    """Ask anew for a call that nobody answered in time."""
+    cid = await services.approvals.ask_again(user, approval_id)
+    return done(request, back_to(back) if back else f"/c/{cid}")
+
+
 @router.post("/undo/{undo_id}")
 async def undo(request: Request, services: Services, user: CurrentUser, undo_id: str, back: Text = "/") -> Response:
     """Take a call's effect back."""

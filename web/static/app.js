@@ -214,6 +214,13 @@
     if (left > 0 && left < 3600) time.title = Math.floor(left / 60) + ' min ' + left % 60 + ' s left';
   }), 1000);
 
+  // --- a request counts as looked at while it is in view on a page in front: else its person is notified
+  const looked = () => document.visibilityState === 'visible' && document.hasFocus() && all('[data-looked]').forEach(card => {
+    const box = card.getBoundingClientRect();
+    if (box.height && box.bottom > 0 && box.top < innerHeight) fetch('/approvals/' + card.dataset.looked + '/looked', { method: 'POST' }).catch(() => {});
+  });
+  setInterval(looked, 2e4); addEventListener('focus', looked); on('visibilitychange', looked);
+
   // --- keyboard
   let leader = '';
   const walk = way => {

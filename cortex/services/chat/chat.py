@@ -25,6 +25,7 @@ from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.versions import hold_still
 from cortex.services.models.models import Models
 from cortex.services.runtime import Runtime
+from cortex.services.turns.approval_log import close_of_turns
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.documents import DocumentsRepository
@@ -96,7 +97,8 @@ class Chat:
         `model`: asked first, "" for the role's; None for the conversation's. `is_kept`: mode, rounds and model, as far
         as they are given, are the conversation's from now on.
 
-        While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
+        While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it. One that
+        waits for the person's approval is set aside for it; what it asks still waits.
         """
         words = checked_words(text, max_rounds, has_files=bool(attached))
         turn_id = f"turn:{derived_id('sent', user.id, once, words, *attached) if once else new_id()}"
@@ -125,6 +127,7 @@ class Chat:
             )
         if not is_queued:
             await self._begin(row)
+        await self.turns.give_way(user.id)
         return row.id
 
     async def place_of(self, user: User, turn_id: str) -> str:
@@ -330,6 +333,7 @@ class Chat:
                 raise Conflict("Another version of this message is shown now.")
             reads = await repository(TurnsRepository).reads_from(row.conversation_id, row.ordinal)
             dropped = await repository(VersionsRepository).drop_from(row.conversation_id, row.ordinal)
+            await close_of_turns(repository, row.conversation_id, dropped)
             await repository(ConversationsRepository).append(
                 row.conversation_id, [("turn.drop", {"turns": dropped}, None)]
             )

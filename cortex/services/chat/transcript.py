@@ -119,6 +119,7 @@ class Transcript:
             mode=data.get("mode") or "auto",
             state="queued" if waits or data.get("is_steer") else "running",
             agent=data.get("agent") or "",
+            resumed=data.get("resumed") or "",
             attachments=(files := attachments_of(data)),
             lost={file.id: self._lost[file.id] for file in files if file.id in self._lost},
             unread={file.id: self._unread[file.id] for file in files if file.id in self._unread},

@@ -56,7 +56,10 @@ def _seen(before: TurnView, after: TurnView) -> list[ViewChange]:
 
 
 def ended(turn: TurnView, event: Event) -> Folded:
-    """It is over: open questions go, calls that never came back are of unknown outcome."""
+    """It is over: open questions go, calls that never came back are of unknown outcome.
+
+    One that was set aside keeps its questions: they can still be answered.
+    """
     data = event.payload
     ending = TurnEndView(
         state=data["state"],
@@ -67,7 +70,14 @@ def ended(turn: TurnView, event: Event) -> Folded:
         tokens_saved=data.get("tokens_saved") or 0,
         can_continue=bool(data.get("can_continue")),
     )
-    parts = tuple(_settled(part) for part in turn.parts if not isinstance(part, ApprovalCard) and not _is_void(part))
+    waiting = (
+        {part.call for part in turn.parts if isinstance(part, ApprovalCard)} if data.get("is_set_aside") else set()
+    )
+    parts = tuple(
+        part if part.id in waiting else _settled(part)
+        for part in turn.parts
+        if not (isinstance(part, ApprovalCard) and part.call not in waiting) and not _is_void(part)
+    )
     changes = [ViewChange(kind="body", turn=turn.id)] if parts != turn.parts else []
     if turn.state == "queued":  # it ended without an answer: now its place is shown, and says so
         changes = [ViewChange(kind="turn.start", turn=turn.id)]
@@ -203,7 +213,13 @@ def approved(turn: TurnView, event: Event) -> Folded:
         turn, more = _phase(turn, "waiting", None)
         return turn, [*changes, *added, *more]
     turn = replace(turn, parts=tuple(part for part in turn.parts if part.id != data["approval"]))
-    turn, _ = _card(turn, data["call"], decision=state, state="run" if state == "allowed" else "wait")
+    if state == "again":
+        turn, _ = _card(turn, data["call"], again_id="")
+        return turn, [ViewChange(kind="body", turn=turn.id)]
+    again_id = data["approval"] if state == "expired" else ""
+    turn, _ = _card(
+        turn, data["call"], decision=state, state="run" if state == "allowed" else "wait", again_id=again_id
+    )
     turn, more = _phase(turn, "calling", None)
     return turn, [ViewChange(kind="body", turn=turn.id), *more]
 

@@ -70,7 +70,7 @@ class CallCard:
     """One use of a tool. `decision`: how its approval went, "" when none was asked.
 
     title: what it does, in words. shown: the whole of it, such as a diff, "" for none beside the arguments. text: the
-    result as the model read it; words: for the person.
+    result as the model read it; words: for the person. again_id: the question that can be asked again, "" for none.
     """
 
     id: str
@@ -90,6 +90,7 @@ class CallCard:
     undo_state: Literal["", "undone", "refused"] = ""
     undo_text: str = ""
     decision: Literal["", "allowed", "changed", "denied", "expired"] = ""
+    again_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +225,7 @@ class TurnView:
     cost_usd: float | None = None
     ending: TurnEndView | None = None
     agent: str = ""
+    resumed: str = ""
     attachments: tuple[Attachment, ...] = ()
     is_blind: bool = False
     lost: Mapping[str, bool] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from cortex.base.errors import Conflict
 from cortex.base.user import User
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.runtime import Runtime
+from cortex.services.turns.approval_log import close_of_turns
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.plans import PlansRepository
@@ -54,6 +55,7 @@ class Versions:
         async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as repository:
             await hold_still(repository, row.conversation_id)
             hidden, shown = await repository(VersionsRepository).choose(row)
+            await close_of_turns(repository, row.conversation_id, hidden)
             if hidden or shown:
                 payload = {"hidden": hidden, "shown": shown}
                 await repository(ConversationsRepository).append(row.conversation_id, [("turn.show", payload, None)])

@@ -14,7 +14,7 @@ from cortex.services.jobs.firing import policy_of
 from cortex.services.jobs.starts import path_of, urgency_of
 from cortex.services.notifier import Notifier, PendingNotice
 from cortex.services.runtime import Runtime
-from cortex.services.turns.approvals import PARKED_MINUTES
+from cortex.services.turns.approvals import APPROVAL_HOURS
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
@@ -70,10 +70,13 @@ class Facts:
                 return "failed", self.turn.error
 
     def _done(self) -> tuple[SlotState, str]:
+        waiting = next((one for one in self.approvals if one.state == "asked"), None)
+        if waiting is not None:  # its person wrote in its chat, and it was set aside
+            return "stopped", f"set aside for a message of yours; it still waits for your approval: {waiting.verb}"
         unheard = next((one for one in self.approvals if one.state == "expired"), None)
         refused = next((one for one in self.approvals if one.state == "denied"), None)
         if unheard is not None:
-            return "denied", f"nobody approved it within {PARKED_MINUTES // 60} hours: {unheard.verb}"
+            return "denied", f"nobody approved it within {APPROVAL_HOURS} hours: {unheard.verb}"
         if refused is not None:
             return "denied", f"you denied it: {refused.verb}"
         if self.kind == "call" and not (self.calls and self.calls[-1].state == "done"):

@@ -17,8 +17,12 @@ from cortex.storage.turns import TurnRow
 Row = tuple[EventKind, dict[str, Any], str | None]
 
 
-def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "", versions: Sequence[str] = ()) -> Row:
+def message_row(
+    row: TurnRow, is_queued: bool = False, *, agent: str = "", resumed: str = "", versions: Sequence[str] = ()
+) -> Row:
     """The log's first word on a turn: the message that it answers, or what the background run `agent` found.
+
+    resumed: what the person reads in place of the message of a turn that goes on with a call.
 
     versions: all turns of its place, where it is not the first there.
     """
@@ -31,7 +35,7 @@ def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "", versi
         "ordinal": row.ordinal,
     }
     attachments = [asdict(each) for each in row.attachments]
-    more = {"agent": agent, "attachments": attachments, "versions": list(versions)}
+    more = {"agent": agent, "resumed": resumed, "attachments": attachments, "versions": list(versions)}
     return "message", {**payload, **{name: value for name, value in more.items() if value}}, row.id
 
 

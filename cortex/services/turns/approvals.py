@@ -1,14 +1,13 @@
 """Approvals: asks on the page, waits durably, takes the person's answer once. Also serves `agent/execute.py`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from cortex.agent.records import HERE
 from cortex.base.errors import Conflict, NotFound, UserError
-from cortex.base.ids import changed_id
-from cortex.base.turn import Answer, Turn
+from cortex.base.ids import changed_id, derived_id
+from cortex.base.turn import GIVEN, GIVEN_ROUND, LIVING, Answer, Turn
 from cortex.base.user import User
 from cortex.ports.loop import ApprovalRequest, CallRecord, ChangedCall
 from cortex.ports.steps import step
@@ -16,33 +15,51 @@ from cortex.ports.stored_names import StepName
 from cortex.services.notifier import Notifier, PageOnlyNotifier, PendingNotice
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.approval_log import (
+    DENIED,
+    TIMER,
+    answer_payload,
+    call_payload,
+    close_alone,
+    end_call,
+    notice_values,
+    scope_of,
+)
 from cortex.services.turns.reader_grants import GRANT_HOURS, ReaderGrants, keys_of
+from cortex.services.turns.set_aside import go_on
 from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.approvals import GrantRow as GrantRow
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.notices import NoticesRepository, NoticeValues
+from cortex.storage.notices import NoticesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
-from cortex.toolkit.words import cut
 
-WATCHED_MINUTES = 5
-PARKED_MINUTES = 12 * 60  # a run that nobody watches: until its person looks
+APPROVAL_HOURS = 12
+UNSEEN = timedelta(minutes=1)  # nobody has looked at it for so long: the person is notified
 CHATS = ("chat", "result")
-PARKED_CHATS = 2  # of the three chat turns that go on at once for each user: one place stays free to talk
-GRANT_CHARS = 100
-SHOWN_CHARACTERS = 20_000
 ENDED = "This turn has ended."
 CHANGED = "The person changed the arguments: another call ran in its place."
 
 
+AfterTurn = tuple[TurnRow, bool] | None  # the turn in which it goes on, and whether that waits behind another
+
+
+async def _not_begun(row: TurnRow) -> None:
+    """Leave the start to the supervisor of turns."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalsService:
-    """Implements the `Approvals` port, and the page's side. `is_watched`: whether a user has a conversation open."""
+    """Implements the `Approvals` port, and the page's side.
+
+    `is_watched`: whether a user has a conversation open. `begin`: starts a turn that goes on with an answer.
+    """
 
     runtime: Runtime
     notifier: Notifier = field(default_factory=PageOnlyNotifier)
     is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
+    begin: Callable[[TurnRow], Awaitable[None]] = _not_begun
 
     @property
     def reader_grants(self) -> ReaderGrants:
@@ -54,26 +71,48 @@ class ApprovalsService:
         return await self.runtime.db.repository(ApprovalsRepository, turn.user_id).of_call(call.id) is not None
 
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
-        """Whether a live grant covers this call; where outside text was read, the gate asks for its readers alone."""
+        """Whether the person allowed this very call while its turn was over, or a live grant covers it.
+
+        Where outside text was read no grant counts but the one for its readers.
+        """
+        if await self._allowed_before(turn, call, request):
+            return True
+        if not request.is_grantable:
+            return False
         if request.readers:
             return await self.reader_grants.cover(turn, [one.key for one in request.readers])
         scope = scope_of(request.destination, request.detail, call.hash)
-        return (
-            await self.runtime.db.repository(GrantsRepository, turn.user_id).find(
-                request.tool, scope, turn.conversation_id
-            )
-            is not None
-        )
+        grants = self.runtime.db.repository(GrantsRepository, turn.user_id)
+        return await grants.find(request.tool, scope, turn.conversation_id) is not None
+
+    async def _allowed_before(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
+        """Use up the yes that this turn goes on with: for these bytes, to this place, once, within its time."""
+        if turn.given is None or call.id != derived_id(turn.id, str(GIVEN_ROUND), GIVEN):
+            return False
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            row = await repository(ApprovalsRepository).continued(turn.id)
+            if row is None or row.destination != request.destination or row.arguments_hash != call.hash:
+                return False
+            if not {one.key for one in request.readers} <= set(row.readers.split()):  # somebody reads it by now
+                return False
+            if row.state == "used":  # by a try of this step that was cut
+                return True
+            if not await repository(ApprovalsRepository).consume(row.id, call.hash):
+                return False
+            told = {**answer_payload(row, "allowed"), "turn": turn.id, "call": call.id}
+            await repository(ConversationsRepository).append(turn.conversation_id, [("approval", told, turn.id)])
+        return True
 
     async def ask(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
 
-        Where nobody watches, the person is notified in the same commit, and has longer to answer. Conflict, with
-        nothing asked, when the turn was ended meanwhile.
+        Where no page of the conversation is open, the person is notified in the same commit; else when nobody has
+        looked at it for a minute (`approval_timer.py`). Conflict, with nothing asked, when the turn was ended
+        meanwhile.
         """
-        is_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
-        expires_at = self.runtime.clock() + await self._patience(turn, is_seen=is_seen)
-        draft = None if is_seen else await self._draft(turn, call, request, expires_at)
+        may_be_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
+        expires_at = self.runtime.clock() + await self._patience(turn)
+        draft = None if may_be_seen else await self._draft(turn, call, request, expires_at)
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             is_new = await repository(ApprovalsRepository).of_call(call.id) is None
             row = await repository(ApprovalsRepository).ask(
@@ -88,6 +127,7 @@ class ApprovalsService:
                 risk=request.risk,
                 expires_at=expires_at,
                 readers=keys_of(request),
+                notify_at=self.runtime.clock() + UNSEEN if may_be_seen else None,
             )
             if is_new:
                 if await repository(TurnsRepository).move(turn.id, "waiting") is None:
@@ -98,15 +138,15 @@ class ApprovalsService:
                     await replace(draft, values=replace(draft.values, subject_id=row.id)).write(repository)
         if draft is not None:
             self.notifier.wake(turn.user_id)
+        self.runtime.hub.announce(TIMER)
         return row.id
 
-    async def _patience(self, turn: Turn, *, is_seen: bool) -> timedelta:
+    async def _patience(self, turn: Turn) -> timedelta:
         """How long the person has: a program that asks says so itself, by its token."""
         if turn.channel == "api":
             token = await self.runtime.db.repository(ApiTokensRepository, turn.user_id).of_turn(turn.id)
             return timedelta(seconds=token.wait_s if token is not None else 0)
-        is_short = is_seen or await self._has_parked_enough(turn)
-        return timedelta(minutes=WATCHED_MINUTES if is_short else PARKED_MINUTES)
+        return timedelta(hours=APPROVAL_HOURS)
 
     def _choices(self, row: ApprovalRow, *, is_job: bool) -> dict[str, bool]:
         """Which answers the card offers beside yes and no."""
@@ -125,29 +165,16 @@ class ApprovalsService:
             return tool is not None and row.risk == "low" and not tool.confirm
         return not row.why and tool is not None and not tool.reads_untrusted
 
-    async def _has_parked_enough(self, turn: Turn) -> bool:
-        """Whether this chat turn must not wait long: others of this person do already."""
-        if turn.channel not in CHATS:
-            return False
-        return (
-            await self.runtime.db.repository(ApprovalsRepository, turn.user_id).others_waiting(turn.id, CHATS)
-            >= PARKED_CHATS
-        )
-
     async def _draft(
         self, turn: Turn, call: CallRecord, request: ApprovalRequest, expires_at: datetime
     ) -> PendingNotice:
-        values = NoticeValues(
-            kind="approval",
-            title=f"Needs your approval: {request.verb}",
-            text="\n".join(part for part in (request.detail, request.why) if part),
-            path=f"/c/{turn.conversation_id}",
-            urgency="high",
-            actions=("approve", "deny"),
-            is_tainted=bool(request.why),
-            expires_at=expires_at,
-        )
+        values = notice_values(request.verb, request.detail, request.why, turn.conversation_id, expires_at)
         return await self.notifier.draft(turn.user_id, f"approval:{call.id}", values)
+
+    async def seen(self, user: User, approval_id: str) -> None:
+        """A page in front of the person shows it now. Another person's, or one that is over: nothing happens."""
+        approvals = self.runtime.db.repository(ApprovalsRepository, user.id)
+        await approvals.seen(approval_id, self.runtime.clock() + UNSEEN)
 
     async def wait_for_answer(self, turn: Turn, approval_id: str) -> Answer:
         """The answer, or expired; a durable wait, so a restart goes on waiting, to the end that was first given."""
@@ -187,9 +214,11 @@ class ApprovalsService:
         was ended meanwhile: it neither wakes nor acts on an answer.
         """
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
-            if await repository(TurnsRepository).move(turn.id, "running") is None:
-                raise Conflict(ENDED)
             is_expired = heard == "expired" and await repository(ApprovalsRepository).expire(approval_id)
+            asked = await repository(ApprovalsRepository).asked_in(turn.conversation_id)
+            still = any(one.turn_id == turn.id for one in asked)  # another call of the same round
+            if await repository(TurnsRepository).move(turn.id, "waiting" if still else "running") is None:
+                raise Conflict(ENDED)
             row = await repository(ApprovalsRepository).get(approval_id)
             if is_expired:
                 await repository(NoticesRepository).settle(approval_id)
@@ -217,7 +246,9 @@ class ApprovalsService:
         waiting = await self.runtime.db.repository(ApprovalsRepository, user.id).get(approval_id)
         if choice == "conversation" and not self._can_be_granted(waiting):
             raise UserError("This conversation or call contains external content, so each call needs approval.")
+        after: AfterTurn = None
         async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as repository:
+            turn = await repository(TurnsRepository).hold(waiting.turn_id)
             row = await repository(ApprovalsRepository).answer(approval_id, state, user.id)
             if choice == "conversation" and row.readers:
                 await self.reader_grants.settle(repository, row)
@@ -229,11 +260,47 @@ class ApprovalsService:
                     expires_at=self.runtime.clock() + timedelta(hours=GRANT_HOURS),
                 )
             await repository(NoticesRepository).settle(approval_id)
-            await repository(ConversationsRepository).append(
-                row.conversation_id, [("approval", answer_payload(row, state), row.turn_id)]
-            )
+            if turn.state in LIVING:
+                told = answer_payload(row, state)
+                await repository(ConversationsRepository).append(row.conversation_id, [("approval", told, row.turn_id)])
+            elif state == "denied":
+                await end_call(repository, row, state, DENIED)
+            else:
+                after = await go_on(repository, row)
+        await self._answered(user, row, after)
+
+    async def ask_again(self, user: User, approval_id: str) -> str:
+        """Ask for the same call anew, in a turn of its own; the conversation. Conflict where that cannot be.
+
+        Nothing of the first question counts: the gate looks at the call as it does at a new one.
+        """
+        waiting = await self.runtime.db.repository(ApprovalsRepository, user.id).get(approval_id)
+        if self.runtime.registry.get(waiting.tool) is None:
+            raise Conflict("This tool no longer exists, so it cannot be asked for again.")
+        async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as repository:
+            turn = await repository(TurnsRepository).hold(waiting.turn_id)
+            row = await repository(ApprovalsRepository).get(approval_id)
+            if row.state != "expired":
+                raise Conflict("This request does not need to be asked again: it still waits, or it was answered.")
+            if turn.is_dropped:
+                raise Conflict("Another version of this message is shown. Switch to this one first.")
+            after = await go_on(repository, row, is_again=True)
+        await self._answered(user, row, after)
+        return row.conversation_id
+
+    async def close_all_of(self, user_id: str, conversation_id: str) -> None:
+        """Close what a deleted conversation still asks; once it is restored it can be asked again."""
+        async with self.runtime.transaction_then_notify(user_id, conversation_id) as repository:
+            for row in await repository(ApprovalsRepository).asked_in(conversation_id):
+                await close_alone(repository, row)
+
+    async def _answered(self, user: User, row: ApprovalRow, after: AfterTurn) -> None:
+        """After the commit: whoever waits hears of it. If this process dies first, `TurnQueue.look_after` does it."""
         self.notifier.wake(user.id)
-        await self._signal(row)  # after the commit; if this process dies in between, `signal_again` makes up for it
+        if after is None:
+            await self._signal(row)
+        elif not after[1]:
+            await self.begin(after[0])
 
     async def change(self, user: User, approval_id: str, record: CallRecord, request: ApprovalRequest) -> None:
         """Put another call in the place of the one that asks, and allow it, once. `record`: under `changed_id`.
@@ -242,8 +309,10 @@ class ApprovalsService:
         approval bound to its own arguments. Conflict when the question was answered before or came too late.
         """
         waiting = await self.runtime.db.repository(ApprovalsRepository, user.id).get(approval_id)
+        after: AfterTurn = None
         async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as repository:
             approvals, calls = repository(ApprovalsRepository), repository(CallsRepository)
+            turn = await repository(TurnsRepository).hold(waiting.turn_id)
             row = await approvals.answer(approval_id, "changed", user.id)
             asked = await calls.get(row.call_id)
             await calls.finish(asked.id, "refused", CHANGED, is_error=True, is_tainted=False)
@@ -261,7 +330,7 @@ class ApprovalsService:
                 expires_at=row.expires_at,
                 readers=keys_of(request),
             )
-            await approvals.answer(made.id, "allowed", user.id)
+            made = await approvals.answer(made.id, "allowed", user.id)
             await repository(NoticesRepository).settle(approval_id)
             card = call_payload(record, row.turn_id, asked.round)
             rows: list[Row] = [
@@ -269,8 +338,9 @@ class ApprovalsService:
                 ("tool.call", {**card, "instead_of": asked.id}, row.turn_id),
             ]
             await repository(ConversationsRepository).append(row.conversation_id, rows)
-        self.notifier.wake(user.id)
-        await self._signal(row)
+            if turn.state not in LIVING:
+                after = await go_on(repository, made)
+        await self._answered(user, row, after)
 
     async def signal_again(self, turn: TurnRow) -> None:
         """Send on what was answered: the process that took the answer may have died before it did. Heard once."""
@@ -302,42 +372,3 @@ def _in_place_of(asked: CallRow, record: CallRecord) -> CallRow:
         text="",
         is_error=False,
     )
-
-
-def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
-    """What a grant is bound to: the place outside, else these very arguments, with words to know them by."""
-    if destination != HERE:
-        return destination
-    words = " ".join(detail.split())
-    return f"{words[:GRANT_CHARS]}{'…' if len(words) > GRANT_CHARS else ''} #{arguments_hash[:16]}"
-
-
-def call_payload(call: CallRecord, turn_id: str, round_number: int) -> dict[str, object]:
-    """The call as the log has it."""
-    return {
-        "turn": turn_id,
-        "round": round_number,
-        "call": call.id,
-        "name": call.tool,
-        "arguments": call.arguments,
-        "title": call.title,
-        "shown": cut(call.shown, SHOWN_CHARACTERS),
-        "risk": call.risk,
-    }
-
-
-def answer_payload(row: ApprovalRow, state: str) -> dict[str, object]:
-    """The approval as the log has it."""
-    return {
-        "turn": row.turn_id,
-        "call": row.call_id,
-        "approval": row.id,
-        "state": state,
-        "tool": row.tool,
-        "verb": row.verb,
-        "destination": row.destination,
-        "detail": row.detail,
-        "why": row.why,
-        "risk": row.risk,
-        "expires_at": row.expires_at.isoformat(),
-    }

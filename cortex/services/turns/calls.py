@@ -12,7 +12,7 @@ from cortex.base.turn import Turn
 from cortex.ports.loop import CallEnding, CallFacts, CallRecord
 from cortex.selection.baselines import ora
 from cortex.services.runtime import Runtime
-from cortex.services.turns.approvals import call_payload
+from cortex.services.turns.approval_log import call_payload
 from cortex.services.turns.tool_outcomes import came, was_late
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.typed_places import typed_places

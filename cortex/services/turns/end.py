@@ -5,9 +5,10 @@ Whoever ends a turn first has ended it: the state moves, ahead of all else, only
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from cortex.agent.plain import WITHOUT_MODEL
-from cortex.agent.refusals import as_changed
+from cortex.agent.refusals import EXPIRED, as_changed
 from cortex.base.attachments import words_of_unread
 from cortex.base.events import OpenPart
 from cortex.base.ids import changed_id, derived_id
@@ -19,9 +20,10 @@ from cortex.ports.stored_names import StepName
 from cortex.selection.types import META
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
-from cortex.services.turns.approvals import answer_payload
+from cortex.services.turns.approval_log import answer_payload
+from cortex.services.turns.set_aside import given_call, go_on
 from cortex.services.turns.tool_outcomes import record_case
-from cortex.storage.approvals import ApprovalsRepository
+from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
@@ -34,6 +36,13 @@ STOPPED = "(stopped by the user)"
 BROKEN_OFF = "(broken off when Cortex stopped)"
 UNKNOWN = "Stopped before it ended: it may or may not have happened."
 NOT_RUN = "Stopped before it began: not run."
+WAITS = (
+    "Not run yet: it still waits for the person's approval. If they allow it later, it runs then, and its result comes "
+    "in a turn of its own. Do not call it again meanwhile."
+)
+WAITED = "(waiting for approval; the conversation goes on meanwhile)"
+DENIED = "The user denied this call. Do not try it again."
+PUT_OFF = "Not run: the turn was set aside for another message ahead of it. Call it again where it is still needed."
 NOT_BEGUN = "(not answered: this turn could not begin)"
 FAILED = "(broken off by a fault inside Cortex)"
 
@@ -103,6 +112,26 @@ class TurnEnd:
         self._closed(row.id)
         return following
 
+    async def set_aside(self, turn: TurnRow) -> str | None:
+        """End a turn that waits for its person, who went on talking; what it asks still waits. None: it waits no more.
+
+        What was allowed ahead of another question of the same round goes on in a turn of its own at once.
+        """
+        async with self.runtime.transaction_then_notify(turn.owner_id, turn.conversation_id) as repository:
+            row = await repository(TurnsRepository).move(turn.id, "done", only_from=("waiting",))
+            if row is None:
+                return None
+            asked = {one.call_id: one for one in await repository(ApprovalsRepository).of_turn(row.id)}
+            await self._mend(repository, row, "", WAITED, asked)
+            for one in asked.values():
+                if one.state == "allowed":
+                    await go_on(repository, one)
+            rows = await self._last_rows(repository, row, row.rounds, is_set_aside=True)
+            await repository(ConversationsRepository).append(row.conversation_id, rows)
+            following = await self._leave(repository, row)
+        self._closed(row.id)
+        return following
+
     async def interrupt(self, turn: TurnRow, text: str) -> str:
         """No run will end it: say so and offer to go on."""
         async with self.runtime.transaction_then_notify(turn.owner_id, turn.conversation_id) as repository:
@@ -121,19 +150,29 @@ class TurnEnd:
         for listener in self.after_commit:
             listener(turn_id)
 
-    async def _mend(self, repository: Opener, row: TurnRow, partial: str, note: str) -> None:
+    async def _mend(
+        self,
+        repository: Opener,
+        row: TurnRow,
+        partial: str,
+        note: str,
+        asked: Mapping[str, ApprovalRow] = MappingProxyType({}),
+    ) -> None:
         """Leave a transcript that a provider takes and that lacks nothing the user said.
 
         Every call has a result, the messages taken in meanwhile stand there, and an answer ends it.
         """
         kept = await repository(MessagesRepository).of_turn(row.id)
         messages = [item.message for item in kept]
+        given = await given_call(repository, row)
         if not messages:
             messages.append(user(row.text, *(words_of_unread(file.name) for file in row.attachments)))
+            messages += [assistant("", given)] if given else []
         last = messages[-1]
         if last.calls:
             answered = sum(message.speaker == "assistant" for message in messages)  # one answer a round
-            messages.append(await self._results(repository, row, last, answered))
+            answered -= given is not None  # it belongs to none
+            messages.append(await self._results(repository, row, last, answered, asked))
         # A round stores what it took in with its answer's first row; only a turn that broke off before that lacks it.
         said = [message.said for message in messages if message.speaker == "user"]
         taken = [
@@ -151,17 +190,24 @@ class TurnEnd:
         each = [(message, is_from_outside(message, row.is_tainted, reads)) for message in messages]
         await repository(MessagesRepository).add_all(row.id, each)
 
-    async def _results(self, repository: Opener, row: TurnRow, last: Message, round_number: int) -> Message:
-        """The results of the calls that the last message made in this round, as far as they came."""
+    async def _results(
+        self, repository: Opener, row: TurnRow, last: Message, round_number: int, asked: Mapping[str, ApprovalRow]
+    ) -> Message:
+        """The results of the calls that the last message made in this round, as far as they came.
+
+        `asked`: the questions of a turn that is set aside, by call.
+        """
         made = {call.id: call for call in await repository(CallsRepository).of_turn(row.id)}
         own = [derived_id(row.id, str(round_number), call.id) for call in last.calls]
-        return results(*(_result_of(call, id, made) for call, id in zip(last.calls, own, strict=True)))
+        return results(*(_result_of(call, id, made, asked) for call, id in zip(last.calls, own, strict=True)))
 
-    async def _last_rows(self, repository: Opener, row: TurnRow, rounds: int) -> list[Row]:
+    async def _last_rows(
+        self, repository: Opener, row: TurnRow, rounds: int, *, is_set_aside: bool = False
+    ) -> list[Row]:
         """The log's last words on a turn that has just ended, with what it sent and saved."""
         plans = await repository(PlansRepository).of_turn(row.id)
         started = row.started_at or row.created_at
-        rows = await self._closed_questions(repository, row)
+        rows = [] if is_set_aside else await self._closed_questions(repository, row)
         if row.state == "failed" and row.error:
             failed = [
                 each.model for each in await repository(RoundsRepository).of_turn(row.id) if each.state == "failed"
@@ -183,6 +229,7 @@ class TurnEnd:
                     "tokens_sent": sum(plan.receipt.get("tokens", 0) for plan in plans),
                     "tokens_saved": await self._saved(repository, row, plans),
                     "can_continue": row.state in ("out_of_rounds", "interrupted"),
+                    **({"is_set_aside": True} if is_set_aside else {}),
                 },
                 row.id,
             )
@@ -220,18 +267,28 @@ def carried(plans: Sequence[PlanRow]) -> set[str]:
     return {tool["name"] for tool in told if tool["category"] != META}
 
 
-def _result_of(call: ToolCall, id: str, made: Mapping[str, CallRow]) -> ToolResult:
+def _result_of(call: ToolCall, id: str, made: Mapping[str, CallRow], asked: Mapping[str, ApprovalRow]) -> ToolResult:
     """The result that the model reads of a call, or of the one put in its place, when its turn ended first."""
     changed = made.get(changed_id(id))
     if changed is None:
-        return _as_result(call, made.get(id))
-    result = _as_result(call, changed)
+        return _as_result(call, made.get(id), _not_run(asked, id))
+    result = _as_result(call, changed, _not_run(asked, changed.id))
     return replace(result, text=as_changed(changed.arguments, result.text))
 
 
-def _as_result(call: ToolCall, made: CallRow | None) -> ToolResult:
+def _not_run(asked: Mapping[str, ApprovalRow], call_id: str) -> str:
+    """Why a call that did not begin will not run in this turn."""
+    if not asked:
+        return NOT_RUN
+    row = asked.get(call_id)
+    if row is None:
+        return PUT_OFF
+    return WAITS if row.state in ("asked", "allowed") else DENIED if row.state == "denied" else EXPIRED
+
+
+def _as_result(call: ToolCall, made: CallRow | None, not_run: str) -> ToolResult:
     if made is None or made.state == "decided":
-        return ToolResult(call_id=call.id, name=call.name, text=NOT_RUN, is_error=True)
+        return ToolResult(call_id=call.id, name=call.name, text=not_run, is_error=True)
     if made.state == "intended":
         return ToolResult(call_id=call.id, name=call.name, text=UNKNOWN, is_error=True)
     return ToolResult(call_id=call.id, name=call.name, text=made.text, is_error=made.is_error, tainted=made.is_tainted)

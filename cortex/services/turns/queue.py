@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from itertools import chain, repeat
 from typing import Any
 from weakref import WeakValueDictionary
@@ -22,6 +23,7 @@ from cortex.base.turn import parent_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
+from cortex.storage.approvals import AllApprovalsRepository
 from cortex.storage.halts import HaltRow, HaltsRepository, halt_of
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
@@ -37,6 +39,7 @@ LOOK_S = 30.0
 HELD_LOOK_S = 1.0
 MESSAGES = ("chat", "result")  # what waits for its turn, rather than ends, while work is stopped
 STOP_WRITES_S = 4.0
+PARKED_CHATS = 2  # of the three chat turns that go on at once for each person: one place stays free to talk
 AGAIN_S = 5.0  # after a look that found something left: the second sight
 LOST = "Cortex stopped during this answer and could not continue it. Everything shown here was done."
 OUTDATED = (
@@ -109,6 +112,19 @@ class TurnQueue:
             following = await self._end(row)
         if following:
             await self.start_id(row.owner_id, following)
+
+    async def give_way(self, user_id: str) -> None:
+        """Set turns aside that wait for this person, who went on talking: each message gets its own answer.
+
+        That is the turn which a message stands behind, and the oldest ones where they take all places of their chats.
+        """
+        rows = await self.runtime.db.repository(TurnsRepository, user_id).active()
+        for row in waiting_in_the_way(rows):
+            following = await self.turn_end.set_aside(row)
+            if following is not None:
+                await self.runtime.runner.cancel(row.id)
+                if following:
+                    await self.start_id(user_id, following)
 
     async def _end(self, row: TurnRow) -> str:
         await self.runtime.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
@@ -210,7 +226,22 @@ class TurnQueue:
                 log.warning("turn queue: cannot recover turn %s, retrying: %s", row.id, error)
         self._left.clear()
         self._left.update(left)
+        await self.let_talk()
         await self.start_waiting()
+
+    async def let_talk(self) -> None:
+        """Do for everybody what a process that took a message in did not live to do.
+
+        A run whose turn was set aside ends, else it kept its place in the queue until the answer.
+        """
+        now = self.runtime.clock()
+        for row in await self.runtime.db.repository(AllApprovalsRepository).run_out(now + timedelta(days=1)):
+            if await self.runtime.runner.status(row.turn_id) in ("queued", "running"):
+                await self.runtime.runner.cancel(row.turn_id)
+        rows = await self.runtime.db.repository(AllTurnsRepository).unfinished()
+        for user_id in {row.owner_id for row in rows}:
+            if waiting_in_the_way([row for row in rows if row.owner_id == user_id]):
+                await self.give_way(user_id)
 
     async def _look_at(self, row: TurnRow) -> bool:
         """Whether it was left by its run. One that was so in the look before too is ended.
@@ -256,6 +287,20 @@ class TurnQueue:
                 found += len(self._left)
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("turn queue: database error, retrying: %s", error)
+
+
+def waiting_in_the_way(rows: Sequence[TurnRow]) -> Sequence[TurnRow]:
+    """Of one person's turns that live, oldest first: those to set aside.
+
+    A program's and a background agent's are none: whoever asked for them waits for their end.
+    """
+    waiting = [row for row in rows if row.state == "waiting" and row.channel not in ("api", "agent")]
+    said = [row for row in rows if row.state == "queued" and row.channel in MESSAGES and not row.is_dropped]
+    places = {row.conversation_id for row in said}
+    in_front = [row for row in waiting if row.conversation_id in places]
+    talks = [row for row in waiting if row.channel in MESSAGES and row not in in_front]
+    over = len(talks) - PARKED_CHATS if said else 0
+    return [*in_front, *talks[: max(0, over)]]
 
 
 def _queue(row: TurnRow) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cortex.base.messages import ToolCall
 from cortex.base.model import ModelEntry
 from cortex.base.role import Role
 from cortex.base.turn import LIVING, LOOP_ENDS, Turn
@@ -16,11 +17,16 @@ from cortex.services.turns.attached import AttachedFiles
 from cortex.services.turns.earlier_tries import changes, for_model, for_person
 from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.plain_commands import may_be_order
+from cortex.services.turns.set_aside import given_call
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
+from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.rounds import RoundsRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
+
+NOT_DONE = "(Cortex: calls that waited for the user's approval are settled, and were not run:)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +51,7 @@ class TurnStart:
             replaced = await self._replaced(row, context)
             done = await self._done(user_id, list(replaced))
             # Who has an answer made anew asks a model this time.
+            given, is_alone, unheard = await self._answers(row, context)
             is_order = may_be_order(row, context) and not row.attachments and row.text not in replaced.values()
             latest = None
             if not row.job_id:
@@ -60,6 +67,7 @@ class TurnStart:
             context = replace(context, summary=await self.history.summarise(context, row))
         self.contexts.hold(turn_id, context)
         pictures, documents = await self.files.of(row)
+        is_outside = row.is_tainted or row.has_read_outside
         return Turn(
             id=row.id,
             conversation_id=row.conversation_id,
@@ -79,10 +87,31 @@ class TurnStart:
             summary_id=context.summary.id if context.summary else "",
             job_id=row.job_id,
             is_order=is_order,
-            done_before=for_model(done, is_from_outside=row.is_tainted or row.has_read_outside),
+            done_before="\n".join(filter(None, (for_model(done, is_from_outside=is_outside), unheard))),
             pictures=pictures,
             documents=documents,
+            given=given,
+            is_given_alone=is_alone,
         )
+
+    async def _answers(self, row: TurnRow, context: TurnContext) -> tuple[ToolCall | None, bool, str]:
+        """The call that the turn begins with, whether no model goes on with it, and what became of others since.
+
+        The model was told of those that they wait; what it was told then stays as it is.
+        """
+        if row.job_id or row.channel == "api" or not context.stored:
+            return None, False, ""
+        async with self.runtime.db.read_transaction(row.owner_id) as repository:
+            asked = await repository(ApprovalsRepository).continued(row.id) if row.channel == "result" else None
+            given = await given_call(repository, row) if asked else None
+            is_alone = asked is not None and not await repository(RoundsRepository).of_turn(asked.turn_id)
+            before = await repository(TurnsRepository).at(row.conversation_id, context.stored[-1].ordinal)
+            since = before.created_at if before else row.created_at
+            closed = await repository(ApprovalsRepository).closed_late(row.conversation_id, since, row.created_at)
+        lines = [
+            f"- {one.tool}: {'the user denied it' if one.state == 'denied' else 'nobody answered'}" for one in closed
+        ]
+        return given, is_alone, "\n".join([NOT_DONE, *lines]) if lines else ""
 
     async def _replaced(self, row: TurnRow, context: TurnContext) -> Mapping[str, str]:
         """The turns that were set aside for this one; asked for where some are missing ahead of it."""

@@ -39,7 +39,10 @@ class ApprovalTable(Table):
     """A call that waits for a yes, bound to its exact arguments. `readers`: keys of who else will read it."""
 
     __tablename__ = "approvals"
-    __table_args__ = (Index("ix_approvals_owner_id_state", "owner_id", "state"),)
+    __table_args__ = (
+        Index("ix_approvals_owner_id_state", "owner_id", "state"),
+        Index("ix_approvals_state_expires_at", "state", "expires_at"),
+    )
     id: Mapped[str] = mapped_column(primary_key=True)
     owner_id: Mapped[str] = owner()
     call_id: Mapped[str] = mapped_column(unique=True)
@@ -58,6 +61,8 @@ class ApprovalTable(Table):
     answered_at: Mapped[datetime | None]
     answered_by: Mapped[str | None]
     used_at: Mapped[datetime | None]
+    notify_at: Mapped[datetime | None]  # None: the person was notified, or need not be
+    continued_by: Mapped[str | None]  # the turn in which the call went on, or was asked for again
 
 
 class GrantTable(Table):

@@ -12,7 +12,7 @@ from cortex.base.errors import UserError
 from cortex.base.messages import ToolCall
 from cortex.base.role import Channel
 from cortex.base.turn import Decision, Turn
-from cortex.services.turns.approvals import scope_of
+from cortex.services.turns.approval_log import scope_of
 from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
 from cortex.storage.home import Homes
 from cortex.storage.turns import NOTHING_READ, Reads, TurnsRepository

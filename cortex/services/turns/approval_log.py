@@ -1,0 +1,108 @@
+"""Approvals and calls as a conversation's log has them, and the end of questions that nobody can answer any more."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from cortex.agent.records import HERE
+from cortex.ports.loop import CallRecord
+from cortex.services.turns.answer_writer import Row
+from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
+from cortex.storage.calls import CallsRepository
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.db import Opener
+from cortex.storage.notices import NoticesRepository, NoticeValues
+from cortex.toolkit.words import cut
+
+GRANT_CHARS = 100
+SHOWN_CHARACTERS = 20_000
+NOBODY = "Nobody answered in time, so nothing was done."
+DENIED = "You did not allow it."
+TIMER = "approvals"  # the key of the hub on which the timer of requests waits
+
+
+def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
+    """What a grant is bound to: the place outside, else these very arguments, with words to know them by."""
+    if destination != HERE:
+        return destination
+    words = " ".join(detail.split())
+    return f"{words[:GRANT_CHARS]}{'…' if len(words) > GRANT_CHARS else ''} #{arguments_hash[:16]}"
+
+
+def call_payload(call: CallRecord, turn_id: str, round_number: int) -> dict[str, object]:
+    """The call as the log has it."""
+    return {
+        "turn": turn_id,
+        "round": round_number,
+        "call": call.id,
+        "name": call.tool,
+        "arguments": call.arguments,
+        "title": call.title,
+        "shown": cut(call.shown, SHOWN_CHARACTERS),
+        "risk": call.risk,
+    }
+
+
+def answer_payload(row: ApprovalRow, state: str) -> dict[str, object]:
+    """The approval as the log has it."""
+    return {
+        "turn": row.turn_id,
+        "call": row.call_id,
+        "approval": row.id,
+        "state": state,
+        "tool": row.tool,
+        "verb": row.verb,
+        "destination": row.destination,
+        "detail": row.detail,
+        "why": row.why,
+        "risk": row.risk,
+        "expires_at": row.expires_at.isoformat(),
+    }
+
+
+def notice_values(verb: str, detail: str, why: str, conversation_id: str, expires_at: datetime) -> NoticeValues:
+    """What a request for approval notifies of."""
+    return NoticeValues(
+        kind="approval",
+        title=f"Needs your approval: {verb}",
+        text="\n".join(part for part in (detail, why) if part),
+        path=f"/c/{conversation_id}",
+        urgency="high",
+        actions=("approve", "deny"),
+        is_tainted=bool(why),
+        expires_at=expires_at,
+    )
+
+
+async def close_alone(repository: Opener, row: ApprovalRow) -> None:
+    """Close a question whose turn has ended, if nobody has answered it: its card says so and offers to ask again."""
+    if await repository(ApprovalsRepository).expire(row.id, is_alone=True):
+        await repository(NoticesRepository).settle(row.id)
+        await end_call(repository, row, "expired", NOBODY)
+
+
+async def close_of_turns(repository: Opener, conversation_id: str, turn_ids: Collection[str]) -> None:
+    """Close what these turns still ask, which are out of view or deleted now."""
+    for row in await repository(ApprovalsRepository).asked_in(conversation_id):
+        if row.turn_id in turn_ids:
+            await close_alone(repository, row)
+
+
+async def end_call(repository: Opener, row: ApprovalRow, state: str, words: str) -> None:
+    """End the call of a question whose turn has ended, without an effect, on its card too."""
+    await repository(CallsRepository).finish(row.call_id, "refused", words, is_error=True, is_tainted=False)
+    rows: list[Row] = [
+        ("approval", answer_payload(row, state), row.turn_id),
+        (
+            "tool.result",
+            {
+                "turn": row.turn_id,
+                "call": row.call_id,
+                "name": row.tool,
+                "state": "refused",
+                "text": "",
+                "words": words,
+            },
+            row.turn_id,
+        ),
+    ]
+    await repository(ConversationsRepository).append(row.conversation_id, rows)
