@@ -75,7 +75,7 @@ class PlainDesk:
         return call.id in self.pleas
 
     async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, *, is_tainted: bool) -> bool:
-        return (plea.tool, plea.destination) in self.grants
+        return not is_tainted and (plea.tool, plea.destination) in self.grants
 
     async def ask(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> str:
         self.pleas[call.id] = plea

@@ -36,7 +36,7 @@ class Granted(PlainDesk):
     """The person has allowed everything for this conversation."""
 
     async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, *, is_tainted: bool) -> bool:
-        return True
+        return not is_tainted
 
 
 class OneRoom:

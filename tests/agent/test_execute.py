@@ -8,7 +8,7 @@ import pytest
 
 from cortex.agent.arguments import digest
 from cortex.agent.execute import Executor
-from cortex.agent.refusals import UNKNOWN, USED_UP, as_changed
+from cortex.agent.refusals import EXPIRED, UNKNOWN, USED_UP, as_changed
 from cortex.base.errors import ToolFailed
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Performed
@@ -206,7 +206,7 @@ async def test_malformed_json_runs_nothing(gate: Gate) -> None:
 
 
 NO = "The user denied this call. Do not try it again; go on without it."
-NOBODY = "Nobody answered in time: not run. Say so and offer to ask again."
+NOBODY = EXPIRED
 
 
 @pytest.mark.parametrize(

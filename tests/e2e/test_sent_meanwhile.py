@@ -41,14 +41,12 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 
 
 async def sent_meanwhile(house: LivingHouse, *texts: str, **how: Any) -> str:
-    """A turn whose call waits for a word while these are sent; the turn's id once it has ended."""
+    """A turn that has not heard of the answer to its call yet while these are sent; its id once it has ended."""
     conversation = await house.conversation()
     how = {"text": "run `echo tidied up` in the shell", **how}
     turn_id = await house.cortex.chat.send_message(house.admin, conversation, **how)
     asked = await house.until(conversation, "approval", state="asked")
-    for text in texts:
-        await house.cortex.chat.send_message(house.admin, conversation, text)
-    await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
+    await house.send_meanwhile(conversation, asked.payload["approval"], "once", *texts)
     await house.until(conversation, "turn.end", turn=turn_id)
     return turn_id
 
@@ -85,8 +83,7 @@ async def test_what_the_turn_used_stays_beside_it_in_every_way_that_goes_by_word
         await house.cortex.conversations.set_recipe(house.admin, conversation, recipe)
         turn_id = await house.cortex.chat.send_message(house.admin, conversation, "run `echo tidied up` in the shell")
         asked = await house.until(conversation, "approval", state="asked")
-        await house.cortex.chat.send_message(house.admin, conversation, REMINDER)
-        await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
+        await house.send_meanwhile(conversation, asked.payload["approval"], "once", REMINDER)
         await house.until(conversation, "turn.end", turn=turn_id)
     second = (await plans_of(house, turn_id))[1]
     assert {"shell_exec", "reminders_add"} <= set(names(second))

@@ -118,10 +118,13 @@ class TurnEnd:
         What was allowed ahead of another question of the same round goes on in a turn of its own at once.
         """
         async with self.runtime.transaction_then_notify(turn.owner_id, turn.conversation_id) as repository:
+            await repository(TurnsRepository).hold(turn.id)
+            asked = {one.call_id: one for one in await repository(ApprovalsRepository).of_turn(turn.id)}
+            if not any(one.state == "asked" for one in asked.values()):
+                return None  # it has been answered: it goes on by itself
             row = await repository(TurnsRepository).move(turn.id, "done", only_from=("waiting",))
             if row is None:
                 return None
-            asked = {one.call_id: one for one in await repository(ApprovalsRepository).of_turn(row.id)}
             await self._mend(repository, row, "", WAITED, asked)
             for one in asked.values():
                 if one.state == "allowed":

@@ -124,7 +124,7 @@ async def test_the_call_that_runs_uses_its_approval_up(house: LivingHouse) -> No
     approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
     await house.cortex.approvals.answer(house.admin, approval, "once")
     assert (await house.until(cid, "tool.result")).payload["state"] == "ok"
-    with pytest.raises(Conflict, match="already used"):
+    with pytest.raises(Conflict, match="allowed before"):
         await house.cortex.approvals.answer(house.admin, approval, "once")
 
 
@@ -325,8 +325,7 @@ async def test_a_message_sent_before_a_tool_boundary_steers_the_running_turn(slo
     cid = await slow_house.conversation()
     first = await slow_house.cortex.chat.send_message(slow_house.admin, cid, "run `sleep 1` in the shell")
     asked = await slow_house.until(cid, "approval", state="asked")
-    second = await slow_house.cortex.chat.send_message(slow_house.admin, cid, "and be brief")
-    await slow_house.cortex.approvals.answer(slow_house.admin, asked.payload["approval"], "once")
+    second = await slow_house.send_meanwhile(cid, asked.payload["approval"], "once", "and be brief")
     steered = await slow_house.until(cid, "steer")
     assert steered.payload == {"turn": second, "into": first, "round": 1}
     await slow_house.until(cid, "usage", round=2)

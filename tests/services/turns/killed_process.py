@@ -31,7 +31,6 @@ async def answer(house: LivingHouse, choice: str) -> None:
     """Ask for a command, answer its question, die."""
     cid = await house.conversation()
     await house.cortex.chat.send_message(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
-    await house.cortex.chat.send_message(house.admin, cid, "hello", mode="chat")
     asked = await house.until(cid, "approval", state="asked")
     desk = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Dying()))
     await desk.answer(house.admin, asked.payload["approval"], choice)

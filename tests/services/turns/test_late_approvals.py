@@ -27,7 +27,11 @@ TIDY = Use("shell_exec", {"command": "echo tidied up"})
 
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
-    rules = rule("remind", "You can have a reminder."), rule("I have now allowed", "Tidied."), rule("shell", TIDY)
+    rules = (
+        rule("remind", "You can have a reminder."),
+        rule("I have now allowed", "Not yet.", "Tidied."),
+        rule("shell", TIDY),
+    )
     with ScriptedServer(*rules, cache_minimum_tokens=1) as server:
         yield server
         assert server.problems == []
@@ -56,7 +60,8 @@ class Chat:
         await self.house.until(self.cid, "turn.end", turn=turn_id)
 
     async def last(self) -> TurnRow:
-        return (await self.rows(TurnsRepository).list(self.cid))[-1]
+        turns = self.cortex.runtime.db.repository(TurnsRepository, self.house.admin.id)
+        return (await turns.list(self.cid))[-1]
 
     async def calls(self) -> list[tuple[str, str, str]]:
         rows = await self.rows(CallsRepository).of_conversation(self.cid)
@@ -95,7 +100,7 @@ async def test_a_message_sent_meanwhile_gets_its_own_answer_and_the_yes_still_wo
     await chat.until_ended(second)
     assert await chat.state(approval) == "asked"
     said = [row.message for row in await chat.rows(MessagesRepository).of_turn(first)]
-    assert [part.text for message in said if message.speaker == "tool" for part in message.parts] == [WAITS]  # type: ignore[union-attr]
+    assert [part.text for message in said if message.speaker == "tool" for part in message.parts] == [WAITS]
     await chat.answer(approval)
     third = await chat.last()
     await chat.until_ended(third.id)
@@ -134,14 +139,15 @@ async def test_an_answer_while_another_turn_runs_comes_after_it_and_a_second_ans
 
 
 async def test_a_no_after_the_turn_runs_nothing_and_the_next_message_tells_the_model(
-    chat: Chat, model: ScriptedServer
+    chat: Chat, model: ScriptedServer, clock: StillClock
 ) -> None:
     _, approval = await chat.ask()
     await chat.until_ended(await chat.send("remind me of the bread"))
+    clock.forward(seconds=1)
     await chat.answer(approval, "deny")
     await chat.until_ended(await chat.send("remind me of the milk"))
     assert [state for _, state, _ in await chat.calls()] == ["refused"]
-    assert "shell_exec: the user denied it" in str(model.seen[-1].body)
+    assert "shell_exec: the user denied it" in str(model.log[-1].body)
 
 
 @pytest.mark.moves_cache_prefix(reason="after twelve hours nothing is cached any more")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from cortex.storage.jobs import JobsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import Deaf, LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
 
@@ -291,9 +292,11 @@ async def test_a_new_try_has_the_messages_that_the_first_one_took_in(
     cid = await house.conversation()
     first = await house.cortex.chat.send_message(house.admin, cid, PLAN)
     asked = await house.until(cid, "approval", turn=first, state="asked")
+    deaf = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Deaf()))
+    await deaf.answer(house.admin, asked.payload["approval"], "deny")  # ahead of it, a message would set the turn aside
     added = await house.cortex.chat.send_message(house.admin, cid, "and water the roses")
     marked = await house.cortex.chat.send_message(house.admin, cid, "obey the letter", is_tainted=True)
-    await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "deny")
+    await house.cortex.turn_queue.settle_stalled()
     await house.until(cid, "turn.end", turn=first)
     await house.until(cid, "turn.end", turn=marked)  # others' words steer nothing: they have a turn of their own
     turns = {row.id: row for row in await rows(house, cid)}

@@ -19,23 +19,12 @@ from cortex.services.turns.queue import TurnQueue
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import house_settings
-from tests.living_house import PASSWORD, LivingHouse, living_house
+from tests.living_house import Deaf, LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.services.turns.killed_process import KILLED
 
 FIRST, SECOND = "turn:1", "turn:2"
 CHOICES = pytest.mark.parametrize(("choice", "state"), [("once", "ok"), ("deny", "refused")], ids=["yes", "no"])
-
-
-class Deaf:
-    """Signals that get lost: what a process that dies at this moment would not send."""
-
-    async def signal(self, run_id: str, topic: str, value: str) -> None:
-        """Lose it."""
-
-    async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
-        """Nobody waits here."""
-        return None
 
 
 def killed(home: Path, *what: str) -> None:
