@@ -156,7 +156,7 @@ async def _refuse_last(run: _Run, message: Message) -> Outcome:
     run.added.append(results(*(_result(call, "Out of rounds: not run.") for call in message.calls)))
     text = message.text or (
         f"I stopped after {run.counted} rounds, before the work was finished. "
-        "What the tools above show is done; the rest is not. Continue gives me more rounds."
+        "Each tool above says whether it was done; nothing else was. Continue gives me more rounds."
     )
     if not message.text:
         await _speak(run, text)

@@ -21,6 +21,7 @@ from cortex.selection.types import META
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.approval_log import answer_payload
+from cortex.services.turns.done_so_far import done_so_far, ending_of
 from cortex.services.turns.set_aside import given_call, go_on
 from cortex.services.turns.tool_outcomes import record_case
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
@@ -33,7 +34,7 @@ from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
 STOPPED = "(stopped by the user)"
-BROKEN_OFF = "(broken off when Cortex stopped)"
+BROKEN_OFF = "(broken off before it was done)"
 UNKNOWN = "Stopped before it ended: it may or may not have happened."
 NOT_RUN = "Stopped before it began: not run."
 WAITS = (
@@ -136,13 +137,14 @@ class TurnEnd:
         return following
 
     async def interrupt(self, turn: TurnRow, text: str) -> str:
-        """No run will end it: say so and offer to go on."""
+        """No run will end it: say why, what had been done, and offer to go on."""
         async with self.runtime.transaction_then_notify(turn.owner_id, turn.conversation_id) as repository:
             row = await repository(TurnsRepository).move(turn.id, "interrupted", error=text)
             if row is None:
                 return ""
             await self._mend(repository, row, "", BROKEN_OFF)
-            rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
+            told = f"{text} {done_so_far(await repository(CallsRepository).of_turn(row.id))}"
+            rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": told}, row.id)]
             rows += await self._last_rows(repository, row, row.rounds)
             await repository(ConversationsRepository).append(row.conversation_id, rows)
             following = await self._leave(repository, row)
@@ -210,7 +212,7 @@ class TurnEnd:
         """The log's last words on a turn that has just ended, with what it sent and saved."""
         plans = await repository(PlansRepository).of_turn(row.id)
         started = row.started_at or row.created_at
-        rows = [] if is_set_aside else await self._closed_questions(repository, row)
+        rows = await self._closed_calls(repository, row, is_set_aside=is_set_aside)
         if row.state == "failed" and row.error:
             failed = [
                 each.model for each in await repository(RoundsRepository).of_turn(row.id) if each.state == "failed"
@@ -248,13 +250,22 @@ class TurnEnd:
         counted = [plan.receipt for plan in plans if plan.round in answered and not plan.receipt.get("no_tools")]
         return sum(receipt.get("saved", 0) for receipt in counted)
 
-    async def _closed_questions(self, repository: Opener, row: TurnRow) -> list[Row]:
-        """Questions of this turn that nobody answered close with it: a late yes has nothing left to allow."""
-        open_now = [
-            approval for approval in await repository(ApprovalsRepository).pending() if approval.turn_id == row.id
+    async def _closed_calls(self, repository: Opener, row: TurnRow, *, is_set_aside: bool) -> list[Row]:
+        """Close what of this turn nobody answered, and say of each call without an ending what became of it.
+
+        A late yes has nothing left to allow, but where the turn is set aside: there what is asked goes on waiting.
+        """
+        asked = [
+            one for one in await repository(ApprovalsRepository).of_turn(row.id) if one.state == "asked"
         ]
-        closed = [approval for approval in open_now if await repository(ApprovalsRepository).expire(approval.id)]
-        return [("approval", answer_payload(approval, "expired"), row.id) for approval in closed]
+        waiting = {one.call_id for one in asked} if is_set_aside else set()
+        closed = [] if is_set_aside else [one for one in asked if await repository(ApprovalsRepository).expire(one.id)]
+        calls = await repository(CallsRepository).of_turn(row.id)
+        endings = [ending for call in calls if call.id not in waiting and (ending := ending_of(call))]
+        return [
+            *(("approval", answer_payload(one, "expired"), row.id) for one in closed),
+            *(("tool.result", ending, row.id) for ending in endings),
+        ]
 
     async def _leave(self, repository: Opener, ended: TurnRow) -> str:
         """Let go of what it had set aside, write what goes with its end; the turn to start next, or ""."""

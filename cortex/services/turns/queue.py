@@ -41,10 +41,8 @@ MESSAGES = ("chat", "result")  # what waits for its turn, rather than ends, whil
 STOP_WRITES_S = 4.0
 PARKED_CHATS = 2  # of the three chat turns that go on at once for each person: one place stays free to talk
 AGAIN_S = 5.0  # after a look that found something left: the second sight
-LOST = "Cortex stopped during this answer and could not continue it. Everything shown here was done."
-OUTDATED = (
-    "Cortex was updated during this answer, and the new version cannot continue it. Everything shown here was done."
-)
+LOST = "This answer was cut off and could not be continued."
+OUTDATED = "Cortex was updated during this answer, and the new version cannot continue it."
 NO_JOB = "The job was deleted before this started."
 
 

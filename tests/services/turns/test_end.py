@@ -73,7 +73,7 @@ async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house:
     await house.cortex.turn_end.interrupt(row, "Cortex stopped.")
     said = await transcript(house)
     assert said[:4] == [user(row.text), assistant("", CALL), done, user("and be brief")]
-    assert said[4].text == "(broken off when Cortex stopped)"
+    assert said[4].text == "(broken off before it was done)"
 
 
 async def test_a_fault_in_the_middle_of_a_call_leaves_a_transcript_that_providers_take(house: LivingHouse) -> None:

@@ -7,6 +7,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.settings import load_settings
 from cortex.engine.lives import LIVES_MAX
+from cortex.services.turns.done_so_far import NO_CALL
 from cortex.services.turns.queue import LOST, OUTDATED
 from tests.databases import mark_open_runs, wear_out_open_runs
 from tests.living_house import living_house
@@ -27,7 +28,7 @@ async def test_a_turn_of_another_version_is_interrupted_and_offers_to_go_on(tmp_
     async with living_house(tmp_path) as house:
         end = await house.until(cid, "turn.end", turn=left)
         assert (end.payload["state"], end.payload["can_continue"]) == ("interrupted", True)
-        assert [event.payload["text"] for event in await house.events(cid, "notice")] == [OUTDATED]
+        assert [event.payload["text"] for event in await house.events(cid, "notice")] == [f"{OUTDATED} {NO_CALL}"]
         await house.until(cid, "turn.end", turn=behind, state="done")
         assert await house.cortex.runtime.runner.status(left) == "cancelled"
         again = await house.cortex.chat.keep_going(house.admin, left)
@@ -44,7 +45,7 @@ async def test_a_turn_that_the_engine_gave_up_ends_and_offers_to_go_on(tmp_path:
     async with living_house(tmp_path) as house:
         end = await house.until(cid, "turn.end", turn=left)
         assert (end.payload["state"], end.payload["can_continue"]) == ("interrupted", True)
-        assert [event.payload["text"] for event in await house.events(cid, "notice")] == [LOST]
+        assert [event.payload["text"] for event in await house.events(cid, "notice")] == [f"{LOST} {NO_CALL}"]
         await house.until(cid, "turn.end", turn=behind, state="done")
 
 

@@ -19,7 +19,7 @@ from cortex.services.turns.queue import TurnQueue
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import house_settings
-from tests.living_house import Deaf, LivingHouse, living_house
+from tests.living_house import PASSWORD, Deaf, LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.services.turns.killed_process import KILLED
 
