@@ -129,7 +129,11 @@ def read_by_others(readers: Sequence[Readers]) -> Refusal:
 _VERB = re.compile(r"([A-Z][a-z]{2,14}): ")
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_TO_MODEL = re.compile(r"^(?:Use|Look|Call|Ask|Tell|Try|Narrow|Correct|Expected)\b|\btell the user\b", re.IGNORECASE)
+_TO_MODEL = re.compile(
+    r"^(?:Use|Look|Call|Ask|Tell|Try|Narrow|Correct|Expected|Say|Go on|Do not|Answer|Do something else|Work with)\b"
+    r"|\b(?:tell the user|go on without it|work with what|ask before trying|asked again on its card|do not call it)\b",
+    re.IGNORECASE,
+)
 _THE_USER = tuple(
     (re.compile(rf"\b([Tt])he user{of}\b"), you)
     for of, you in (("'s", "our"), (" has", "ou have"), (" is", "ou are"), ("", "ou"))

@@ -39,7 +39,7 @@ NAV = NavEntry(
     icon="bolt",
     order=64,
     under=ADMIN,
-    about="Connect mail, calendars, Home Assistant, databases and more.",
+    about="Connect e-mail, web search, Home Assistant, Nextcloud Talk, databases and more.",
     state=_state,
 )
 ENV_FILE = str(Path(".env").absolute())  # which `base/settings.py` reads

@@ -288,13 +288,16 @@ class Chat:
         """The turn, if it has ended; Conflict while it runs."""
         row = await self.runtime.db.repository(TurnsRepository, user.id).get(turn_id)
         if row.state in ("queued", "running", "waiting"):
-            raise Conflict("This answer is still being written. Stop it first.")
+            waits = row.state == "waiting"
+            raise Conflict(
+                f"This answer {'waits for your approval' if waits else 'is still being written'}. Stop it first."
+            )
         if row.is_dropped:
             raise Conflict("Another version of this message is shown. Switch to this one first.")
         if row.taken_by:
             raise Conflict("This message is part of another answer. Regenerate that one.")
         if row.channel in NOT_SAID:  # said again, they would count as the person's own words
-            raise Conflict("This text is from a background agent. Ask about it in a message of your own.")
+            raise Conflict("Nobody typed this message, so it cannot be sent again. Write one of your own.")
         return row
 
     async def set_model(self, user: User, conversation_id: str, model: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
+from cortex.agent.refusals import for_person
 from cortex.base.events import Event
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, to_json
 from cortex.storage.conversations import ConversationRow
@@ -30,7 +31,7 @@ def as_markdown(
         said = of_turn.get(turn.id, [])
         if said and said[0].speaker == "user":
             said = said[1:]
-        blocks += [f"## You, {_time(turn.created_at, zone)}", turn.text]
+        blocks += [f"## {_SPEAKERS.get(turn.channel, 'You')}, {_time(turn.created_at, zone)}", turn.text]
         blocks += [f"- Attached: {file.name} ({file.kind})" for file in turn.attachments]
         blocks += [block for message in said for block in _blocks(message)]
         if turn.state not in ("done", "running", "waiting", "queued"):
@@ -99,9 +100,19 @@ def _blocks(message: Message) -> Iterator[str]:
             case ToolCall():
                 yield f"Used `{part.name}` with:\n\n{_fenced(part.arguments, 'json')}"
             case ToolResult():
-                yield f"{'It failed' if part.is_error else 'It gave'}:\n\n{_fenced(part.text, '')}"
+                text = for_person(part.text, frozenset()) if part.is_error else part.text
+                yield f"{'It was not run, or did not work' if part.is_error else 'It gave'}:\n\n{_fenced(text, '')}"
             case _:
                 continue
+
+
+_SPEAKERS = {
+    "agent": "Cortex, to a background agent",
+    "result": "Cortex",
+    "cron": "A job",
+    "maker": "A job",
+    "api": "A program",
+}
 
 
 def _fenced(text: str, language: str) -> str:

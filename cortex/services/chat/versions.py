@@ -69,7 +69,7 @@ async def hold_still(repository: Opener, conversation_id: str) -> None:
     """
     await repository(VersionsRepository).hold(conversation_id)
     if await repository(TurnsRepository).running(conversation_id) is not None:
-        raise Conflict("An answer is being written. Stop it first.")
+        raise Conflict("An answer is being written, or waits for your approval. Stop it first.")
     if await repository(TurnsRepository).queued(conversation_id):
         raise Conflict("A message is waiting to be answered. Try again after that.")
 

@@ -50,7 +50,9 @@ class LiveHealth:
     async def engine(self) -> Finding:
         """How many runs are open."""
         runs = len(await self.runtime.runner.unfinished())
-        return Finding(name="running turns", state="good", text=f"{runs} have not ended.")
+        return Finding(
+            name="running turns", state="good", text=f"{runs or 'No'} turn{'' if runs == 1 else 's'} running."
+        )
 
     async def models(self) -> Finding:
         """How the models answered in the last day: by what was really asked, so that looking costs nothing."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from cortex.agent.refusals import for_person
 from cortex.base.errors import NotFound
 from cortex.base.job import JobKind, SlotState
 from cortex.schedule.policies import deadline, pauses, retry_at
@@ -165,7 +166,7 @@ class JobEndings:
             rounds=rounds,
             calls=calls,
             approvals=approvals,
-            text=calls[-1].text if by_call else said[-1] if said else turn.error,
+            text=_words_of(calls[-1]) if by_call else said[-1] if said else turn.error,
             timeout_s=job.timeout_s,
             timeout_at=deadline(policy_of(job), began),
         )
@@ -201,6 +202,11 @@ class JobEndings:
             is_tainted=job.is_tainted,
         )
         return await self.notifier.draft(job.owner_id, f"paused:{slot.id}", values, job.deliver_to or None)
+
+
+def _words_of(call: CallRow) -> str:
+    """What a call gave; of one that gave nothing why, without what a model would do next."""
+    return for_person(call.text, frozenset()) if call.is_error else call.text
 
 
 def _is_told(job: JobRow, end: SlotEnd) -> bool:

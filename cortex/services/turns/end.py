@@ -255,9 +255,7 @@ class TurnEnd:
 
         A late yes has nothing left to allow, but where the turn is set aside: there what is asked goes on waiting.
         """
-        asked = [
-            one for one in await repository(ApprovalsRepository).of_turn(row.id) if one.state == "asked"
-        ]
+        asked = [one for one in await repository(ApprovalsRepository).of_turn(row.id) if one.state == "asked"]
         waiting = {one.call_id for one in asked} if is_set_aside else set()
         closed = [] if is_set_aside else [one for one in asked if await repository(ApprovalsRepository).expire(one.id)]
         calls = await repository(CallsRepository).of_turn(row.id)

@@ -77,7 +77,9 @@ class UpdateOrders:
             except (CortexError, OSError) as error:
                 log.warning("upkeep: %s failed: %s", order.what, error)
                 at = self.clock().isoformat()
-                await self._tell(f"upkeep:{at}", f"{order.what} failed", f"{error} Nothing was changed.", "high")
+                await self._tell(
+                    f"upkeep:{at}", f"{order.what} failed", f"{error} The version that runs stays as it is.", "high"
+                )
             finally:
                 self._said.clear()
 
