@@ -71,3 +71,40 @@ async def test_a_request_can_be_denied_from_the_form_and_returns_to_no_foreign_p
     shown = (await page.get(f"/c/{cid}")).text
     assert "You did not allow it." in shown
     assert "go on without it" not in shown, "what is for the model reaches no person"
+
+
+async def test_a_request_that_was_set_aside_is_answered_on_its_card_and_one_that_ran_out_is_asked_again(
+    talks: Talks, page: httpx.AsyncClient
+) -> None:
+    talks.model.rules.insert(0, rule("meanwhile", "Of course."))
+    cid, request = await asked_for(talks, page, Use("cron_add", JOB, is_blind=True))
+    await page.post(f"/c/{cid}/messages", data={"text": "what else meanwhile?"})
+    assert (await talks.ended(cid)).text == "what else meanwhile?"
+    shown = (await page.get(f"/c/{cid}")).text
+    assert f'action="/approvals/{request}"' in shown, "it can still be answered"
+    assert f'data-looked="{request}"' in shown
+    assert "waits until" in shown
+    assert (await page.post(f"/approvals/{request}/looked")).status_code == 204
+    await page.post(f"/approvals/{request}", data={"choice": "once", "back": f"/c/{cid}"})
+    await talks.living.until(cid, "tool.result", state="ok")
+    shown = (await page.get(f"/c/{cid}")).text
+    assert "You allowed: Schedule: every day at 09:00" in shown
+    assert "Allowed by you. It goes on below." in shown
+    assert "I have now allowed" not in shown, "what is for the model reaches no person"
+
+
+async def test_a_request_that_a_stop_closed_is_asked_again_by_a_button(talks: Talks, page: httpx.AsyncClient) -> None:
+    cid, request = await asked_for(talks, page, Use("cron_add", JOB, is_blind=True))
+    await page.post(f"/c/{cid}/stop")
+    shown = (await page.get(f"/c/{cid}")).text
+    assert f'action="/approvals/{request}/again"' in shown
+    assert "outcome unknown" not in shown, "it never began"
+    asked = await page.post(f"/approvals/{request}/again", data={"back": f"/c/{cid}"})
+    assert asked.headers["location"] == f"/c/{cid}"
+    made = (await talks.turns(cid))[-1]
+    again = (await talks.living.until(cid, "approval", state="asked", turn=made.id)).payload["approval"]
+    shown = (await page.get(f"/c/{cid}")).text
+    assert "Asked again: Schedule: every day at 09:00" in shown
+    assert f'action="/approvals/{again}"' in shown
+    assert f'action="/approvals/{request}/again"' not in shown
+    assert (await page.post(f"/approvals/{request}/again")).status_code == 409

@@ -1,6 +1,8 @@
 """A request for approval lives as long as it says, whoever looks, whatever the person does meanwhile."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,12 @@ from cortex.base.errors import Conflict, NotFound
 from cortex.services.turns.approval_log import NOBODY
 from cortex.services.turns.approvals import APPROVAL_HOURS
 from cortex.services.turns.end import WAITS
+from cortex.services.turns.queue import waiting_in_the_way
 from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.calls import CallsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
 from tests.e2e.test_calls_wire import connect
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import ScriptedServer, Use, rule
@@ -36,6 +39,31 @@ def model(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
         yield server
         assert server.problems == []
         assert server.cache_breaks() == [] or request.node.get_closest_marker("moves_cache_prefix")
+
+
+ROW: dict[str, Any] = {
+    "owner_id": "ann",
+    "parent_id": "",
+    "is_chosen": True,
+    "text": "x",
+    "mode": "auto",
+    "max_rounds": None,
+    "role": "orchestrator",
+    "job_id": "",
+    "model": "",
+    "models": (),
+    "created_at": StillClock()(),
+    "started_at": None,
+    "ended_at": None,
+    "rounds": 0,
+    "error": "",
+    "is_dropped": False,
+    "taken_by": None,
+    "taken_round": None,
+    "is_tainted": False,
+    "has_read_outside": False,
+    "has_read_private": False,
+}
 
 
 class Chat:
@@ -234,8 +262,7 @@ async def test_a_request_is_notified_of_once_when_nobody_has_looked_at_it_for_a_
     await chat.cortex.approvals.seen(chat.house.member, approval)
     clock.forward(seconds=61)
     await chat.cortex.approvals.seen(chat.house.member, approval)  # another person's look does not count
-    for _ in range(2):
-        await chat.cortex.approval_timer.look()
+    await asyncio.gather(*(chat.cortex.approval_timer.look() for _ in range(3)))  # as several processes do
     assert await notices(chat) == [approval]
     clock.forward(seconds=61)
     await chat.cortex.approval_timer.look()
@@ -250,3 +277,48 @@ async def test_what_was_answered_is_not_notified_of(chat: Chat, clock: StillCloc
     clock.forward(seconds=61)
     await chat.cortex.approval_timer.look()
     assert await notices(chat) == []
+
+
+async def test_a_notice_that_was_due_while_cortex_was_down_comes_once_after_the_start(
+    tmp_path: Path, clock: StillClock
+) -> None:
+    async with living_house(tmp_path / "home", clock=clock) as house:
+        chat = Chat(house, await house.conversation())
+        with chat.cortex.streams.watching(house.admin.id, chat.cid):
+            _, approval = await chat.ask()
+    clock.forward(seconds=61)
+    for _ in range(2):
+        async with living_house(tmp_path / "home", clock=clock) as house:
+            chat = Chat(house, chat.cid)
+            await chat.cortex.approval_timer.look()
+            assert await notices(chat) == [approval]
+
+
+async def test_what_a_killed_process_left_undone_is_done_by_the_next_look(chat: Chat) -> None:
+    first, approval = await chat.ask()
+    await chat.rows(TurnsRepository).create(
+        "turn:said", chat.cid, "remind me", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+    )  # the message is committed, and its process dies
+    await chat.cortex.turn_queue.settle_stalled()
+    await chat.house.until(chat.cid, "turn.end", turn=first, is_set_aside=True)
+    await chat.until_ended("turn:said")
+    dying = replace(chat.cortex.approvals, begin=nobody)
+    await dying.answer(chat.house.admin, approval, "once")  # committed, and its process dies
+    await chat.cortex.turn_queue.settle_stalled()
+    made = await chat.last()
+    await chat.until_ended(made.id)
+    assert [row.state for row in await chat.rows(CallsRepository).of_turn(made.id)] == ["done"]
+    assert await chat.cortex.runtime.runner.status(first) == "cancelled"
+
+
+async def nobody(row: TurnRow) -> None:
+    """Start nothing."""
+
+
+def test_turns_of_jobs_give_way_to_a_message_and_those_of_programs_do_not() -> None:
+    waiting = TurnRow(**ROW, id="turn:job", state="waiting", channel="cron", conversation_id="c", ordinal=1)
+    said = TurnRow(**ROW, id="turn:said", state="queued", channel="chat", conversation_id="c", ordinal=2)
+    program = replace(waiting, id="turn:api", channel="api")
+    assert [row.id for row in waiting_in_the_way([waiting, said])] == ["turn:job"]
+    assert waiting_in_the_way([program, said]) == []
+    assert waiting_in_the_way([waiting, replace(said, channel="cron")]) == []
