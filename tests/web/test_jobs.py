@@ -12,6 +12,7 @@ from cortex.app import Cortex
 from cortex.services.jobs.forms import JobForm
 from cortex.services.jobs.jobs import JobFilter, JobView
 from cortex.services.notifier import notice_id
+from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
@@ -277,6 +278,25 @@ async def test_a_run_by_hand_is_noted_and_shown(house: Cortex, ada: Browser) -> 
     assert "queued" in page
     assert "manual" in page
     assert 'hx-trigger="load delay:2s"' in page, "the page looks again by itself"
+
+
+async def test_a_run_that_waits_for_its_person_says_so(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    slot = await ran(house, ada, job)
+    assert "waits for your approval" not in (await ada.get(f"/jobs/{job.id}/runs")).text
+    await house.runtime.db.repository(ApprovalsRepository, ada.user.id).ask(
+        call_id="call-1",
+        turn_id=slot.id,
+        tool="cron_add",
+        arguments_hash="",
+        destination="this server",
+        verb="Schedule",
+        detail="",
+        why="",
+        risk="high",
+        expires_at=house.runtime.clock() + timedelta(hours=1),
+    )
+    assert "waits for your approval" in (await ada.get(f"/jobs/{job.id}/runs")).text
 
 
 async def test_a_deleted_job_comes_back(house: Cortex, ada: Browser) -> None:

@@ -1,6 +1,6 @@
 """A job at work: its runs with what each took and told; run now, pause and go on, delete and bring back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -47,6 +47,7 @@ class JobRunsContext(Context):
     here: str = described("this page's own address, to look again")
     is_live: bool = described("whether a run is still to end, so that the page looks again")
     moment: int = described("a number that differs each time, so that the next look is a new one")
+    asking: Set[str] = described("the turns that wait for the reader's approval", default=frozenset())
     states: dict[SlotState, str] = described("a run's state in words", default_factory=STATES.copy)
     live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
     key_of: Callable[[str], str] = described("a turn's id as addresses have it", default=key_of)
@@ -78,6 +79,7 @@ async def show(
         older=place(runs[-1].slot.due_at.isoformat()) if len(runs) == HISTORY else "",
         here=place(before if until else ""),
         is_live=any(run.slot.state in LIVE for run in runs),
+        asking={one.turn_id for one in await services.approvals.pending(user)},
         moment=round(services.runtime.ticks_s() * 1000),
     )
     return respond(request, "job_runs.html", context)

@@ -19,6 +19,7 @@ from cortex.schedule.reading import Reader
 from cortex.services.jobs.endings import NO_BUDGET
 from cortex.services.jobs.firing import QUEUE_FULL, STILL_GOING
 from cortex.services.jobs.runs import SAID_AT_ONCE, WAITED_TOO_LONG
+from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import JobsRepository
@@ -513,6 +514,29 @@ async def test_a_parked_run_that_is_refused_ends_denied(shift: Shift) -> None:
     assert (
         await shift.until(job, "denied")
     ).why == "you denied it: Schedule: every day at 09:00, next Sat 21 Nov 09:00"
+
+
+async def test_a_message_in_the_chat_of_a_parked_run_is_answered_and_its_request_waits_on(shift: Shift) -> None:
+    job, question = await parked(shift, tools=("cron_add",))
+    slot = (await shift.slots(job))[-1]
+    turns = shift.house.cortex.runtime.db.repository(TurnsRepository, shift.admin.id)
+    cid = (await turns.get(slot.turn_id or "")).conversation_id
+    await shift.house.say(cid, "hello", mode="chat")
+    ended = await shift.until(job, "stopped")
+    assert ended.why.startswith("set aside for a message of yours; it still waits for your approval: Schedule:")
+    await shift.house.cortex.approvals.answer(shift.admin, question, "once")
+    made = (await turns.list(cid))[-1]
+    await shift.house.until(cid, "turn.end", turn=made.id)
+    (call,) = await shift.house.cortex.runtime.db.repository(CallsRepository, shift.admin.id).of_turn(made.id)
+    assert (call.name, call.state) == ("cron_add", "done")
+
+
+async def test_what_is_told_of_a_call_that_was_denied_is_no_text_for_a_model(shift: Shift) -> None:
+    job, question = await parked(shift, tools=("cron_add",))
+    await shift.house.cortex.approvals.answer(shift.admin, question, "deny")
+    slot = await shift.until(job, "denied")
+    assert "denied this call" in slot.result
+    assert "go on without it" not in slot.result
 
 
 async def test_parked_runs_leave_room_for_the_others(shift: Shift) -> None:
