@@ -115,9 +115,7 @@ class ConversationsService:
         """Hide it everywhere; UserError while a turn runs in it."""
         conversation = await self.get(user, conversation_id)
         if conversation.running_turn:
-            raise UserError(
-                "An answer here is being written, or waits for your approval. Stop it first, then delete."
-            )
+            raise UserError("An answer here is being written, or waits for your approval. Stop it first, then delete.")
         await self._db.repository(ConversationsRepository, user.id).delete(conversation_id)
         self._hub.announce(conversation_id)
         for listener in self._deleted:

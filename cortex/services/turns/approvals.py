@@ -172,8 +172,9 @@ class ApprovalsService:
         return await self.notifier.draft(turn.user_id, f"approval:{call.id}", values)
 
     async def seen(self, user: User, approval_id: str) -> None:
-        """A page in front of the person shows it now. Another person's, or one that is over: nothing happens."""
+        """A page in front of the person shows it now; of one that is over nothing happens. NotFound for another's."""
         approvals = self.runtime.db.repository(ApprovalsRepository, user.id)
+        await approvals.get(approval_id)
         await approvals.seen(approval_id, self.runtime.clock() + UNSEEN)
 
     async def wait_for_answer(self, turn: Turn, approval_id: str) -> Answer:
