@@ -74,8 +74,8 @@ class PlainDesk:
     async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
         return call.id in self.pleas
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, *, is_tainted: bool) -> bool:
-        return not is_tainted and (plea.tool, plea.destination) in self.grants
+    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
+        return plea.is_grantable and (plea.tool, plea.destination) in self.grants
 
     async def ask(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> str:
         self.pleas[call.id] = plea

@@ -35,8 +35,8 @@ REGISTRY = Registry(
 class Granted(PlainDesk):
     """The person has allowed everything for this conversation."""
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, *, is_tainted: bool) -> bool:
-        return not is_tainted
+    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
+        return plea.is_grantable
 
 
 class OneRoom:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cortex.integrations.documents.reader import DocumentReader, ReadingSession
+from cortex.integrations.foreign.documents import DocumentReader, ReadingSession
 from cortex.integrations.sandbox import Sandbox
 
 

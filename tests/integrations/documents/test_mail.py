@@ -10,7 +10,7 @@ from cortex.integrations.documents import mail
 from cortex.integrations.documents.charsets import codec_of
 from cortex.integrations.documents.kinds import HEAD_BYTES, kind_of
 from cortex.integrations.documents.pages import Pages
-from cortex.integrations.documents.reader import ReadingSession
+from cortex.integrations.foreign.documents import ReadingSession
 
 
 def mixed(*parts: str, kind: str = "mixed", head: str = "") -> bytes:

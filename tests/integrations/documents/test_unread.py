@@ -11,7 +11,7 @@ from cortex.integrations.documents import odt as odt_reader
 from cortex.integrations.documents import plain
 from cortex.integrations.documents.kinds import HEAD_BYTES, Kind, UnreadableError, kind_of
 from cortex.integrations.documents.pages import Pages
-from cortex.integrations.documents.reader import ReadingSession
+from cortex.integrations.foreign.documents import ReadingSession
 from tests.made_documents import OFFICE, TEXT, WORD, odt, packed, pdf_of, stream
 
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"

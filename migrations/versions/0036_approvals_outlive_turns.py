@@ -6,8 +6,8 @@ Reversible: `downgrade` forgets both; requests of turns that have ended can then
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0039"
-down_revision = "0032"
+revision = "0036"
+down_revision = "0035"
 
 
 def upgrade() -> None:

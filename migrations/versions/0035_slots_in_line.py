@@ -6,8 +6,8 @@ Reversible: `downgrade` forgets it; what waits is then judged by its job's rule 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0037"
-down_revision = "0032"
+revision = "0035"
+down_revision = "0034"
 
 
 def upgrade() -> None:
