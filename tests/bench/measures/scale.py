@@ -29,6 +29,7 @@ ENDED = "SELECT count(*) FROM turns WHERE ended_at IS NOT NULL"
 LIVING = (
     "SELECT count(*) FROM jobs WHERE NOT EXISTS (SELECT 1 FROM slots WHERE job_id = jobs.id AND ended_at IS NOT NULL)"
 )
+NOT_DONE = "SELECT count(*) FROM turns WHERE state <> 'done'"
 MISSED = "SELECT count(*) FROM slots WHERE state <> 'done'"
 LATE = "SELECT extract(epoch FROM max(started_at - due_at)) FROM slots"
 
@@ -47,8 +48,9 @@ def measure(bench: Bench) -> list[Figure]:
 def _with(folder: Path, count: int) -> list[Figure]:
     how = f"{count} worker{'s' if count > 1 else ''} and a page process, PostgreSQL beside them"
     with private_postgres() as url, ScriptedServer(rule("hello", "Hello there.")) as model, ExitStack() as stack:
-        web = Programs(folder / "home", "web", "web", url)
-        workers = [Programs(folder / "home", "worker", f"worker{number}", url) for number in range(count)]
+        reach = {"model_hosts": f"127.0.0.1:{model.port}"}  # members may ask it too
+        web = Programs(folder / "home", "web", "web", url, **reach)
+        workers = [Programs(folder / "home", "worker", f"worker{number}", url, **reach) for number in range(count)]
         for part in (web, *workers):
             stack.callback(part.close)
             part.start()
@@ -78,6 +80,8 @@ def _chats(
     turns = PEOPLE * TURNS
     until(lambda: _one(connection, ENDED) - before >= turns, WAIT_S, LOOK_S)
     took_s = time.perf_counter() - began_s
+    if _one(connection, NOT_DONE):
+        raise RuntimeError("turns did not end well: another thing was measured")
     each_ms = [(cpu_s(part) - used) / turns * 1000 for part, used in zip(parts, used_s, strict=True)]
     told = f"{how}; {turns} messages of {PEOPLE} people at once"
     return [
