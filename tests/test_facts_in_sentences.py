@@ -21,8 +21,7 @@ from cortex.services.models.sharing import DAYS as SHARED_DAYS
 from cortex.services.notices.devices import SILENT_AFTER
 from cortex.services.tools.listing import DAYS as LISTED_DAYS
 from cortex.storage import jobs, reminders
-from web.pages import integrations
-from web.security import MAX_IMPORT_BYTES
+from web.pages import chat_import, integrations
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -89,7 +88,7 @@ def test_stretches_of_time_are_those_that_are_counted() -> None:
     says("cortex/services/health/live.py", f"in the last {LOOKED_BACK // HOUR} hours")
     assert timedelta(days=7) == SILENT_AFTER
     says("web/templates/device.html", "for a week")
-    says("web/templates/chat_import.html", f"Up to {MAX_IMPORT_BYTES // 10_000_000 * 10} MB")
+    says("web/templates/chat_import.html", f"Up to {chat_import.MOST_BYTES // 10_000_000 * 10} MB")
 
 
 def test_no_category_of_tools_that_is_there_is_called_unavailable() -> None:

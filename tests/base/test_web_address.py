@@ -32,7 +32,7 @@ REFUSED = {
     "a port too large": "http://host:65536",
     "port 0": "http://host:0",
     "a port in words": "http://host:https",
-    "wide digits": "http://host:８０",
+    "wide digits": "http://host:\uff18\uff10",
     "no host": "http://:80",
     "nothing but the scheme": "https://",
     "another scheme": "ftp://host",
@@ -40,7 +40,7 @@ REFUSED = {
     "half a surrogate": "http://host/\ud800",
     "right to left": "http://host\u202e.example",
     "zero width": "http://ho\u200bst",
-    "a mathematical letter": "http://𝕒.example/\n",
+    "a mathematical letter": "http://\U0001d552.example/\n",
 }
 TAKEN = {
     "http://localhost:8080/v1": ("localhost", 8080),
