@@ -295,14 +295,7 @@ class Executor:
         return Performed(result=result, words=stored.words)
 
     async def _effect(
-        self,
-        turn: Turn,
-        call: ToolCall,
-        checked: CheckedCall,
-        record: CallRecord,
-        facts: CallFacts,
-        *,
-        is_again: bool,
+        self, turn: Turn, call: ToolCall, checked: CheckedCall, record: CallRecord, facts: CallFacts, *, is_again: bool
     ) -> Performed:
         """The effect and its result; the intent stands already."""
         tool = checked.tool

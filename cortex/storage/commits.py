@@ -70,7 +70,8 @@ def _notes(
 
 
 def _forgets(connection: Connection) -> None:
-    connection.info.pop(_CHANGED, None)
+    if not connection.invalidated:  # what a lost connection knew is gone with it
+        connection.info.pop(_CHANGED, None)
 
 
 class Commits:

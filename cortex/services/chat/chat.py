@@ -125,9 +125,10 @@ class Chat:
                 is_tainted=is_tainted,
                 id=turn_id,
             )
+            living = await repository(TurnsRepository).active()
         if not is_queued:
             await self._begin(row)
-        await self.turns.give_way(user.id)
+        await self.turns.give_way(user.id, living)
         return row.id
 
     async def place_of(self, user: User, turn_id: str) -> str:

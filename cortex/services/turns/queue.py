@@ -111,12 +111,12 @@ class TurnQueue:
         if following:
             await self.start_id(row.owner_id, following)
 
-    async def give_way(self, user_id: str) -> None:
+    async def give_way(self, user_id: str, rows: Sequence[TurnRow]) -> None:
         """Set turns aside that wait for this person, who went on talking: each message gets its own answer.
 
-        That is the turn which a message stands behind, and the oldest ones where they take all places of their chats.
+        rows: the person's turns that live. Set aside is the turn which a message stands behind, and the oldest ones
+        where they take all places of their chats.
         """
-        rows = await self.runtime.db.repository(TurnsRepository, user_id).active()
         for row in waiting_in_the_way(rows):
             following = await self.turn_end.set_aside(row)
             if following is not None:
@@ -173,6 +173,11 @@ class TurnQueue:
             for row in rows.values():
                 group.create_task(self._stop_halted(row))
         return halts
+
+    @property
+    def looks_again(self) -> bool:
+        """Whether a turn that somebody stopped was seen once, so that the next look has to be soon."""
+        return bool(self._asked)
 
     async def _stops_left(self) -> Sequence[TurnRow]:
         """The turns that somebody stopped and that live, seen twice: at first sight their own stop may be at it."""
@@ -238,8 +243,7 @@ class TurnQueue:
                 await self.runtime.runner.cancel(row.turn_id)
         rows = await self.runtime.db.repository(AllTurnsRepository).unfinished()
         for user_id in {row.owner_id for row in rows}:
-            if waiting_in_the_way([row for row in rows if row.owner_id == user_id]):
-                await self.give_way(user_id)
+            await self.give_way(user_id, [row for row in rows if row.owner_id == user_id])
 
     async def _look_at(self, row: TurnRow) -> bool:
         """Whether it was left by its run. One that was so in the look before too is ended.

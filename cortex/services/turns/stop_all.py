@@ -222,7 +222,7 @@ class StopAll:
                         scopes = frozenset(halt.scope for halt in await self.turns.stop_halted())
                         if before - scopes:
                             await self._go_on()
-                        before, is_due = scopes, bool(scopes - {OUTWARD})
+                        before, is_due = scopes, bool(scopes - {OUTWARD}) or self.turns.looks_again
                 except (CortexError, SQLAlchemyError, OSError) as error:
                     log.warning("stop all: failed, retrying: %s", error)
                 with suppress(TimeoutError):
