@@ -301,11 +301,13 @@ def _answers(tally: Tally, noted: int) -> list[Figure]:
 
 def _growth(samples: Sequence[Sample]) -> list[Figure]:
     """A line each: how much more it was in the last fifth than when warm, and the values in words."""
+    children = [one.children_mb for one in samples]
+    passing = f"they come and go: most {max(children):.0f} MB, at the end {children[-1]:.0f} MB"
     return [
         _grown("memory", "MB", samples, lambda one: one.memory_mb),
-        _grown("memory of its children", "MB", samples, lambda one: one.children_mb),
         _grown("descriptors", "", samples, lambda one: one.descriptors),
         _grown("threads", "", samples, lambda one: one.threads),
+        Figure(what="soak, memory of its children", value=statistics.median(children), unit="MB", how=passing),
     ]
 
 
@@ -319,7 +321,7 @@ def _grown(name: str, unit: str, samples: Sequence[Sample], value: Callable[[Sam
 
     warm, half = around(WARM_S, max(LOOK_S, WARM_S / 5)), around(end_s / 2, max(LOOK_S, WARM_S / 5))
     last = around(end_s * 0.9, end_s / 10)
-    more = (last / warm - 1) * 100 if warm else 100.0 * (last > 0)
+    more = (last / warm - 1) * 100
     verdict = "flat" if more <= MOST_MORE else "grown"
     told = f"{verdict}: {warm:.0f} at {WARM_S / 60:g} min, {half:.0f} at the half, {last:.0f} in the last fifth"
     most = f"most {max(map(value, samples)):.0f}"
