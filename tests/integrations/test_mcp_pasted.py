@@ -1,6 +1,7 @@
 """The configurations that makers print, as people paste them: what becomes of each, and what is said of a wrong one."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,27 @@ def test_what_is_no_package_of_a_registry_is_refused(line: str) -> None:
 
 def test_other_lines_name_no_package() -> None:
     assert [package_of(line.split()) for line in ("node x.js", "uv run x", "python -m y", "npm start")] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "npx -p good -p git+https://127.0.0.1/x.git x",
+        "npx -p good --package=file:../../x x",
+        "npx -p good -p /etc x",
+        "npx -p good -p ../.. x",
+        "npx -p good -p someone/repository x",
+        "npx -p good -p other.tgz x",
+        "npx -- --no-ignore-scripts",
+        "npx ..",
+        "npx .",
+        "npx good@..",
+        "npx good.tgz",
+        "uvx --from good ../../../../secret.key",
+        "uvx --from good /bin/sh",
+        "pipx run --spec good ../../x",
+    ],
+)
+def test_only_packages_of_a_registry_are_taken_and_only_programs_of_theirs(line: str) -> None:
+    with pytest.raises(UserError, match="is no name of"):
+        package_of(shlex.split(line))

@@ -31,7 +31,11 @@ DOCKER = (
     "the program itself (often an npx or uvx line of the same maker), or start the container yourself and enter the "
     "address at which it answers."
 )
-_NPM = re.compile(r"(?:@[a-z0-9~._-]+/)?[a-z0-9~._-]+(?:@[A-Za-z0-9.^~<>=*+-]+)?")
+_NPM = re.compile(  # of the registry: no option of npm, no path, archive or address
+    r"(?!.*\.(?:tgz|tar|tar\.gz)\Z)(?:@[a-z0-9][a-z0-9~._-]*/)?[a-z0-9][a-z0-9~._-]*"
+    r"(?:@[A-Za-z0-9^~<>=*][A-Za-z0-9.^~<>=*+-]*)?",
+)
+_PROGRAM = re.compile(r"\w[\w.+-]*")
 _PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?(?:(?:==|>=|<=|~=|!=|<|>|@)[A-Za-z0-9.*+!-]+)?")
 _WITH_VALUE = {"--python", "-p", "--with", "--index", "--index-url", "--registry", "--cache", "--directory"}
 
@@ -84,8 +88,9 @@ def _npm(rest: list[str]) -> McpPackage:
     if not named and not words:
         raise UserError("The line names no package.")
     spec, program, arguments = (named[0], words[0] if words else "", words[1:]) if named else (words[0], "", words[1:])
-    if not _NPM.fullmatch(spec):
-        raise UserError(f"{show_hidden(spec)} is no name of an npm package.")
+    for one in (spec, *named[1:]):
+        if not _NPM.fullmatch(one):
+            raise UserError(f"{show_hidden(one)} is no name of an npm package; others are not fetched here.")
     return McpPackage(kind="npm", spec=spec, program=program, extra=tuple(named[1:]), arguments=tuple(arguments))
 
 
@@ -96,6 +101,8 @@ def _pypi(rest: list[str]) -> McpPackage:
     spec, program = (named[0], words[0]) if named else (words[0], "")
     if not all(_PYPI.fullmatch(one) for one in (spec, *extra)):
         raise UserError(f"{show_hidden(spec)} is no name of a package on PyPI; others are not fetched here.")
+    if named and not _PROGRAM.fullmatch(program):
+        raise UserError(f"{show_hidden(program)} is no name of a program.")
     tidy = re.sub(r"@latest$", "", spec)
     return McpPackage(
         kind="pypi",
