@@ -38,10 +38,11 @@ async def readers_of(facts: CallFacts, checked: CheckedCall, ctx: Ctx, run: Run)
     """Who else will read what the call writes, where that has to be asked; what went wrong, where nobody can say.
 
     It has to be once the turn has read private data and words from outside: whatever is written then may carry the one
-    on the say of the other, in its words, its numbers, or by being written at all.
+    on the say of the other, in its words, its numbers, or by being written at all. A call that itself brings private
+    data there (`Ctx.note_private`), unread by the turn, is the same.
     """
     look = checked.tool.read_by
-    if look is None or not (facts.is_tainted and facts.has_read_private):
+    if look is None or not facts.is_tainted:
         return ()
     found: list[Sequence[Readers]] = []
 
@@ -51,4 +52,6 @@ async def readers_of(facts: CallFacts, checked: CheckedCall, ctx: Ctx, run: Run)
 
     looking = replace(checked.tool, function=looks, reads_untrusted=False)
     output, state = await run(looking, ctx, checked.arguments)
+    if not (facts.has_read_private or ctx.private_looks):
+        return ()
     return tuple(dict.fromkeys(found[0])) if state == "ok" else output

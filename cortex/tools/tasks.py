@@ -76,7 +76,10 @@ async def _read_of(ctx: Ctx, task: str, list_name: str | None = None, **_: Any) 
     kept = await ctx.use(Targets).target(ctx.call_id)
     row = await tasks.get(kept["id"]) if kept else await _find(tasks, task)
     lists = await tasks.lists()
-    return _readers(lists, row.list_label, *([_known_list(lists, list_name)] if list_name else []))
+    there = _known_list(lists, list_name) if list_name else row.list_label
+    if there != row.list_label and _readers(lists, there):
+        ctx.note_private("the task that moves to where others read it")
+    return _readers(lists, row.list_label, there)
 
 
 def _readers(lists: Sequence[TaskListRow], *labels: str) -> list[Readers]:

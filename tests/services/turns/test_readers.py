@@ -129,6 +129,16 @@ async def test_what_nobody_else_reads_and_what_carries_nothing_is_not_asked_abou
         assert await house.verdict(await house.turn(reads=reads), name, **arguments) == "run", (reads, arguments)
 
 
+@pytest.mark.parametrize("place", [LIST, THEIRS, "our Shopping list"])
+async def test_a_private_task_moves_to_no_other_reader_on_a_strangers_word(house: House, place: str) -> None:
+    for task in ("Secret", "secr"):  # the turn has read none of it: the call alone would bring it there
+        turn = await house.turn(reads=Reads(outside=True))
+        assert await house.verdict(turn, "task_update", task=task, list_name=place) == "ask"
+    turn = await house.turn(reads=Reads(outside=True))
+    assert await house.verdict(turn, "task_update", task="Eggs", list_name="mine") == "run", "nobody else reads there"
+    assert await house.verdict(turn, "task_update", task="Eggs", list_name=LIST) == "run", "it stands there already"
+
+
 async def test_an_offered_list_has_no_reader_yet(house: House) -> None:
     await house.cortex.tasks.create(house.ada, "Rake", list_name="garden")
     await house.cortex.shared_lists.share(house.ada, "garden", [house.bob.id])
