@@ -42,7 +42,7 @@ _CLASSES = {
     "th": re.compile(r"ar|ac"),
     "td": re.compile(r"ar|ac"),
 }
-_ID = re.compile(r"fn(ref)?(-[A-Za-z0-9_-]{1,64})?-\d{1,5}")  # of footnotes; there are no others
+_ID = re.compile(r"fn(ref)?(-[A-Za-z0-9_-]{1,160})?-\d{1,5}")  # of footnotes; there are no others
 _colours = HtmlFormatter(nowrap=True, classprefix="")
 
 

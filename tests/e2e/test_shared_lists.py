@@ -21,11 +21,18 @@ def bob(ada: Caller) -> Iterator[Caller]:
         yield invited
 
 
-def share(window: Window, name: str) -> Page:
+def share(window: Window, name: str, theirs: Window) -> Page:
+    """Offer a list to Bob, who accepts it on his page of tasks; the owner's page of the list."""
     page = go(window, f"/tasks?list={name}")
     page.get_by_role("link", name="Share or rename").click()
     page.get_by_label("Bob").check()
     page.get_by_role("button", name="Save").click()
+    expect(page.locator("#toasts")).to_contain_text("Bob")
+    his = go(theirs, "/tasks")
+    his.get_by_role("group", name=f"Ada wants to share a list with you: {name}").get_by_role(
+        "button", name="Accept"
+    ).click()
+    expect(his.locator(".with").first).to_contain_text("with Ada")
     expect(page.locator(".with")).to_contain_text("with Bob")
     return page
 
@@ -38,8 +45,9 @@ def add(page: Page, title: str) -> None:
 def test_two_who_add_and_tick_at_once_both_see_all(house: Daemon, ada: Caller, bob: Caller, opens: Opens) -> None:
     ada.post("/tasks", title="bread", list_name="shopping")
     theirs = "/tasks?list=shopping%20(Ada)"
-    hers = share(opens(house.origin, ada.token), "shopping")
-    his = go(opens(house.origin, bob.token, is_phone=True), theirs)
+    window = opens(house.origin, bob.token, is_phone=True)
+    hers = share(opens(house.origin, ada.token), "shopping", window)
+    his = go(window, theirs)
     expect(his.locator(".with")).to_contain_text("with Ada")
     expect(his.locator("tbody tr")).to_have_count(1)
     for number in range(5):
@@ -68,8 +76,8 @@ def test_two_who_add_and_tick_at_once_both_see_all(house: Daemon, ada: Caller, b
 
 def test_who_is_taken_out_or_leaves_sees_nothing_at_once(house: Daemon, ada: Caller, bob: Caller, opens: Opens) -> None:
     ada.post("/tasks", title="rake", list_name="garden")
-    hers = share(opens(house.origin, ada.token), "garden")
     window = opens(house.origin, bob.token)
+    hers = share(opens(house.origin, ada.token), "garden", window)
     his = go(window, "/tasks?list=garden%20(Ada)")
     expect(his.locator("tbody")).to_contain_text("rake")
     hers.get_by_role("link", name="Sharing").click()
@@ -81,7 +89,7 @@ def test_who_is_taken_out_or_leaves_sees_nothing_at_once(house: Daemon, ada: Cal
     add(his, "for nobody")
     expect(his.get_by_role("alert").first).to_contain_text("shares no such list")
     forgive(window, 422)
-    share(opens(house.origin, ada.token), "garden")
+    share(opens(house.origin, ada.token), "garden", window)
     his.goto("/tasks?list=garden%20(Ada)")
     his.get_by_role("link", name="List settings").click()
     assert axe(his) == []

@@ -102,7 +102,7 @@
     wait = Math.min(wait * 2 || 2000, 15000);
     clearTimeout(again);
     again = setTimeout(resend, wait);
-    unsent('again');
+    unsent('waits');
   };
   const arrived = () => {
     clearTimeout(again); wait = 0; delete sessionStorage[unsentAs]; unsent('');
