@@ -1,15 +1,16 @@
 """Which task lists are shared, and with whom. A list is the tasks of one owner under one name (`storage/tasks.py`).
 
-Whoever is given a list sees nothing of it before they accept it: until then they are no reader.
+Whoever is given a list sees nothing of it before they accept it. What is written there until then they will read all
+the same, so the gate counts them (`SharedListRow.readers`), and accepting asks nobody anew.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, exists, func, or_, select, update
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
@@ -22,7 +23,7 @@ class SharedListRow:
     """A shared list as one person sees it. `owner`: its owner's name, "" for the reader's own; `people`: id -> name.
 
     `people` are all who see it besides the reader: its owner first, then the members by name; closed accounts are not
-    among them.
+    among them. `later`: those who will see it once they accept it, or once their account is open again.
     """
 
     id: str
@@ -30,6 +31,7 @@ class SharedListRow:
     owner: str
     name: str
     people: dict[str, str]
+    later: dict[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -43,10 +45,14 @@ class SharedListRow:
 
     @property
     def readers(self) -> str:
-        """A key of this list with exactly those who read it now; "" where nobody else does."""
-        if not self.people:
-            return ""
-        return f"list:{self.id}:{sha256(' '.join(sorted(self.people)).encode()).hexdigest()[:16]}"
+        """A key of this list with exactly those who read it, now or later; "" where nobody else does."""
+        everybody = sorted({*self.people, *self.later})
+        return f"list:{self.id}:{sha256(' '.join(everybody).encode()).hexdigest()[:16]}" if everybody else ""
+
+    @property
+    def read_by(self) -> str:
+        """Its name and all of those, for the person who is asked about them."""
+        return f"{self.label}, shared with {', '.join([*self.people.values(), *self.later.values()])}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +78,7 @@ class SharedListsRepository(Repository):
     async def list(self) -> Sequence[SharedListRow]:
         """All of them, by name."""
         found = (await self.session.execute(self._visible().order_by(TaskListTable.name, AccountTable.name))).all()
-        people = await self._people([row.id for row in found])
+        members = await self._members([row.id for row in found])
         return [
             SharedListRow(
                 id=row.id,
@@ -80,7 +86,10 @@ class SharedListsRepository(Repository):
                 owner="" if row.owner_id == self.owner_id else row.owner,
                 name=row.name,
                 people=self._besides(
-                    {**({row.owner_id: row.owner} if row.is_active else {}), **people.get(row.id, {})}
+                    {**({row.owner_id: row.owner} if row.is_active else {}), **members.get((row.id, True), {})}
+                ),
+                later=self._besides(
+                    {**({} if row.is_active else {row.owner_id: row.owner}), **members.get((row.id, False), {})}
                 ),
             )
             for row in found
@@ -195,18 +204,18 @@ class SharedListsRepository(Repository):
             raise NotFound("This list is not shared with you any more.")
         return name
 
-    async def _people(self, list_ids: Sequence[str]) -> dict[str, dict[str, str]]:
-        """List's id -> id -> name of its members whose accounts are open, by name."""
+    async def _members(self, list_ids: Sequence[str]) -> dict[tuple[str, bool], dict[str, str]]:
+        """List's id and whether they see it now (accepted, account open) -> id -> name of the members, by name."""
+        sees = and_(AccountTable.is_active, TaskListMemberTable.accepted_at.is_not(None))
         statement = (
-            select(TaskListMemberTable.list_id, AccountTable.id, AccountTable.name)
+            select(TaskListMemberTable.list_id, sees, AccountTable.id, AccountTable.name)
             .join(AccountTable, AccountTable.id == TaskListMemberTable.member_id)
-            .where(TaskListMemberTable.list_id.in_(list_ids), AccountTable.is_active)
-            .where(TaskListMemberTable.accepted_at.is_not(None))
+            .where(TaskListMemberTable.list_id.in_(list_ids))
             .order_by(AccountTable.name_key)
         )
-        found: dict[str, dict[str, str]] = {}
-        for list_id, id, name in (await self.session.execute(statement)).all() if list_ids else ():
-            found.setdefault(list_id, {})[id] = name
+        found: dict[tuple[str, bool], dict[str, str]] = {}
+        for list_id, is_now, id, name in (await self.session.execute(statement)).all() if list_ids else ():
+            found.setdefault((list_id, bool(is_now)), {})[id] = name
         return found
 
     def _besides(self, people: dict[str, str]) -> dict[str, str]:

@@ -84,7 +84,7 @@ async def _read_of(ctx: Ctx, task: str, list_name: str | None = None, **_: Any) 
 
 def _readers(lists: Sequence[TaskListRow], *labels: str) -> list[Readers]:
     shared = [one for one in lists if one.shared and one.label in labels and one.shared.readers]
-    return [Readers(key=one.shared.readers, words=f"{one.label}, {_shared(one)}") for one in shared if one.shared]
+    return [Readers(key=one.shared.readers, words=one.shared.read_by) for one in shared if one.shared]
 
 
 @tool(words="Add task: {title}[, to {list_name}][, due {due}]", idempotent=True, read_by=_read_there)

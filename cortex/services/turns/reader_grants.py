@@ -15,7 +15,7 @@ from cortex.storage.approvals import ApprovalRow, GrantsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database, Opener
 from cortex.storage.jobs import JobsRepository
-from cortex.storage.shared_lists import SharedListRow, SharedListsRepository
+from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.turns import TurnsRepository
 
 GRANT_HOURS = 12
@@ -63,7 +63,7 @@ class ReaderGrants:
             await repository(JobsRepository).get(job_id)
             held = {one.readers for one in await repository(GrantsRepository).of_job(job_id)}
             lists = [one for one in await repository(SharedListsRepository).list() if one.readers]
-        return [ListChoice(id=one.id, words=words_of(one), is_allowed=one.readers in held) for one in lists]
+        return [ListChoice(id=one.id, words=one.read_by, is_allowed=one.readers in held) for one in lists]
 
     async def allow(self, user: User, job_id: str, list_ids: Collection[str]) -> None:
         """Let the job write to exactly these of the person's shared lists without asking. NotFound."""
@@ -73,7 +73,7 @@ class ReaderGrants:
             lists = {one.id: one for one in await repository(SharedListsRepository).list() if one.readers}
             if not lists.keys() >= set(list_ids):
                 raise NotFound("This list is not shared any more. Open the page again.")
-            wanted = {lists[id].readers: words_of(lists[id]) for id in list_ids}
+            wanted = {lists[id].readers: lists[id].read_by for id in list_ids}
             for grant in await grants.of_job(job_id):  # those of places that are no list are on the account page
                 if grant.readers.startswith(LIST):
                     await grants.revoke(grant.id)
@@ -87,8 +87,3 @@ class ReaderGrants:
 def keys_of(request: ApprovalRequest) -> str:
     """The keys of its readers, as they are kept."""
     return " ".join(one.key for one in request.readers)
-
-
-def words_of(row: SharedListRow) -> str:
-    """The list and who reads it, for the person."""
-    return f"{row.label}, shared with {', '.join(row.with_whom)}"

@@ -139,13 +139,19 @@ async def test_a_private_task_moves_to_no_other_reader_on_a_strangers_word(house
     assert await house.verdict(turn, "task_update", task="Eggs", list_name=LIST) == "run", "it stands there already"
 
 
-async def test_an_offered_list_has_no_reader_yet(house: House) -> None:
+async def test_who_was_offered_a_list_will_read_it(house: House) -> None:
     await house.cortex.tasks.create(house.ada, "Rake", list_name="garden")
     await house.cortex.shared_lists.share(house.ada, "garden", [house.bob.id])
     given = {"title": "Hoe", "list_name": "garden"}
-    assert await house.verdict(await house.turn(), **given) == "run"
+    assert await house.verdict(await house.turn(), **given) == "ask"
     (offered,) = await house.cortex.shared_lists.invitations(house.bob)
-    await house.cortex.shared_lists.accept(house.bob, offered.id)
+    await house.cortex.shared_lists.decline(house.bob, offered.id)
+    assert await house.verdict(await house.turn(), **given) == "run"
+
+
+async def test_whose_account_is_switched_off_will_read_when_it_is_open_again(house: House) -> None:
+    given = {"title": "Hoe", "list_name": LIST}
+    await house.cortex.accounts.set_active("bob", False)
     assert await house.verdict(await house.turn(), **given) == "ask"
 
 
