@@ -27,7 +27,7 @@ def share(window: Window, name: str, theirs: Window) -> Page:
     page.get_by_role("link", name="Share or rename").click()
     page.get_by_label("Bob").check()
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("#toasts")).to_contain_text("Bob")
+    expect(page.locator("#toasts")).to_contain_text("Shared with Bob, once they accept.")
     his = go(theirs, "/tasks")
     his.get_by_role("group", name=f"Ada wants to share a list with you: {name}").get_by_role(
         "button", name="Accept"
