@@ -86,7 +86,7 @@ class ApprovalsService:
         return await grants.find(request.tool, scope, turn.conversation_id) is not None
 
     async def _allowed_before(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
-        """Use up the yes that this turn goes on with: for these bytes, to this place, once, within its time."""
+        """Use up the yes that this turn goes on with: for these bytes, to this place, as shown, once, in its time."""
         if turn.given is None or call.id != derived_id(turn.id, str(GIVEN_ROUND), GIVEN):
             return False
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
@@ -97,6 +97,8 @@ class ApprovalsService:
                 return False
             if row.state == "used":  # by a try of this step that was cut
                 return True
+            if (row.verb, row.detail) != (request.verb, request.detail):  # by now it would do what nobody was shown
+                return False
             if not await repository(ApprovalsRepository).consume(row.id, call.hash):
                 return False
             told = {**answer_payload(row, "allowed"), "turn": turn.id, "call": call.id}

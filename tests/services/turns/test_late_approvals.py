@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.services.turns.approval_log import NOBODY
@@ -18,6 +19,7 @@ from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.calls import CallsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository
+from cortex.storage.schema import ApprovalTable
 from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
 from tests.e2e.test_calls_wire import connect
 from tests.living_house import LivingHouse, living_house
@@ -322,3 +324,16 @@ def test_turns_of_jobs_give_way_to_a_message_and_those_of_programs_do_not() -> N
     assert [row.id for row in waiting_in_the_way([waiting, said])] == ["turn:job"]
     assert waiting_in_the_way([program, said]) == []
     assert waiting_in_the_way([waiting, replace(said, channel="cron")]) == []
+
+
+async def test_a_late_yes_to_what_is_shown_otherwise_by_now_asks_anew(chat: Chat) -> None:
+    """What a call would do is looked up when it asks: hours later the same words may mean another thing."""
+    _, approval = await chat.ask()
+    await chat.until_ended(await chat.send("remind me of the bread"))
+    async with chat.cortex.runtime.db.session_scope() as session:
+        await session.execute(update(ApprovalTable).values(detail="rm the one file that you were shown"))
+    await chat.answer(approval)
+    made = await chat.last()
+    await chat.house.until(chat.cid, "approval", state="asked", turn=made.id)
+    assert [row.state for row in await chat.rows(CallsRepository).of_turn(made.id)] == ["decided"]
+    assert await chat.state(approval) == "allowed"
