@@ -237,13 +237,14 @@ def test_a_task_shows_whether_it_is_done_and_cannot_be_ticked() -> None:
 NOTES = "One[^a], two[^b], one[^a].\n\n[^a]: First.\n[^b]: Second.\n[^c]: Nobody's."
 
 
-def test_footnotes_lead_there_and_back() -> None:
-    found = elements(render(NOTES, "p1-2"))
+@pytest.mark.parametrize("key", ["p1-2", f"p{'4a' * 16}-{'4a' * 16}-1-12"], ids=["short", "as a turn's part"])
+def test_footnotes_lead_there_and_back(key: str) -> None:
+    found = elements(render(NOTES, key))
     ids = [attributes["id"] for _, attributes in found if "id" in attributes]
     links = [attributes["href"].removeprefix("#") for tag, attributes in found if tag == "a"]
     assert len(ids) == len(set(ids)) == 6
-    assert set(links) == set(ids) - {"fn-p1-2-3"}
-    assert all("p1-2" in one for one in ids)
+    assert set(links) == set(ids) - {f"fn-{key}-3"}
+    assert all(key in one for one in ids)
 
 
 def test_a_footnote_of_nobody_is_not_lost() -> None:
