@@ -39,7 +39,9 @@ TITLES = {
     503: "Busy",
     507: "Disk full",
 }
-SECRET = re.compile("pass|secret|token|key|auth|config|^(?:old|new|code)$", re.IGNORECASE)  # never shown again
+SECRET = re.compile(
+    "pass|secret|token|key|auth|config|header|environment|^(?:old|new|code)$", re.IGNORECASE
+)  # never shown again
 AWAY = "Database unavailable"
 FULL = "Nothing was saved: the disk is full. Make room on it, then try again."
 COMES_BACK = "The database is not answering. This page reloads when it is back."

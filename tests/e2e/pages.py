@@ -110,7 +110,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     poll(lambda: "Transcript" in admin.get(f"/jobs/{job}/runs?show=done").text)
     admin.post("/account/tokens", name="Editor", role="orchestrator", limit_tokens="100000")
     token = re.findall(r'<tr id="token-(\w+)"', admin.get("/account/tokens").text)[0]
-    admin.post("/admin/mcp", text='{"mcpServers": {"shop": {"command": "/bin/false"}}}')
+    admin.post("/admin/mcp", config='{"mcpServers": {"shop": {"command": "/bin/false"}}}')
     paths = (
         "/c/new",
         f"/c/{chat}",

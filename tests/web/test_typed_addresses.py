@@ -31,7 +31,7 @@ async def typed(ada: Browser, url: str) -> dict[str, httpx.Response]:
         "journals": await ada.post("/admin/integrations/aether", address=url, token="t" * 40),
         "a database": await ada.post("/admin/integrations/aether_db", host=url.removeprefix("http://"), user="u"),
         "an MCP server": await ada.post("/admin/integrations/mcp", name="odd", is_new=1, address=url),
-        "its JSON": await ada.post("/admin/mcp", text=json.dumps(server)),
+        "its JSON": await ada.post("/admin/mcp", config=json.dumps(server)),
         "a webhook": await ada.post("/notifications/settings/address", channel="webhook", address=url),
         "ntfy": await ada.post("/notifications/settings/address", channel="ntfy", address=f"{url}/topic"),
         "push": await ada.post("/push/subscribe", endpoint=url, p256dh=sender.key, auth=sender.secret),

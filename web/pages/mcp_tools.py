@@ -105,7 +105,7 @@ async def show(request: Request, services: Services, user: ReauthedAdmin) -> Res
 @takes(TEXT_BYTES)
 async def paste(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Set up what the usual JSON says."""
-    text = str((await request.form()).get("text", ""))
+    text = str((await request.form()).get("config", ""))
     try:
         names = await services.mcp_tools.paste(user, text)
     except CortexError as error:
