@@ -109,7 +109,7 @@ async def paste(request: Request, services: Services, user: ReauthedAdmin) -> Re
     try:
         names = await services.mcp_tools.paste(user, text)
     except CortexError as error:
-        return await _list(request, services, user, text, error.message, 422)
+        return await _list(request, services, user, text, error.message, error.status)
     if lacking := await services.mcp_needs.open_ones(names):
         where = f"{PAGE}/{quote(','.join(one.name for one in lacking))}/needs"
         return redirect(request, where, f"Added: {', '.join(names)}.")
