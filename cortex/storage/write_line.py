@@ -48,11 +48,14 @@ class WriteLine:
         except asyncio.CancelledError:
             if waiter in line:
                 line.remove(waiter)
-            else:  # it was given the place in the same moment
+            elif not waiter.cancelled():  # it was given the place in the same moment
                 self._give_on()
             raise
 
     def _give_on(self) -> None:
+        for line in (self._people, self._others):
+            while line and line[0].done():  # cancelled, and its task did not run yet
+                line.popleft()
         are_people_next = bool(self._people) and (not self._others or self._in_a_row < PEOPLE_IN_A_ROW)
         line = self._people if are_people_next else self._others
         if not line:

@@ -23,7 +23,6 @@ from cortex.integrations.process import ProcessResult, run
 INSTALL_S = 300.0
 MANIFEST = "installed.json"
 LOCKS = {"npm": "package-lock.json", "pypi": "requirements.lock"}
-MAKERS = {"npm": "npm", "pypi": "PyPI"}
 PASSED = ("HOME", "PATH", "LANG", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 PASSED_BEGINNINGS = ("PIP_", "NPM_CONFIG_", "npm_config_", "UV_INDEX")
 DOCKER = (
