@@ -6,7 +6,6 @@ here, not there, where its time would run out. Used by `asking.py`; one a proces
 """
 
 import asyncio
-import ipaddress
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,8 +13,8 @@ from urllib.parse import urlsplit
 
 from cortex.base.errors import ProviderError
 from cortex.base.model import ModelEntry
+from cortex.services.models.registry import is_inside
 
-LOCAL_ENDINGS = (".local", ".lan", ".internal", ".home.arpa", ".localhost")
 FAR_MOST = 64
 OVERLOADED = ("rate_limit", "server")  # it says so
 LATE = "timeout"
@@ -66,16 +65,7 @@ class Crowd:
     def _of(self, entry: ModelEntry) -> _Place:
         name = (entry.provider, entry.base_url, entry.owner_id, entry.secret)
         if name not in self._places:
-            cap = self._local_most if is_near(entry.base_url) else FAR_MOST
+            host = urlsplit(entry.base_url).hostname or ""
+            cap = self._local_most if host and is_inside(host) else FAR_MOST
             self._places[name] = _Place(cap=cap, most=cap)
         return self._places[name]
-
-
-def is_near(address: str) -> bool:
-    """Whether it is a server on this machine or in its network, by the looks of its address."""
-    host = urlsplit(address).hostname or ""
-    try:
-        ip = ipaddress.ip_address(host)
-    except ValueError:
-        return bool(host) and ("." not in host or host.endswith(LOCAL_ENDINGS))
-    return ip.is_private or ip.is_loopback or ip.is_link_local

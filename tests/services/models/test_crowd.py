@@ -12,7 +12,7 @@ from cortex.base.model import ModelEntry
 from cortex.base.turn import Reply
 from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.services.models.asking import Link, ask
-from cortex.services.models.crowd import Crowd, is_near
+from cortex.services.models.crowd import Crowd
 from tests.patience import PATIENCE_S
 
 HELLO = Request(system="", messages=(user("hello"),))
@@ -108,4 +108,5 @@ async def test_people_do_not_stand_behind_jobs() -> None:
     ],
 )
 def test_whose_slots_count(address: str, near: bool) -> None:
-    assert is_near(address) is near
+    place = Crowd(3)._of(ModelEntry(name="m", provider="openai", model="m", base_url=address))
+    assert (place.cap == 3) is near
