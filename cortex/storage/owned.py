@@ -7,10 +7,10 @@ from datetime import date, datetime
 from itertools import count
 from typing import Any
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import delete, exists, select, tuple_
 
 from cortex.base.attachments import Attachment
-from cortex.storage.repository import Repository
+from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import PreferenceTable, Table
 
 # What opens something, is a list of another's, or was read out of files that are in the archive themselves.
@@ -42,19 +42,26 @@ class OwnedRepository(Repository):
             if len(found) < AT_ONCE:
                 return
 
-    async def remove_some(self, name: str) -> int:
-        """Delete rows of the person from this table; how many, at most `REMOVED_AT_ONCE`."""
+    @reading
+    async def removable(self) -> Sequence[str]:
+        """The tables that hold rows of the person, those that hang on others first; not the marks of their account."""
+        tables = [
+            table
+            for table in reversed(Table.metadata.sorted_tables)
+            if "owner_id" in table.c and table.name != PreferenceTable.__tablename__
+        ]
+        hold = select(*(exists().where(table.c.owner_id == self.owner_id) for table in tables))
+        return [
+            table.name for table, holds in zip(tables, (await self.session.execute(hold)).one(), strict=True) if holds
+        ]
+
+    async def remove_some(self, name: str) -> bool:
+        """Delete rows of the person from this table, at most `REMOVED_AT_ONCE`; whether there may be more."""
         table = Table.metadata.tables[name]
         key = tuple_(*table.primary_key.columns)
         some = select(*table.primary_key.columns).where(table.c.owner_id == self.owner_id).limit(REMOVED_AT_ONCE)
         gone = delete(table).where(key.in_(some)).returning(table.c.owner_id)
-        return len((await self.session.execute(gone)).all())
-
-
-def removable() -> Sequence[str]:
-    """The tables with rows of one person, those that hang on others first; not what marks an account as deleted."""
-    tables = reversed(Table.metadata.sorted_tables)
-    return [table.name for table in tables if "owner_id" in table.c and table.name != PreferenceTable.__tablename__]
+        return len((await self.session.execute(gone)).all()) == REMOVED_AT_ONCE
 
 
 def _plain(value: Any) -> Any:

@@ -22,7 +22,7 @@ from cortex.storage.accounts import AccountsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
-from cortex.storage.owned import OwnedRepository, removable
+from cortex.storage.owned import OwnedRepository
 from cortex.storage.preferences import AllPreferencesRepository, PreferencesRepository
 from cortex.storage.turns import TurnsRepository
 
@@ -77,8 +77,9 @@ class Deletions:
         """Runs, then files, then rows, some at a time: the row that bears the mark goes last."""
         await self.runs.forget(await self.db.repository(TurnsRepository, account_id).ids())
         await asyncio.to_thread(_remove_folder, self.homes.home_of(account_id).path)
-        for name in removable():
-            while await self.db.repository(OwnedRepository, account_id).remove_some(name):
+        owned = self.db.repository(OwnedRepository, account_id)
+        for name in await owned.removable():
+            while await owned.remove_some(name):
                 """Others write in between."""
         async with self.db.transaction() as repository:
             account = await repository(AccountsRepository).get(account_id)
