@@ -110,15 +110,19 @@ def axe_source() -> str:
 
 
 def axe(page: Page) -> list[str]:
-    """The violations on the page as it stands, a line each; run through the debugger, which the CSP does not bind."""
-    debugger = page.context.new_cdp_session(page)
-    debugger.send("Runtime.evaluate", {"expression": axe_source()})
+    """The violations on the page as it stands, a line each; run through the debugger, which the CSP does not bind.
+
+    The script and its run are one expression: a page that a link is still leaving would take the script with it.
+    """
     script = (
-        f"axe.run(document, {{runOnly: {json.dumps(RULES)}}}).then(r => JSON.stringify(r.violations.map("
+        f"{axe_source()};axe.run(document, {{runOnly: {json.dumps(RULES)}}}).then(r => JSON.stringify(r.violations.map("
         "v => `${v.id} (${v.impact}) ${v.nodes[0].target.join(' ')}: ${v.nodes[0].failureSummary}`)))"
     )
+    page.wait_for_load_state()
+    debugger = page.context.new_cdp_session(page)
     answer = debugger.send("Runtime.evaluate", {"expression": script, "awaitPromise": True, "returnByValue": True})
     debugger.detach()
+    assert "exceptionDetails" not in answer, answer["exceptionDetails"]
     found: list[str] = json.loads(answer["result"]["value"])
     return found
 

@@ -30,6 +30,7 @@ def test_a_person_deletes_their_account_and_is_out_everywhere(house: Daemon, ada
         window, other = opens(house.origin, cy.token, width=390, height=844), opens(house.origin, cy.token)
         page, elsewhere = go(window, "/account"), go(other, "/tasks")
         page.get_by_role("link", name="Delete my account").click()
+        expect(page.get_by_label("Type Cy")).to_be_visible()
         assert overflow_px(page) <= 0
         page.get_by_label("Type Cy").fill("Cyd")
         page.get_by_label("Your password").fill(PASSWORD)

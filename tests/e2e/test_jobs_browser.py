@@ -113,6 +113,7 @@ def test_another_program_begins_a_job_by_its_web_address(house: Daemon, ada: Cal
     page.get_by_role("button", name="Save").click()
     page.get_by_role("link", name="Web address").click()
     page.get_by_role("button", name="Create address").click()
+    expect(page.locator("code.link-out")).to_have_count(2)
     url, secret = page.locator("code.link-out").all_inner_texts()
     assert url.startswith(f"{house.origin}/hooks/")
     assert overflow_px(page) <= 0

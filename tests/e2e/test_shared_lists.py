@@ -81,6 +81,7 @@ def test_who_is_taken_out_or_leaves_sees_nothing_at_once(house: Daemon, ada: Cal
     his = go(window, "/tasks?list=garden%20(Ada)")
     expect(his.locator("tbody")).to_contain_text("rake")
     hers.get_by_role("link", name="Sharing").click()
+    expect(hers.get_by_label("Bob")).to_be_checked()
     assert axe(hers) == []
     hers.get_by_label("Bob").uncheck()
     hers.get_by_role("button", name="Save").click()
@@ -92,6 +93,7 @@ def test_who_is_taken_out_or_leaves_sees_nothing_at_once(house: Daemon, ada: Cal
     share(opens(house.origin, ada.token), "garden", window)
     his.goto("/tasks?list=garden%20(Ada)")
     his.get_by_role("link", name="List settings").click()
+    expect(his.get_by_role("button", name="Leave list")).to_be_visible()
     assert axe(his) == []
     his.get_by_role("button", name="Leave list").click()
     expect(his.locator("#toasts")).to_contain_text("You left garden (Ada)")
