@@ -74,6 +74,9 @@ class PlainDesk:
     async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
         return call.id in self.pleas
 
+    async def is_asked_again(self, turn: Turn, call: CallRecord) -> bool:
+        return False
+
     async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
         return plea.is_grantable and (plea.tool, plea.destination) in self.grants
 

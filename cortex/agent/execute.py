@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from cortex.agent.arguments import CheckedCall, check, title
 from cortex.agent.looks import preview_of, readers_of
-from cortex.agent.records import offer_of, question, record_of, request_of, unchecked_record
+from cortex.agent.records import asks, offer_of, record_of, request_of, unchecked_record
 from cortex.agent.refusals import (
+    ELSEWHERE,
     INTERRUPTED,
     NOT_VALID,
     Refusal,
@@ -41,7 +42,7 @@ from cortex.ports.loop import (
     CallFacts,
     CallLogPort,
     CallRecord,
-    Readers,
+    ChangedCall,
     Scope,
 )
 from cortex.ports.steps import step
@@ -102,7 +103,7 @@ class Executor:
         request = await self._request(turn, record, facts, checked)
         if isinstance(request, CallEnding):
             return await self._close(turn, call, record, checked.tool, request)
-        if request is None or await self.approvals.granted(turn, record, request):
+        if not await self._asks(turn, record, facts, checked, request):
             return decision
         cannot_run = await self._cannot_run(turn, record, facts, checked)
         if cannot_run is not None:
@@ -117,26 +118,29 @@ class Executor:
             readers=tuple(one.key for one in request.readers),
         )
 
+    async def _asks(
+        self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall, request: ApprovalRequest
+    ) -> bool:
+        """Whether the person has to say yes first; who presses "Ask again" is asked, whatever was allowed meanwhile."""
+        if await self.approvals.is_asked_again(turn, record):
+            return True
+        return asks(facts, checked, request.readers) and not await self.approvals.granted(turn, record, request)
+
     async def _request(
         self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
-    ) -> ApprovalRequest | CallEnding | None:
-        """What to ask the person, None where nothing need be asked; the ending of a call whose place is not there."""
+    ) -> ApprovalRequest | CallEnding:
+        """What the person would be asked; the ending of a call whose place is not there."""
         tool = checked.tool
-        readers = await self._readers(turn, record, facts, checked)
+        readers = await readers_of(facts, checked, self._ctx(turn, record, tool, facts), self._look)
         if isinstance(readers, Output):
             return self._failed(readers)
-        request = question(facts, checked, record, readers)
-        if request is None or tool.aim is None:
+        request = request_of(facts, checked, record, readers)
+        if tool.aim is None:
             return request
         # Before the person is asked, and kept: a name may mean another place by the time of the answer.
         ctx = self._ctx(turn, record, tool, facts)
         aimed, state = await self._run(turn, replace(tool, function=tool.aim), ctx, checked.arguments)
         return replace(request, destination=show_hidden(aimed.text)) if state == "ok" else self._failed(aimed)
-
-    async def _readers(
-        self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
-    ) -> tuple[Readers, ...] | Output:
-        return await readers_of(facts, checked, self._ctx(turn, record, checked.tool, facts), self._look)
 
     async def _look(self, tool: Tool, ctx: Ctx, arguments: BaseModel) -> tuple[Output, str]:
         return await run_tool(tool, ctx, arguments, timeout_s=self.check_timeout_s)
@@ -145,14 +149,19 @@ class Executor:
         words = for_person(output.text, self.registry.tools.keys())
         return CallEnding(text=output.text, words=words, state="err", is_tainted=output.is_tainted)
 
-    async def _unasked_readers(
-        self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall, decision: Decision
+    async def _is_other_now(
+        self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall, decision: Decision, place: str
     ) -> CallEnding | None:
-        """The ending of a call that may not run as it was decided: others read it by now, of whom nobody was asked."""
-        readers = await self._readers(turn, record, facts, checked)
-        if isinstance(readers, Output):
-            return self._failed(readers)
-        others = tuple(one for one in readers if one.key not in decision.readers)
+        """The ending of a call that may not run as it was decided.
+
+        Others read it by now, of whom nobody was asked; or what the person typed means another place than `place`.
+        """
+        request = await self._request(turn, record, facts, checked)
+        if isinstance(request, CallEnding):
+            return request
+        if place and checked.tool.aim and request.destination != place:
+            return _refused(ELSEWHERE)
+        others = tuple(one for one in request.readers if one.key not in decision.readers)
         if not others or await self.approvals.granted(turn, record, request_of(facts, checked, record, others)):
             return None
         return replace(_refused(read_by_others(others)), is_tainted=True)  # a list is called what its owner says
@@ -171,10 +180,8 @@ class Executor:
         if cannot_run is not None:
             return Refusal(text=cannot_run.text, words=cannot_run.words)
         record = await self._described(turn, record, facts, checked)
-        readers = await self._readers(turn, record, facts, checked)
-        if isinstance(readers, Output):
-            return Refusal(text=readers.text, words=self._failed(readers).words)
-        return record, request_of(facts, checked, record, readers)
+        request = await self._request(turn, record, facts, checked)
+        return Refusal(text=request.text, words=request.words) if isinstance(request, CallEnding) else (record, request)
 
     async def _cannot_run(
         self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
@@ -252,12 +259,12 @@ class Executor:
             tool=changed.tool,
             readers=changed.readers,
         )
-        done = await self._perform(turn, theirs, bound, "allowed", is_changed=True)
+        done = await self._perform(turn, theirs, bound, "allowed", changed)
         text = as_changed(changed.arguments, done.result.text)
         return replace(done, result=replace(done.result, name=call.name, text=text))
 
     async def _perform(
-        self, turn: Turn, call: ToolCall, decision: Decision, answer: Answer | None, *, is_changed: bool = False
+        self, turn: Turn, call: ToolCall, decision: Decision, answer: Answer | None, changed: ChangedCall | None = None
     ) -> Performed:
         # Hours may have passed since the decision: what is permitted and what was read counts as it is now.
         facts = await self.call_log.facts(turn, decision.call_id)
@@ -265,11 +272,10 @@ class Executor:
         if isinstance(checked, Refusal):
             return await self._refused(turn, call, unchecked_record(decision.call_id, call), _refused(checked))
         record = record_of(decision.call_id, call, checked)
-        why_not = (refusal(facts, checked) if is_changed else None) or still_no(
-            facts, checked, record, decision, answer
-        )
+        why_not = (refusal(facts, checked) if changed else None) or still_no(facts, checked, record, decision, answer)
         ending = _refused(why_not) if why_not else None
-        ending = ending or await self._unasked_readers(turn, record, facts, checked, decision)
+        place = changed.destination if changed else ""
+        ending = ending or await self._is_other_now(turn, record, facts, checked, decision, place)
         if ending:
             return await self._refused(turn, call, record, ending)
         # Ahead of the approval: a re-run then says "it may have happened", where a used-up yes would say "not allowed".

@@ -11,12 +11,9 @@ HERE = "this server"
 ARGUMENTS_CHARS_MAX = 8_000
 
 
-def question(
-    facts: CallFacts, checked: CheckedCall, record: CallRecord, readers: tuple[Readers, ...]
-) -> ApprovalRequest | None:
-    """What to ask the person before this call, or None when nothing need be asked."""
-    asks = bool(readers) or _asks_by_itself(facts, checked)
-    return request_of(facts, checked, record, readers) if asks else None
+def asks(facts: CallFacts, checked: CheckedCall, readers: tuple[Readers, ...]) -> bool:
+    """Whether the person has to be asked before this call, where nothing was allowed beforehand."""
+    return bool(readers) or _asks_by_itself(facts, checked)
 
 
 def _asks_by_itself(facts: CallFacts, checked: CheckedCall) -> bool:

@@ -34,6 +34,10 @@ class Refusal:
 
 INTERRUPTED = Refusal(text=UNKNOWN, words="Cortex was interrupted: this may or may not have happened.")
 NOT_VALID = Refusal(text=USED_UP, words="The approval was used or ran out, so nothing was done.")
+ELSEWHERE = Refusal(
+    text="Not run: by now this name means another place than the user allowed. Call it again: the user will be asked.",
+    words="Not done: by now this name means another place than the one you allowed.",
+)
 _UNREADABLE = "The model asked for something that does not exist here, or asked in a wrong form. Nothing was done."
 
 

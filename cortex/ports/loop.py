@@ -238,7 +238,7 @@ class ApprovalRequest:
 class ChangedCall:
     """The call that a person put in place of one that asked, with its own approval. `hash`: what that is bound to.
 
-    readers: keys of those whom the person knew to read it.
+    destination: the place that the person allowed. readers: keys of those whom they knew to read it.
     """
 
     id: str
@@ -246,6 +246,7 @@ class ChangedCall:
     tool: str
     arguments: str
     hash: str
+    destination: str = ""
     readers: tuple[str, ...] = ()
 
 
@@ -286,6 +287,10 @@ class Approvals(Protocol):
 
     async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
         """Whether the question of this call stands already: an earlier try was cut behind it."""
+        ...
+
+    async def is_asked_again(self, turn: Turn, call: CallRecord) -> bool:
+        """Whether the person wants to be asked for this call, which they did not answer in time."""
         ...
 
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:

@@ -70,6 +70,13 @@ class ApprovalsService:
         """Whether the card of this call is up already."""
         return await self.runtime.db.repository(ApprovalsRepository, turn.user_id).of_call(call.id) is not None
 
+    async def is_asked_again(self, turn: Turn, call: CallRecord) -> bool:
+        """Whether the turn was made to ask for this call again."""
+        if not _is_given(turn, call):
+            return False
+        row = await self.runtime.db.repository(ApprovalsRepository, turn.user_id).continued(turn.id)
+        return row is not None and row.state == "expired"
+
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
         """Whether the person allowed this very call while its turn was over, or a live grant covers it.
 
@@ -87,7 +94,7 @@ class ApprovalsService:
 
     async def _allowed_before(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
         """Use up the yes that this turn goes on with: for these bytes, to this place, as shown, once, in its time."""
-        if turn.given is None or call.id != derived_id(turn.id, str(GIVEN_ROUND), GIVEN):
+        if not _is_given(turn, call):
             return False
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             row = await repository(ApprovalsRepository).continued(turn.id)
@@ -206,6 +213,7 @@ class ApprovalsService:
             tool=call.name,
             arguments=call.arguments,
             hash=row.arguments_hash,
+            destination=row.destination,
             readers=tuple(row.readers.split()),
         )
 
@@ -361,6 +369,11 @@ class ApprovalsService:
     async def revoke(self, user: User, grant_id: str) -> None:
         """Take a standing yes back; NotFound when it is absent or another user's."""
         await self.runtime.db.repository(GrantsRepository, user.id).revoke(grant_id)
+
+
+def _is_given(turn: Turn, call: CallRecord) -> bool:
+    """Whether the turn begins with this call."""
+    return turn.given is not None and call.id == derived_id(turn.id, str(GIVEN_ROUND), GIVEN)
 
 
 def _in_place_of(asked: CallRow, record: CallRecord) -> CallRow:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cortex.agent.refusals import ELSEWHERE
 from cortex.base.errors import UserError
+from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.db import Database
-from tests.living_house import LivingHouse, living_house
+from cortex.storage.turns import TurnRow, TurnsRepository
+from tests.living_house import Deaf, LivingHouse, living_house
 from tests.scripted_server import ScriptedServer, Use, rule
 from tests.services.notices.notices_world import ADA, BOB, TEA, made_world
 from tests.still_clock import StillClock
@@ -32,6 +35,7 @@ async def house(tmp_path: Path, scripted: ScriptedServer, nextcloud: TalkDouble)
         rule("^what is new", Use("nc_talk_history", {"room": "family"}, is_blind=True), "Bob asks who cooks."),
         rule("^tell them", Use("nc_talk_send", {"to": "Family", "text": "I do"}, is_blind=True), "Told."),
         rule("^tell nobody", Use("nc_talk_send", {"to": "Cellar", "text": "x"}, is_blind=True), "There is none."),
+        rule("^hello", "Hello."),
         rule("^read wrongly", Use("nc_talk_history", {"count": 500}, is_blind=True), "So."),
     ]
     async with living_house(tmp_path / "home") as opened:
@@ -65,6 +69,43 @@ async def test_a_post_is_asked_for_with_its_room_and_made_once(house: LivingHous
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
     await house.until(cid, "turn.end", turn=turn)
     assert nextcloud.texts(FAMILY) == ["who cooks?", "I do"]
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["while it waits", "after its turn"])
+async def test_edited_arguments_are_allowed_for_the_room_that_was_meant_then(
+    house: LivingHouse, nextcloud: TalkDouble, is_late: bool
+) -> None:
+    """The name of a room may be another's by the time the post is made."""
+    nextcloud.room("w0rkw0rk", "Work")
+    cid = await house.conversation()
+    turn = await house.cortex.chat.send_message(house.admin, cid, "tell them that I do")
+    asked = await house.until(cid, "approval", turn=turn, state="asked")
+    approval = asked.payload["approval"]
+    if is_late:
+        await house.say(cid, "hello")
+    with pytest.raises(UserError, match="There is no room 'Cellar'"):
+        await house.cortex.call_changes.allow(house.admin, approval, '{"to": "Cellar", "text": "I do"}')
+    deaf = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Deaf()), begin=nobody)
+    changes = replace(house.cortex.call_changes, approvals=deaf)
+    await changes.allow(house.admin, approval, '{"to": "Work", "text": "I do"}')
+    rows = house.cortex.runtime.db.repository(ApprovalsRepository, house.admin.id)
+    (made,) = [row for row in await rows.of_turn(turn) if row.state == "allowed"]
+    assert made.destination == "Work (room w0rkw0rk)"
+    nextcloud.room("w0rkw0rk", "Former work")
+    nextcloud.room("str4nger", "Work")
+    if is_late:
+        await house.cortex.turn_queue.settle_stalled()
+        await house.until(cid, "approval", state="asked", destination="Work (room str4nger)")
+    else:
+        row = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn)
+        await house.cortex.approvals.signal_again(row)
+        result = await house.until(cid, "tool.result", turn=turn, call=made.call_id)
+        assert (result.payload["state"], result.payload["words"]) == ("refused", ELSEWHERE.words)
+    assert nextcloud.texts("str4nger") == nextcloud.texts("w0rkw0rk") == []
+
+
+async def nobody(row: TurnRow) -> None:
+    """Start nothing."""
 
 
 async def test_what_cannot_be_is_said_and_nobody_is_asked(house: LivingHouse, nextcloud: TalkDouble) -> None:

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import update
 
 from cortex.base.errors import Conflict, NotFound
-from cortex.services.turns.approval_log import NOBODY
+from cortex.services.turns.approval_log import NOBODY, scope_of
 from cortex.services.turns.approvals import APPROVAL_HOURS
 from cortex.services.turns.end import WAITS
 from cortex.services.turns.queue import waiting_in_the_way
-from cortex.storage.approvals import ApprovalsRepository
+from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
 from cortex.storage.calls import CallsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository
@@ -222,6 +222,40 @@ async def test_a_deleted_chat_asks_nothing_any_more(chat: Chat) -> None:
     assert await chat.rows(ApprovalsRepository).pending() == []
     with pytest.raises(Conflict):
         await chat.answer(approval)
+
+
+@pytest.mark.moves_cache_prefix(reason="after twelve hours nothing is cached any more")
+@pytest.mark.parametrize("meanwhile", ["a permission", "nothing asks"])
+async def test_who_asks_again_is_asked_whatever_would_let_it_run_by_now(
+    tmp_path: Path, model: ScriptedServer, clock: StillClock, meanwhile: str
+) -> None:
+    """The button says what it does: it never runs the call."""
+    async with living_house(tmp_path / "home", clock=clock) as house:
+        await connect(house, model)
+        await house.cortex.tool_settings.change(
+            house.admin, "scratch_write", is_on=True, sending="needed", asks_first=True
+        )
+        model.rules = [rule("jot", Use("scratch_write", {"text": "tea"}, is_blind=True)), rule("hello", "Hello.")]
+        chat = Chat(house, await house.conversation())
+        jot = await chat.send("jot it down")
+        approval = (await house.until(chat.cid, "approval", state="asked", turn=jot)).payload["approval"]
+        await chat.until_ended(await chat.send("hello"))
+        clock.forward(minutes=APPROVAL_HOURS * 60 + 1)
+        await chat.cortex.approval_timer.look()
+        if meanwhile == "a permission":
+            row = await chat.rows(ApprovalsRepository).get(approval)
+            scope = scope_of(row.destination, row.detail, row.arguments_hash)
+            await chat.rows(GrantsRepository).add(row.tool, scope, chat.cid, clock() + timedelta(hours=1))
+        else:
+            await house.cortex.tool_settings.change(
+                house.admin, "scratch_write", is_on=True, sending="needed", asks_first=False
+            )
+        await chat.cortex.approvals.ask_again(house.admin, approval)
+        made = await chat.last()
+        asked = await house.until(chat.cid, "approval", state="asked", turn=made.id)
+        assert [row.state for row in await chat.rows(CallsRepository).of_turn(made.id)] == ["decided"]
+        await chat.answer(asked.payload["approval"])
+        await house.until(chat.cid, "tool.result", turn=made.id, state="ok")
 
 
 @pytest.mark.moves_cache_prefix(reason="a tool is switched off")
