@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, exists, func, select
 
 from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, SharedRepository, reading
-from cortex.storage.schema import AccountTable, ApiRequestTable, ApiTokenTable
+from cortex.storage.schema import AccountTable, ApiRequestTable, ApiTokenTable, TurnTable
 
 USED_AGAIN = timedelta(minutes=1)  # when it was used last is kept so exactly
 
@@ -170,6 +170,14 @@ class ApiTokensRepository(Repository):
         statement = self._mine(ApiTokenRow, ApiTokenTable)
         statement = statement.join(ApiRequestTable, ApiRequestTable.token_id == ApiTokenTable.id)
         return await self._first(ApiTokenRow, statement.where(ApiRequestTable.turn_id == turn_id))
+
+    @reading
+    async def was_given(self, token_id: str) -> bool:
+        """Whether an answer to a request with this token may have held private data."""
+        asked = exists().where(
+            ApiRequestTable.turn_id == TurnTable.id, ApiRequestTable.token_id == token_id, TurnTable.has_read_private
+        )
+        return bool((await self.session.execute(select(asked))).scalar_one())
 
     @reading
     async def latest(self, token_id: str, limit: int) -> Sequence[ApiRequestRow]:

@@ -2,7 +2,7 @@
 
 Each call is a turn without a model call, through the same gate, questions and records as any other; those of a day
 stand in one conversation, so that what one call brought counts for the next. Its arguments are text from outside,
-unless the token says that the person typed them.
+unless the token says that the person typed them; then they may hold what the program was given on whatever day.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
+from cortex.storage.turns import Reads, TurnRow, TurnsRepository
 
 WIRE_ID = "program"
 BROKEN = "The call was stopped before it ended."
@@ -131,6 +131,9 @@ class ProgramTools:
                 uses_memory=False,
                 is_title_tainted=False,
             )
+            is_outside = not caller.token.is_own_words
+            # The first call of a day marks the rest of it.
+            knows = is_outside and not made.seq and await repository(ApiTokensRepository).was_given(caller.token.id)
             row = await repository(TurnsRepository).create(
                 f"turn:{new_id()}",
                 place,
@@ -139,8 +142,8 @@ class ProgramTools:
                 role=caller.token.role,
                 channel="api",
                 state="running",
-                is_tainted=not caller.token.is_own_words,
-                reads=NOTHING_READ,
+                is_tainted=is_outside,
+                reads=Reads(private=knows),
             )
             await repository(ApiTokensRepository).take(row.id, caller.token.id, place, "")
             start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}

@@ -1,6 +1,7 @@
 """Lays down what was said elsewhere as turns of a conversation: a program's history, a chat that was imported.
 
-Nobody here knows who wrote those answers or what they had read: all that follows in the conversation has read outside.
+Nobody here knows who wrote those answers or what they had read: all that follows in the conversation has read outside
+text, and private data, as of a file that its person attaches.
 """
 
 from collections.abc import Sequence
@@ -91,7 +92,7 @@ def _turn(
         taken_round=None,
         is_tainted=True,
         has_read_outside=True,
-        has_read_private=False,
+        has_read_private=True,
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from cortex.base.errors import NotFound, UserError
 from cortex.services.chat.imports import FILE, FOLDER, ImportState
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import Reads, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import ScriptedServer, Use, rule
 
@@ -259,3 +259,5 @@ async def test_hostile_words_in_an_imported_chat_move_nothing_unasked(tmp_path: 
         assert not list(house.cortex.homes.home_of(house.admin.id).path.rglob("own.txt"))
         turns = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(listed[0].id)
         assert [turn.channel for turn in turns] == ["api", "chat"]
+        reads = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).reads(turns[-1])
+        assert reads == Reads(outside=True, private=True), "a chat is as private as a file that its person attaches"
