@@ -35,7 +35,13 @@ async def ae_journal_list(ctx: Ctx) -> Output:
     return Output(text=text, is_tainted=any(one.is_tainted for one in journals))
 
 
-@tool(words="Search the journal[ {journal}]: {query}", effect="read", reads_private=True)
+async def _read_on_server(ctx: Ctx, **_: Any) -> list[Readers]:
+    """Whoever runs the server that keeps the journals; what is looked for there too. Nobody where Cortex keeps them."""
+    host = await ctx.use(JournalPlace).server()
+    return [Readers(key=f"journals:{host}", words=f"your journals on {host}")] if host else []
+
+
+@tool(words="Search the journal[ {journal}]: {query}", effect="read", reads_private=True, read_by=_read_on_server)
 async def ae_journal_search(ctx: Ctx, query: str, journal: str = "") -> Output:
     """Search the user's journals for words.
 
@@ -49,7 +55,10 @@ async def ae_journal_search(ctx: Ctx, query: str, journal: str = "") -> Output:
 
 
 @tool(
-    words="List entries of the journal[ {journal}][, from {since}][, until {until}]", effect="read", reads_private=True
+    words="List entries of the journal[ {journal}][, from {since}][, until {until}]",
+    effect="read",
+    reads_private=True,
+    read_by=_read_on_server,
 )
 async def ae_journal_entries_list(
     ctx: Ctx, journal: str = "", since: date | None = None, until: date | None = None, count: Count = SHOWN
@@ -65,7 +74,7 @@ async def ae_journal_entries_list(
     return await _entries(ctx, journal, "", since, until, count)
 
 
-@tool(words="Read the journal entry {entry}", effect="read", reads_private=True)
+@tool(words="Read the journal entry {entry}", effect="read", reads_private=True, read_by=_read_on_server)
 async def ae_journal_entry_read(ctx: Ctx, entry: str, offset: int = 0) -> Output:
     """Read a journal entry.
 
@@ -76,12 +85,6 @@ async def ae_journal_entry_read(ctx: Ctx, entry: str, offset: int = 0) -> Output
     row = await _find(ctx, entry)
     shown = stretch(row.text, offset, "ae_journal_entry_read")
     return Output(text=f"{_fact(ctx, row)}\n{shown}", is_tainted=row.is_tainted)
-
-
-async def _read_on_server(ctx: Ctx, **_: Any) -> list[Readers]:
-    """Whoever runs the server that keeps the journals; nobody where Cortex keeps them."""
-    host = await ctx.use(JournalPlace).server()
-    return [Readers(key=f"journals:{host}", words=f"your journals on {host}")] if host else []
 
 
 @tool(

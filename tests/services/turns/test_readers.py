@@ -272,6 +272,13 @@ async def test_journals_on_a_server_of_others_ask_and_those_kept_here_do_not(hou
     with AetherDouble() as server:
         typed = {"address": server.address, "token": TOKEN}
         await house.cortex.integrations.save(house.ada, "aether", "", typed, is_new=True)
+        for name, arguments in (  # what is asked for there stands in its requests
+            ("ae_journal_search", {"query": "4711"}),
+            ("ae_journal_entries_list", {"since": "4711-01-01"}),
+            ("ae_journal_entry_read", {"entry": "4711"}),
+        ):
+            assert await house.verdict(await house.turn(), name, **arguments) == "ask"
+            assert await house.verdict(await house.turn(reads=Reads(outside=True)), name, **arguments) == "run"
         turn = await house.turn()
         _, decision = await house.decide(turn, *entry[:1], **entry[1])
         assert (await house.question(decision)).destination.startswith("your journals on 127.0.0.1")
