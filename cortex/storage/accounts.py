@@ -267,6 +267,11 @@ class LoginsRepository(Repository):
         change = self._change(LoginTable).where(LoginTable.id == id)
         await self.session.execute(change.values(confirmed_until=until))
 
+    async def renew(self, id: str, token: str) -> None:
+        """Let this token alone open it from now on: a copy of the one before is worth nothing."""
+        change = self._change(LoginTable).where(LoginTable.id == id)
+        await self.session.execute(change.values(token_hash=token_hash(token)))
+
     async def end(self, id: str) -> bool:
         """Sign it out; whether it was there."""
         return bool(await self._touched(self._remove(LoginTable).where(LoginTable.id == id), LoginTable.id))

@@ -20,7 +20,7 @@ from web.deps import CurrentLogin, Services
 from web.frame import frame_of
 from web.render import MORE, Context, DeletionContext, NavEntry, described, respond
 from web.routes import LazyRoute
-from web.security import clear_login, login_token
+from web.security import clear_login, login_token, set_login
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
@@ -158,18 +158,22 @@ async def change_password(
     """Another password; what lets somebody in as this person ends, but what was unticked."""
     try:
         keep = {*(listed or ())} - {*(ends or ())}  # what came to be behind the page ends too
-        await services.accounts.change_password(login_token(request), old, new, keep=keep)
+        token = await services.accounts.change_password(login_token(request), old, new, keep=keep)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
         return await _page(request, services, view, Errors(**{field: refused.message}), _status(refused))
-    return redirect(request, "/account#password", "Password changed. What was ticked has ended.")
+    answer = redirect(request, "/account#password", "Password changed. What was ticked has ended.")
+    set_login(request, answer, token)
+    return answer
 
 
 @router.post("/account/sign-out")
 async def sign_out(request: Request, services: Services, view: CurrentLogin) -> Response:
     """End all that lets somebody in as me, but this login."""
-    await services.accounts.sign_out_everywhere(login_token(request))
-    return redirect(request, "/account#logins", "Everything else was signed out and ended.")
+    token = await services.accounts.sign_out_everywhere(login_token(request))
+    answer = redirect(request, "/account#logins", "Everything else was signed out and ended.")
+    set_login(request, answer, token)
+    return answer
 
 
 @router.post("/account/logins/{login_id}/end")

@@ -26,7 +26,7 @@ from cortex.storage import accounts as rows
 from cortex.storage.accounts import AccountRow, AllLoginsRepository, LoginsRepository, name_key, token_hash
 from cortex.storage.accounts import LoginRow as LoginRow
 from cortex.storage.audit import AuditRepository
-from cortex.storage.db import Database
+from cortex.storage.db import Database, Opener
 from cortex.storage.preferences import PreferencesRepository
 
 LOGIN_LIFE = timedelta(days=30)
@@ -247,19 +247,24 @@ class Accounts(People):
         async with self._db.read_transaction(user.id) as repository:
             return await credentials_of(repository)
 
-    async def sign_out_everywhere(self, token: str) -> None:
-        """End all that lets somebody in as this user, but for the login of this token."""
+    async def sign_out_everywhere(self, token: str) -> str:
+        """End all that lets somebody in as this user, but for the login of this token; its new token.
+
+        The old one opens nothing any more: somebody may have copied it.
+        """
         view = await self.who(token)
         if view is None:
             raise NotAllowed("You are logged out. Log in again.")
         async with self._db.transaction(view.user.id) as repository:
             await end_credentials(repository, by=view.user.id, keep={f"login:{view.login_id}"})
+            renewed = await self._renewed(repository, view)
         await self.end_access(view.user.id)
+        return renewed
 
-    async def change_password(self, token: str, old: str, new: str, *, keep: Collection[str] = ()) -> None:
+    async def change_password(self, token: str, old: str, new: str, *, keep: Collection[str] = ()) -> str:
         """Take another password, known the old one; all else that lets somebody in ends, but this login and `keep`.
 
-        keep: keys of credentials (`credentials.py`).
+        keep: keys of credentials (`credentials.py`). The login's new token, as of `sign_out_everywhere`.
         """
         view = await self.who(token)
         if view is None:
@@ -270,12 +275,19 @@ class Accounts(People):
         async with self._db.transaction(view.user.id) as repository:
             await repository(rows.AccountsRepository).set_password(view.user.id, hashed)
             await end_credentials(repository, by=view.user.id, keep={*keep, f"login:{view.login_id}"} - set(KINDS))
+            renewed = await self._renewed(repository, view)
             await repository(AuditRepository).add(view.user.id, "user.password", view.user.name)
         await self.end_access(view.user.id)
+        return renewed
 
     async def sweep(self) -> None:
         """Forget logins, links and counts whose time is up; once a day is enough."""
         await self._db.repository(AllLoginsRepository).sweep()
+
+    async def _renewed(self, repository: Opener, view: LoginView) -> str:
+        token = secrets.token_urlsafe(32)
+        await repository(LoginsRepository).renew(view.login_id, token)
+        return token
 
     async def _check_again(self, view: LoginView, password: str) -> None:
         key = f"confirm:{view.login_id}"

@@ -169,7 +169,6 @@ class People:
 
     async def end_access(self, user_id: str) -> None:
         """Tell whoever holds streams and work of this account that its logins ended."""
-        """Tell whoever holds streams and work of this account that its logins ended."""
         for listener in self._listeners:
             await listener(user_id)
 

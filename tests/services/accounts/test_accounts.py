@@ -310,8 +310,9 @@ async def test_a_new_password_ends_every_other_login(accounts: Accounts, ann: Us
         await accounts.change_password(here, OTHER, OTHER)
     with pytest.raises(UserError):
         await accounts.change_password(here, PASSWORD, "short")
-    await accounts.change_password(here, PASSWORD, OTHER)
-    assert await accounts.who(here) is not None
+    renewed = await accounts.change_password(here, PASSWORD, OTHER)
+    assert await accounts.who(renewed) is not None
+    assert await accounts.who(here) is None
     assert await accounts.who(there) is None
     assert isinstance(await refused(accounts, "Ann", PASSWORD), NotAllowed)
     assert await accounts.login("Ann", OTHER, *HERE)
