@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 from starlette.types import Scope
 
-from web.bodies import LARGE_BYTES, BodyRequest, asked_by, taken_by
+from web.bodies import BodyRequest, asked_by, taken_by
 from web.deps import GUARDS, login_or_none, services
 from web.security import API, HOOKS, MCP
 
@@ -55,7 +55,7 @@ class LazyRoute(APIRoute):
         is_person = not self.path.startswith((API, MCP, HOOKS))
         guards = guards_of(self.dependant)
         takes = taken_by(self.endpoint, is_open=not guards)
-        has_form = self.body_field is not None or takes.has_files
+        has_form = bool(guards) or self.body_field is not None or takes.has_files
 
         async def read(request: Request) -> Response:
             asked = BodyRequest(request.scope, request.receive, takes)
@@ -92,5 +92,5 @@ async def _let_in(request: BodyRequest, guards: Sequence[Guard], *, has_form: bo
         asked_by(request, view.user.id)
     if has_form:
         await request.form()
-        if guards and request.length > LARGE_BYTES:
-            del request.state.login  # it may have ended meanwhile: the endpoint asks anew
+        if guards:
+            del request.state.login  # it may have ended while the body came: the endpoint asks anew

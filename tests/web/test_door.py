@@ -109,18 +109,22 @@ async def test_what_a_body_is_packed_in_is_said_and_not_unpacked(
     assert answer.status_code == status
 
 
-async def test_a_login_that_ended_while_the_body_came_counts_no_more(app: FastAPI, house: Cortex, bob: Browser) -> None:
+@pytest.mark.parametrize("path", ["/scratchpad", "/jobs/new", "/account/tokens", "/tasks"])
+@pytest.mark.parametrize("length", [100, 40_000])
+async def test_a_login_that_ended_while_the_body_came_counts_no_more(
+    house: Cortex, bob: Browser, path: str, length: int
+) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly() -> AsyncIterator[bytes]:
         yield b"text="
         begun.set()
         await go_on.wait()
-        yield b"a" * 40_000
+        yield b"a" * length
 
-    head = {"content-type": "application/x-www-form-urlencoded", "content-length": "40005"}
+    head = {"content-type": "application/x-www-form-urlencoded", "content-length": str(length + 5)}
     async with asyncio.TaskGroup() as group:
-        sent = group.create_task(bob.http.post("/scratchpad", content=slowly(), headers=head))
+        sent = group.create_task(bob.http.post(path, content=slowly(), headers=head))
         await begun.wait()
         for login in await house.accounts.logins(bob.user):
             await house.accounts.revoke(bob.user, login.id)
