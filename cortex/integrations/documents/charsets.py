@@ -30,6 +30,7 @@ OTHERS |= {"x-mac-ukrainian": "mac-cyrillic", "x-mac-ce": "mac-latin2", "gb18030
 ASCII = frozenset({"us-ascii", "ascii", "ansi_x3.4-1968", "646", "iso646-us", "csascii", "us"})
 LOST = "\ufffd"
 LOST_SHARE = 0.02  # of what is not ASCII: so much may be wrong in what is otherwise as it says
+LOST_LETTER = 0.9  # with that, one where there are others
 _C1 = re.compile(rb"[\x80-\x9f]")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _UTF8 = re.compile(r"utf-?8|65001")
@@ -74,15 +75,17 @@ def decoded(data: bytes, said: str = "") -> str:
             return data.decode(encoding, "replace")
     codec = codec_of(said)
     is_ascii_only = re.sub(r"[\s\"';]", "", said).lower() in ASCII  # with more than that, it is not what it says
-    for encoding in (codec if not is_ascii_only else "", "" if codec in ("utf-7", "hz") else "utf-8"):
+    named = "" if is_ascii_only else codec
+    tries = [named, "" if codec in ("utf-7", "hz") else "utf-8"]
+    for encoding in reversed(tries) if named == "cp1252" else tries:  # nothing is UTF-8 in every letter by chance
         try:
             if encoding:
                 return data.decode(encoding)
         except UnicodeError:
             continue
-    if codec and not is_ascii_only:
-        text = data.decode(codec, "replace")
-        if text.count(LOST) <= max(1, LOST_SHARE * len(_HIGH.findall(data))):
+    if named:
+        text = data.decode(named, "replace")
+        if text.count(LOST) <= LOST_SHARE * len(_HIGH.findall(data)) + LOST_LETTER:
             return text
     return _as_it_looks(data)
 

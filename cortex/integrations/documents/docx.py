@@ -45,9 +45,10 @@ def read(data: bytes, pages: Pages) -> None:
     if not main:
         raise UnreadableError(DAMAGED)
     styles = _Styles()
-    if "word/styles.xml" in package.names:
-        package.parse("word/styles.xml", start=styles.start, end=_nothing, text=_nothing)
     missing: Counter[str] = Counter()
+    if "word/styles.xml" in package.names:
+        with unread.counted(missing):
+            package.parse("word/styles.xml", start=styles.start, end=_nothing, text=_nothing)
     for name in names:
         missing.update(what for form, what in _COUNTED if form.fullmatch(name))
     pages.note = unread.counts_note(missing)
@@ -56,14 +57,16 @@ def read(data: bytes, pages: Pages) -> None:
     for form, what in _BEHIND:
         for name in filter(form.fullmatch, names):
             inner = Pages()
-            _read_part(package, name, inner, styles, missing)
+            with unread.counted(missing):
+                _read_part(package, name, inner, styles, missing)
             text = inner.whole()
             if text and text not in said:  # each chapter may have the same header
                 said.add(text)
                 pages.text(f"{what}\n{text}" if what else text)
     for name in names:
         if (found := _INSERTED.fullmatch(name)) and not name.startswith(("word/media/", "word/embeddings/")):
-            _read_inserted(package, name, found[1].lower(), pages, missing)
+            with unread.counted(missing):
+                _read_inserted(package, name, found[1].lower(), pages, missing)
     pages.note = unread.counts_note(missing)
 
 
@@ -139,14 +142,18 @@ class _Body:
                 flow.say(f"{who}:")
             case "docPr" | "cNvPr" if described := _value(marks, "descr"):
                 flow.say(f"[Picture: {described}]")
-            case "tr":
+            case "tr" | "tc":
                 flow.begin_row()
             case _:
                 self._sign(name, marks)
 
     def _sign(self, name: str, marks: dict[str, str]) -> None:
-        """What stands for a character, or ends a line or a page."""
+        """What stands for a character or for words, or ends a line or a page."""
         match name:
+            case "textpath" if drawn := _value(marks, "string"):
+                self._flow.say(drawn)
+            case "ddList" | "checkBox":
+                self._missing["form field"] += 1
             case "tab" | "ptab":
                 self._flow.add("\t")
             case "noBreakHyphen":
@@ -167,6 +174,8 @@ class _Body:
         if (name == "p" and ("wordprocessingml" in tag or "drawingml" in tag)) or (name == "v" and self._is_point):
             self._is_point = False
             self._flow.end()
+        elif name == "tc":
+            self._flow.end_cell()
         elif name == "tr":
             self._flow.end_row()
 

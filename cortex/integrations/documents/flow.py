@@ -56,18 +56,24 @@ class Flow:
             self.pages.text(f"- {text}" if paragraph.is_item else text)
 
     def begin_row(self) -> None:
-        """A table's row begins, maybe in a cell of another."""
+        """A table's row begins, maybe in a cell of another, or a cell of it."""
         self._rows.append([])
 
     def end_row(self) -> None:
         """It is over."""
         if not self._rows:
             return
-        row = "\t".join(filter(None, self._rows.pop()))
+        row = "\t".join(self._rows.pop()).rstrip()
         if self._rows:
             self._rows[-1].append(row)
         elif row:
             self.pages.text(row)
+
+    def end_cell(self) -> None:
+        """What stands in a row since `begin_row` was called for this cell is one piece of that row, also if nothing."""
+        if len(self._rows) > 1:
+            cell = " ".join(filter(None, self._rows.pop()))
+            self._rows[-1].append(cell)
 
     def end_page(self) -> None:
         """A new page begins here, maybe inside a paragraph, whose text so far stays on the old one.

@@ -19,7 +19,7 @@ ENDINGS: dict[str, Kind] = {
     ".pdf": "pdf",
     ".docx": "docx",
     ".odt": "odt",
-    ".eml": "mail",
+    **dict.fromkeys((".eml", ".mht", ".mhtml"), "mail"),
 }
 OTHER_TEXT = (
     ".txt",

@@ -127,22 +127,16 @@ class _Reading:
     def _forms(self, forms: Sequence[Part]) -> None:
         """Several forms of one text: the fullest, and behind it what only another one has."""
         texts: list[tuple[Part, str]] = []
-        others: list[Part] = []
+        beside: list[Part] = []
         for form in forms:
-            text = self._text_of(form) if not form.parts else None
-            if text is None:
-                others.append(form)
-            else:
-                self.read += 1
-                texts.append((form, text))
-        nested = [leaf for form in others for leaf in _leaves(form)]
-        for leaf in nested:  # an HTML form is often held together with its pictures
-            text = self._text_of(leaf)
-            if text is not None:
-                self.read += 1
-                texts.append((leaf, text))
-            else:
-                self.unread.append(_named(leaf))
+            for leaf in _leaves(form):  # an HTML form is often held together with its pictures and what is attached
+                is_form = not form.parts or (leaf.kind in LETTERS and not leaf.name)
+                text = self._text_of(leaf) if is_form else None
+                if text is None:
+                    beside.append(leaf)
+                else:
+                    self.read += 1
+                    texts.append((leaf, text))
         if texts:
             fullest = max(texts, key=_rank)
             self._write(fullest[1], is_page=_is_page(fullest[0]))
@@ -152,9 +146,8 @@ class _Reading:
                 if part is not fullest[0] and (more := said.lacking(text)):
                     self._write(f"[Only in the form {part.kind}:]\n{more}")
                     said.add(more)
-        for leaf in nested:
-            if _named(leaf) in self.unread:
-                self._pages.text(f"Attached, not read: {_named(leaf)}")
+        for part in beside:
+            self.show(part, is_first=False)
 
 
 def read(data: bytes, pages: Pages) -> None:
@@ -190,7 +183,9 @@ def _rank(form: tuple[Part, str]) -> tuple[bool, int, bool]:
 
 
 def _leaves(part: Part) -> list[Part]:
-    return [leaf for inner in part.parts for leaf in _leaves(inner)] if part.parts else [part]
+    """What a form is made of; a mail that is attached to it is one piece."""
+    is_held = part.parts and part.kind.startswith("multipart/")
+    return [leaf for inner in part.parts for leaf in _leaves(inner)] if is_held else [part]
 
 
 def _is_named_text(part: Part) -> bool:

@@ -62,6 +62,8 @@ def parsed(data: bytes, bounds: Bounds, depth: int = 0, default: str = "text/pla
         data = data.removeprefix(b"\xef\xbb\xbf")
         data = bare if _KNOWN.match(bare := data.lstrip(b"\n")) else data
     headers, body = _split(data)
+    if not any(_KNOWN.match(f"{name}:".encode()) for name, _ in headers):
+        headers, body = [], data  # words with a colon
     part = _described(headers, default)
     is_container = part.kind.startswith("multipart/") or part.kind in ("message/rfc822", "message/global")
     encoding = next((value for key, value in headers if key == "content-transfer-encoding"), b"")
@@ -175,6 +177,8 @@ def _described(headers: list[tuple[str, bytes]], default: str) -> Part:
         part.charset = _fact(reading.get_param("charset"))
         names = (reading.get_param("filename", header="content-disposition"), reading.get_param("name"))
         part.name = header_text(next(filter(None, map(_fact, names)), "").encode("utf-8", "replace"))
+        if part.name.lower().endswith(".eml") and not part.kind.startswith("multipart/"):
+            part.kind = "message/rfc822"
         facts = {key: _fact(reading.get_param(key)) for key in ("format", "delsp", "smime-type")}
         facts["boundary"] = str(collapse_rfc2231_value(reading.get_param("boundary") or "")).rstrip()
         part.facts = {key: value for key, value in facts.items() if value}

@@ -13,6 +13,7 @@ from cortex.integrations.documents.kinds import UnreadableError
 from cortex.integrations.documents.packed import DAMAGED, LOCKED, Package
 from cortex.integrations.documents.pages import Pages
 
+_FORM = "urn:oasis:names:tc:opendocument:xmlns:form:1.0"
 _TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
 _SKIPPED = frozenset({"annotation-end", "note-citation", "binary-data", "tracked-changes"})
 _MASTERS = frozenset({"master-styles"})  # of styles.xml: what stands at the top and bottom of pages
@@ -21,6 +22,8 @@ _COUNTED = (
     (re.compile(r"(?:[^/]+/)*Object \d+/content\.xml"), "embedded document"),
     (re.compile(r"media/.+", re.IGNORECASE), "sound or video"),
 )
+_CELLS = ("table-cell", "covered-table-cell")
+_FILLED_IN = ("current-value", "current-state", "current-selected")
 BLANKS_MOST = 100
 DEPTH_MOST = 9
 
@@ -41,7 +44,8 @@ def read(data: bytes, pages: Pages) -> None:
     if "styles.xml" in package.names:
         around = Pages()
         styles = _Body(Flow(around), missing, within=_MASTERS)
-        package.parse("styles.xml", start=styles.start, end=styles.end, text=styles.text)
+        with unread.counted(missing):
+            package.parse("styles.xml", start=styles.start, end=styles.end, text=styles.text)
         if text := around.whole():
             pages.text(f"Headers and footers:\n{text}")
     pages.note = unread.counts_note(missing)
@@ -79,9 +83,10 @@ class _Body:
             self._flow.begin(min(_number(marks, "outline-level"), DEPTH_MOST) if name == "h" else 0)
         elif name == "annotation":
             self._flow.say("[Comment:]")
-        elif name == "table-row":
+        elif name in ("table-row", *_CELLS):
             self._flow.begin_row()
         else:
+            self._missing["form field"] += any(f"{_FORM} {key}" in marks for key in _FILLED_IN)
             self._sign(name, marks)
 
     def _sign(self, name: str, marks: dict[str, str]) -> None:
@@ -107,6 +112,8 @@ class _Body:
             return
         if _is_paragraph(tag):
             self._flow.end()
+        elif name in _CELLS:
+            self._flow.end_cell()
         elif name == "table-row":
             self._flow.end_row()
 

@@ -13,14 +13,14 @@ from pypdfium2 import raw as pdfium
 
 from cortex.integrations.documents import unread
 from cortex.integrations.documents.kinds import UnreadableError
-from cortex.integrations.documents.pages import OUTLINE_MOST, Pages
+from cortex.integrations.documents.pages import OUTLINE_MOST, Pages, cleaned
 
 READ_FOR_S = 15.0  # seconds of processor; what was read by then is kept
 DEPTH_MOST = 6
 NOTES_MOST = 500  # of a page
 NOTE_BYTES = 200_000
 OBJECTS_MOST = 300  # of a page that are looked at for pictures
-LARGE_SHARE = 0.3  # of a page: a picture of that size may hold text
+LARGE_SHARE = 0.3  # of a page: pictures of that size, or a scan in strips, may hold text
 NUMBERS_SHOWN = 12
 DAMAGED = "This PDF is damaged and cannot be read."
 NO_TEXT = "This PDF has no text: its pages are pictures, as of a scan."
@@ -66,7 +66,7 @@ def read(data: bytes, pages: Pages) -> None:
             missing.broken.append(number + 1)
             found = _Page(text="", notes="", has_objects=False, has_large_picture=False)
         has_text = has_text or bool(found.text.strip() or found.notes)
-        if found.has_objects and not found.text.strip():
+        if found.has_objects and not cleaned(found.text).strip():  # signs that stand for no letter are none
             missing.empty.append(number + 1)
         elif found.has_large_picture:
             missing.pictured.append(number + 1)
@@ -128,24 +128,42 @@ def _page(document: PdfDocument, number: int) -> _Page:
             text=text,
             notes="\n".join(_notes(page.raw)),
             has_objects=pdfium.FPDFPage_CountObjects(page.raw) > 0,
-            has_large_picture=_has_large_picture(page.raw, page.get_width() * page.get_height()),
+            has_large_picture=_pictured(page.raw) > LARGE_SHARE * page.get_width() * page.get_height(),
         )
     finally:
         page.close()
 
 
-def _has_large_picture(page: pdfium.FPDF_PAGE, area: float) -> bool:
+def _pictured(page: pdfium.FPDF_PAGE) -> float:
+    """How much of a page its pictures cover together, also those in groups."""
+    count = min(pdfium.FPDFPage_CountObjects(page), OBJECTS_MOST)
+    waiting = [(pdfium.FPDFPage_GetObject(page, number), 1.0) for number in range(count)]
+    area = 0.0
+    for _ in range(OBJECTS_MOST):
+        if not waiting:
+            break
+        drawn, scale = waiting.pop()
+        kind = pdfium.FPDFPageObj_GetType(drawn)
+        if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+            area += scale * _size(drawn)
+        elif kind == pdfium.FPDF_PAGEOBJ_FORM:
+            count, inside = min(pdfium.FPDFFormObj_CountObjects(drawn), OBJECTS_MOST), scale * _scale(drawn)
+            waiting += [(pdfium.FPDFFormObj_GetObject(drawn, number), inside) for number in range(count)]
+    return area
+
+
+def _size(drawn: pdfium.FPDF_PAGEOBJECT) -> float:
     sides = [ctypes.c_float() for _ in range(4)]
-    for number in range(min(pdfium.FPDFPage_CountObjects(page), OBJECTS_MOST)):
-        drawn = pdfium.FPDFPage_GetObject(page, number)
-        if pdfium.FPDFPageObj_GetType(drawn) != pdfium.FPDF_PAGEOBJ_IMAGE:
-            continue
-        if not pdfium.FPDFPageObj_GetBounds(drawn, *(ctypes.byref(side) for side in sides)):
-            continue
-        left, bottom, right, top = (side.value for side in sides)
-        if (right - left) * (top - bottom) > LARGE_SHARE * area:
-            return True
-    return False
+    if not pdfium.FPDFPageObj_GetBounds(drawn, *(ctypes.byref(side) for side in sides)):
+        return 0.0
+    left, bottom, right, top = (side.value for side in sides)
+    return float(right - left) * float(top - bottom)
+
+
+def _scale(group: pdfium.FPDF_PAGEOBJECT) -> float:
+    """How much larger a group is drawn than it says."""
+    by = pdfium.FS_MATRIX()
+    return abs(by.a * by.d - by.b * by.c) if pdfium.FPDFPageObj_GetMatrix(group, ctypes.byref(by)) else 1.0
 
 
 def _notes(page: pdfium.FPDF_PAGE) -> Iterator[str]:

@@ -1,6 +1,10 @@
 """What of a document was not read, as a sentence on its card: the same form for every kind."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from cortex.integrations.documents.kinds import UnreadableError
 
 NOTE_CHARACTERS = 480
 NAMES_SHOWN = 8
@@ -23,6 +27,15 @@ def counts_note(counts: Mapping[str, int]) -> str:
     """A sentence as "Not read: 2 pictures, 1 chart." of what is counted by its name in the singular, or nothing."""
     said = [f"{count:,} {name}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
     return f"Not read: {', '.join(said)}." if said else ""
+
+
+@contextmanager
+def counted(missing: Counter[str]) -> Iterator[None]:
+    """A part beside the text: where it cannot be read, it is counted and the text stays."""
+    try:
+        yield
+    except UnreadableError:
+        missing["damaged part"] += 1
 
 
 def joined(*notes: str) -> str:

@@ -76,6 +76,34 @@ WORDS: dict[str, tuple[bytes, list[str], str]] = {
         ["4711", "short"],
         "2 of 3 parts read. Not read: logo.png.",
     ),
+    "what is attached to one of the forms": (
+        mixed(
+            text("see yes no"),
+            'Content-Type: multipart/mixed; boundary="r"\n\n--r\n'
+            + text("<p>see yes no</p>", kind="html")
+            + "\n--r\nContent-Type: message/rfc822\n\nSubject: the old matter\nFrom: zoe@x\n\nsee"
+            + "\n--r\n"
+            + text("yes\nno", head="Content-Disposition: attachment; filename=votes.txt\n")
+            + "\n--r--",
+            kind="alternative",
+        ),
+        ["see yes no", "Forwarded mail:", "zoe@x", "the old matter", "see", "[votes.txt]", "yes\nno"],
+        "",
+    ),
+    "a forwarded mail that is called a file": (
+        mixed(
+            text("x"),
+            "Content-Type: application/octet-stream; name=old.eml\n\nSubject: old\n"
+            f"Content-Transfer-Encoding: base64\n\n{encoded('the 4711')}",
+        ),
+        ["x", "Forwarded mail:", "old", "the 4711"],
+        "",
+    ),
+    "words with colons where headers may be": (
+        mixed("Note: the 4711 is here", "https://example.org/ is there\n\nand more"),
+        ["Note: the 4711 is here", "https://example.org/ is there", "and more"],
+        "",
+    ),
     "a list's footer": (
         mixed(text("Body."), text("To leave the list, write to x.")),
         ["Body.", "To leave the list"],
@@ -311,6 +339,8 @@ def test_encoded_words_are_joined_and_cut_letters_too() -> None:
         ("ibm-1251", "cp1251", "Договор"),
         ("iso-10646-ucs-2", "utf-16-le", "wide"),
         ("us-ascii", "utf-8", "not Äscii"),
+        ("iso-8859-1", "utf-8", "Größe"),
+        ("utf-8", "cp1252", "Herr Müller kommt"),
     ],
 )
 def test_an_encoding_is_known_by_each_of_its_names(name: str, codec: str, words: str) -> None:

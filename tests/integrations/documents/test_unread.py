@@ -83,6 +83,44 @@ def test_what_of_a_docx_is_not_read_is_counted() -> None:
     assert note == "Not read: 1 embedded file, 2 pictures, 1 tracked deletion, 1 inserted document."
 
 
+def test_what_is_damaged_beside_the_text_costs_no_word_of_it() -> None:
+    text, note = a_docx(
+        said("Body."),
+        word__styles_xml="<broken",
+        word__comments_xml="<broken",
+        word__header1_xml='<!DOCTYPE a [<!ENTITY x "y">]><a/>',
+        word__footer1_xml=part("ftr", said("Foot")),
+    )
+    assert text == "Body.\n\nFooter:\nFoot"
+    assert note == "Not read: 3 damaged parts."
+    with zipfile.ZipFile(io.BytesIO(odt("<text:p>Body.</text:p>"))) as file:
+        parts: dict[str, str | bytes] = {name: file.read(name) for name in file.namelist()}
+    pages = Pages()
+    odt_reader.read(packed({**parts, "styles.xml": "<broken"}), pages)
+    assert told(pages) == ("Body.", "Not read: 1 damaged part.")
+
+
+def test_drawn_words_are_read_and_old_form_fields_counted() -> None:
+    field = "<w:r><w:fldChar><w:ffData><w:checkBox><w:checked/></w:checkBox></w:ffData></w:fldChar></w:r>"
+    drawn = (
+        '<w:p><w:r><w:pict><v:textpath xmlns:v="urn:schemas-microsoft-com:vml" string="DRAFT"/></w:pict></w:r></w:p>'
+    )
+    assert a_docx(f"<w:p>{field}</w:p>{drawn}") == ("DRAFT", "Not read: 1 form field.")
+    form = 'xmlns:form="urn:oasis:names:tc:opendocument:xmlns:form:1.0"'
+    pages = Pages()
+    odt_reader.read(odt(f'<form:text {form} form:current-value="950"/><text:p>Rent</text:p>'), pages)
+    assert told(pages) == ("Rent", "Not read: 1 form field.")
+
+
+def test_a_cell_without_words_is_a_cell() -> None:
+    cells = "".join(f"<w:tc>{said(word)}{said(word)}</w:tc>" for word in ("Ada", "", "x", ""))
+    assert a_docx(f"<w:tbl><w:tr>{cells}</w:tr></w:tbl>")[0] == "Ada Ada\t\tx x"
+    cells = "".join(f"<table:table-cell><text:p>{word}</text:p></table:table-cell>" for word in ("Ada", "", "x"))
+    pages = Pages()
+    odt_reader.read(odt(f"<table:table><table:table-row>{cells}</table:table-row></table:table>"), pages)
+    assert pages.whole() == "Ada\t\tx"
+
+
 def test_an_odt_is_read_beside_its_body_too() -> None:
     body = (
         "<text:p>Body<office:annotation><dc:creator>Bo</dc:creator><text:p>too dear</text:p></office:annotation>."
@@ -136,6 +174,26 @@ async def test_a_pdf_says_which_pages_are_pictures_and_reads_forms_and_notes(ses
     found = await session.extract(io.BytesIO(data), "a.pdf")
     assert found.pages[0].text == "Read me\n\n[Field rent: 950 EUR]\n[Note: too dear]"
     assert found.note == ("Without text, as of a scan: page 2 of 4. Text in large pictures was not read: page 3.")
+
+
+STRIPS = b" ".join(b"q 100 0 0 4 0 %d cm /I Do Q" % top for top in range(0, 100, 4))
+GROUP = b"/Type/XObject/Subtype/Form/BBox[0 0 1 1]/Resources<</XObject<</I 4 0 R>>>>"
+
+
+@pytest.mark.parametrize(
+    ("drawn", "note"),
+    [
+        (WORDS_DRAWN + b" " + STRIPS, "Text in large pictures was not read: page 1."),
+        (WORDS_DRAWN + b" q 90 0 0 90 5 5 cm /X Do Q", "Text in large pictures was not read: page 1."),
+        (WORDS_DRAWN + b" q 9 0 0 9 5 5 cm /X Do Q", ""),
+        (b"BT /F 10 Tf 5 50 Td (\\001\\002) Tj ET", "Without text, as of a scan: page 1 of 1."),
+    ],
+    ids=["strips", "a group", "a small group", "signs that are no letters"],
+)
+async def test_a_scan_is_known_however_it_is_put_together(session: ReadingSession, drawn: bytes, note: str) -> None:
+    data = a_pdf((drawn, b""), more=(stream(b"q 1 0 0 1 0 0 cm /I Do Q", GROUP),))
+    found = await session.extract(io.BytesIO(data.replace(b"/I 4 0 R>>>>/C", b"/I 4 0 R/X 7 0 R>>>>/C")), "a.pdf")
+    assert found.note == note
 
 
 async def test_a_pdf_names_the_files_inside(session: ReadingSession) -> None:

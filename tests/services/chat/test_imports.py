@@ -133,6 +133,19 @@ async def test_plain_lists_and_odd_shapes_are_read_as_far_as_they_go(house: Livi
     assert state.left_out == 5
 
 
+async def test_one_odd_chat_costs_no_other(house: LivingHouse) -> None:
+    odd = [chatgpt(("user", "a"), ("assistant", "b \ue200x\ue201"), key=f"{n}") for n in range(4)]
+    odd[0]["current_node"] = ["n1"]
+    odd[1]["create_time"] = 1e11
+    reference = {"matched_text": "\ue200x\ue201", "alt": "[a](https://example.org/\0)"}
+    odd[2]["mapping"]["n1"]["message"]["metadata"]["content_references"] = [reference]
+    odd[3]["mapping"]["n1"]["message"]["content"]["parts"] = ['In \ue200entity\ue202["city","R\\u0000ome"]\ue201']
+    loud = chatgpt(*[("user", "\1" * 100_000)] * 40, key="5")
+    found, _ = await read(house, json.dumps([*odd, loud]).encode())
+    assert [chat["key"] for chat in found] == ["0", "1", "2", "3", "5"]
+    assert pairs(found[3]) == [("a", "In Rome")]
+
+
 ANSWERS = {
     "reasoning": ("<think>hm\n```py\nx```</think>\n\nYes.", "Yes."),
     "reasoning that folds": (

@@ -24,7 +24,7 @@ TOTAL_BYTES = 1_500_000_000  # of an archive, unpacked
 MEMBER_BYTES = 600_000_000
 MOST_CHATS = 20_000
 MOST_MESSAGES = 5_000  # of one chat: the newest
-CHAT_CHARACTERS = 3_000_000  # of one chat: the newest
+CHAT_CHARACTERS = 2_500_000  # of one chat: the newest; six times as many bytes are a line of the answer
 TEXT_CHARACTERS = 200_000  # of one message
 TITLE_CHARACTERS = 120
 KEY_CHARACTERS = 200
@@ -230,7 +230,7 @@ def _has_message(node: Any) -> bool:
 
 
 def _answer(text: str, tally: _Tally) -> str:
-    made = cleaned(text)
+    made = _clean(cleaned(text))
     tally.add(MARKUP, count=int(made != text))
     return made
 
@@ -259,7 +259,7 @@ def _newest(said: list[_Said], tally: _Tally) -> list[_Said]:
 
 def _way(nodes: Mapping[str, Any], leaf: Any, parent: str) -> list[Mapping[str, Any]]:
     """From the root to the leaf that is shown, or to the last there is; a circle ends where it would begin anew."""
-    if leaf not in nodes:
+    if not isinstance(leaf, str) or leaf not in nodes:
         leaf = [*nodes][-1] if nodes else None
     way, seen = [], set()
     while isinstance(leaf, str) and leaf in nodes and leaf not in seen:
@@ -330,4 +330,4 @@ def _moment(value: Any) -> float | None:
     """Seconds since 1970, of these or of milliseconds; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e14:
         return None
-    return value / 1000 if value > 1e11 else float(value)
+    return value / 1000 if value >= 1e11 else float(value)
