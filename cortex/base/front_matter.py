@@ -59,7 +59,10 @@ def split(text: str, where: str) -> tuple[str | None, str]:
     lines = text.removeprefix("\ufeff").split("\n")
     if lines[0].strip() != FENCE:
         return None, text.removeprefix("\ufeff")
-    closing = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == FENCE), 0)
+    ends = [at for at, line in enumerate(lines[1:], 1) if line.strip() == FENCE]
+    closing = next(
+        (at for at in ends if lines[at].startswith(FENCE)), next(iter(ends), 0)
+    )  # an indented one is a text's
     if not closing:
         raise UserError(f"{where}: the front matter that begins with {FENCE} is never closed.")
     head = "\n".join(lines[1:closing])

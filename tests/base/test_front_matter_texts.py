@@ -45,6 +45,12 @@ def test_every_text_that_is_written_is_read_back_by_us_and_by_yaml(title: str, w
     assert texts_of(head) == {"title": title, "words": words, "name": title}
 
 
+def test_dashes_within_a_text_do_not_end_the_front_matter() -> None:
+    head = "name: n\ndescription: |\n  first\n  ---\n  4711"
+    assert split(f"---\n{head}\n---\nbody\n ---\n", "x.md") == (head, "body\n ---")
+    assert split("---\nname: n\n ---\nbody", "x.md") == ("name: n", "body")
+
+
 SIGNS = ["a", "B 1", " ", "  ", ":", ": ", "#", " #", "-", "- ", ",", "[", "]", "'", '"', "\\", "&", "*", "!", "|", ">"]
 SIGNS += [
     "\n",
