@@ -136,6 +136,7 @@ BACKUPS: dict[str, Make] = {
     ),
     "facts without end": lambda: _backup(("manifest.json", b'{"made_at":"' + bytes(100_000_000))),
     "facts in facts": lambda: _backup(("manifest.json", b"[" * 60_000)),
+    "facts that are a list": lambda: _backup(("manifest.json", b"[]")),
     "a name of a megabyte": lambda: _backup(("manifest.json", MANIFEST), ("home/" + "a/" * 500_000 + "b", b"")),
     "a header for all of a megabyte": lambda: _backup(("manifest.json", MANIFEST), pax={"a": "x" * 1_000_000}),
     "headers for all": lambda: _backup(("manifest.json", MANIFEST), pax={f"k{n}": "x" for n in range(3_000)}),

@@ -142,6 +142,7 @@ NAMED = [
     ("chats", "archives in archives"),
     ("a crontab", "a crontab of one line"),
     ("a backup", "a list of a million entries"),
+    ("a backup", "facts that are a list"),
     ("a skill by hand", "flow in flow"),
 ]
 

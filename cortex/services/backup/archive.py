@@ -43,7 +43,7 @@ LEFT_OUT = (
 LEFT_OUT_BEGINNINGS = ("cortex.db", "engine.db", "cortex.db-", "engine.db-", ".backup-")
 FAULTS = (
     *(tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError),
-    *(LookupError, TypeError, RecursionError, OverflowError),
+    *(LookupError, TypeError, AttributeError, RecursionError, OverflowError),
 )
 
 
