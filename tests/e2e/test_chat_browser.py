@@ -164,11 +164,12 @@ def test_a_message_that_does_not_get_through_is_kept_over_a_reload_and_sent_once
 
     def lost(route: Route) -> None:
         tries.append(route.request.post_data or "")
+        is_busy = len(tries) == 2
         if len(tries) == 1:
             route.fetch()
             route.abort()
         else:
-            route.fulfill(status=503 if len(tries) == 2 else 502, body="away")
+            route.fulfill(status=503 if is_busy else 502, body='<p class="say">The cellar is busy.</p>' * is_busy)
 
     chat.page.route("**/messages", lost)
     before = chat.page.locator(".turn.user").count()
@@ -177,6 +178,7 @@ def test_a_message_that_does_not_get_through_is_kept_over_a_reload_and_sent_once
     expect(chat.page.locator("#unsent")).to_contain_text("sent again by itself")
     with chat.page.expect_request("**/messages", timeout=PATIENCE_S * 1000):
         """It goes again by itself."""
+    expect(chat.page.locator("#unsent")).to_have_text(re.compile("^The cellar is busy. Your message is kept here"))
     with chat.page.expect_request("**/messages", timeout=PATIENCE_S * 1000):
         chat.page.reload()
         expect(chat.page.locator("#text")).to_have_value("Which nightly job failed?")

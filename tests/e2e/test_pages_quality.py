@@ -19,7 +19,7 @@ from web import assets
 
 pytestmark = pytest.mark.browser
 
-CHAT_KB, CHAT_REQUESTS, SCRIPT_KB = 42, 4, 21
+CHAT_KB, CHAT_REQUESTS, SCRIPT_KB = 42, 4, 21.5
 OTHER_KB, OTHER_REQUESTS = 60, 6
 BOTH_THEMES = pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 BOTH_WIDTHS = pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])

@@ -69,7 +69,7 @@
   });
 
   // --- composer
-  const draft = 'draft:' + location.pathname;
+  const mine = document.body.dataset.user, draft = 'draft:' + mine + location.pathname; // another person may come in here
   const typed = () => text().dispatchEvent(new Event('input', { bubbles: true }));
   const fits = CSS.supports('field-sizing', 'content');
   on('input', event => {
@@ -88,21 +88,21 @@
   };
   // what did not get through goes again by itself, also after a reload: the server takes the same words with the same
   // `once` in once. Who writes on stops that.
-  const unsentAs = 'unsent:' + location.pathname, pending = () => sessionStorage[unsentAs];
+  const unsentAs = 'unsent:' + mine + location.pathname, pending = () => sessionStorage[unsentAs];
   let again, wait = 0, isQuick = false;
   const unsent = words => {
-    const line = $('#unsent');
+    const line = $('#unsent'), shown = line.dataset[words] ?? words;
     line.hidden = !words;
-    if (words && line.textContent !== line.dataset[words]) say(line.textContent = line.dataset[words]);
+    if (words && line.textContent !== shown) say(line.textContent = shown);
   };
   const resend = () => { clearTimeout(again); if (pending() && text()?.value.trim()) press(isQuick); };
-  const later = quick => {
+  const later = (quick, why) => {
     sessionStorage[unsentAs] = form().once.value;
     isQuick = Boolean(quick);
     wait = Math.min(wait * 2 || 2000, 15000);
     clearTimeout(again);
     again = setTimeout(resend, wait);
-    unsent('waits');
+    unsent((why || $('#unsent').dataset.waits) + ' ' + $('#unsent').dataset.kept);
   };
   const arrived = () => {
     clearTimeout(again); wait = 0; delete sessionStorage[unsentAs]; unsent('');
@@ -292,13 +292,39 @@
     if (isAct(ctx) && !ctx.response) tell();
   });
   on('htmx:response:error', ({ detail: { ctx } }) => {
-    if (comesBack(ctx)) return later(ctx.request.body?.get?.('quick'));
     const { status } = ctx.response, isShown = ctx.swap !== 'none' || (status === 422 && ctx.sourceElement === form());
     if (status === 401 || isTyping(ctx) || (isShown && status < 500)) return; // 401 leads to the login
     const page = new DOMParser().parseFromString(ctx.text, 'text/html');
-    tell(($('.say', page) ?? (status < 500 && page.body))?.textContent?.trim()); // a 5xx without ours is a proxy's
+    const why = ($('.say', page) ?? (status < 500 && page.body))?.textContent?.trim(); // a 5xx without ours is a proxy's
+    comesBack(ctx) ? later(ctx.request.body?.get?.('quick'), why) : tell(why);
   });
   on('htmx:after:request', ({ detail: { ctx } }) => { if (isAct(ctx) && ctx.response.status < 400) told?.remove(); });
+
+  // --- what a form sends stays in this tab until it was taken: behind a login, an error or Back its page has it again
+  const { sent } = sessionStorage, [came] = performance.getEntriesByType('navigation');
+  const refused = $('[data-refused]');
+  const SECRET = /pass|secret|token|key|auth|config|header|environment|^(old|new|code)$/i; // as web/errors.py has them
+  const boxes = form => [...form.elements].filter(box => box.matches('input:not([type=password],[type=file]),textarea,select') && !SECRET.test(box.name));
+  const isTick = box => /checkbox|radio/.test(box.type);
+  if (came.type === 'reload' && came.redirectCount) delete sessionStorage.lost; // sent again, and taken
+  if (sent && (refused || came.type === 'back_forward' || !document.referrer)) sessionStorage.lost = sent;
+  delete sessionStorage.sent;
+  on('submit', ({ target }) => {
+    const words = boxes(target).map(box => [box.name, isTick(box) ? box.checked : box.value]);
+    if (refused || target === form() || target.getAttribute('method') !== 'post' || !boxes(target).some(box => !/checkbox|radio|hidden/.test(box.type) && box.value.trim())) return;
+    sessionStorage.sent = JSON.stringify({ mine, to: target.getAttribute('action'), words });
+  });
+  on('htmx:after:request', ({ detail: { ctx } }) => { if (isAct(ctx) && ctx.response.status < 400) delete sessionStorage.sent; });
+  const giveBack = () => {
+    const kept = JSON.parse(sessionStorage.lost ?? '{}');
+    const back = kept.mine === mine && [...document.forms].find(one => one.getAttribute('action') === kept.to);
+    if (!back) return;
+    boxes(back).forEach((box, at) => { if (kept.words[at]?.[0] === box.name) box[isTick(box) ? 'checked' : 'value'] = kept.words[at][1]; });
+    delete sessionStorage.lost;
+    tell($('#news').dataset.back);
+  };
+  on('htmx:after:swap', giveBack);
+  giveBack();
 
   // --- what is told while this page is open, unless it stands here; gone when it was answered elsewhere
   on('told', ({ detail: { data } }) => {
