@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from cortex.base.errors import UserError
+from cortex.base.errors import DiskFull, UserError
 from cortex.integrations.mcp.host import Machine
 from cortex.integrations.mcp.packages import install, installed_in, package_of
 from tests.patience import PATIENCE_S
@@ -91,6 +91,18 @@ async def test_what_would_run_its_set_up_or_is_not_there_leaves_nothing(
         await install(package, folder, machine, for_pip(index))
     assert not folder.exists()
     assert not (tmp_path / "ran").exists()
+
+
+async def test_a_full_disk_is_told_as_one_and_leaves_nothing(tmp_path: Path) -> None:
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\necho 'npm error nospc Clear up some disk space and try again.' >&2\nexit 228\n")
+    npm.chmod(0o755)
+    package = package_of(["npx", "-y", "shop-server"])
+    assert package is not None
+    folder = tmp_path / "cortex" / "mcp-programs" / "shop"
+    with pytest.raises(DiskFull, match="the disk is full"):
+        await install(package, folder, Machine(home=tmp_path, path=f"{tmp_path}:{os.environ['PATH']}", closed=()), {})
+    assert not folder.exists()
 
 
 def packed(files: dict[str, str]) -> bytes:

@@ -14,12 +14,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from cortex.base import private
-from cortex.base.errors import ToolFailed, UserError
+from cortex.base import disk_faults, private
+from cortex.base.errors import DiskFull, ToolFailed, UserError
 from cortex.base.hidden import show_hidden
 from cortex.integrations.mcp.host import Machine, launch_of
 from cortex.integrations.process import ProcessResult, run
 
+FULL = "The package was not installed: the disk is full. Make room on it, then try again."
 INSTALL_S = 300.0
 MANIFEST = "installed.json"
 LOCKS = {"npm": "package-lock.json", "pypi": "requirements.lock"}
@@ -174,6 +175,8 @@ async def install(package: McpPackage, folder: Path, machine: Machine, environme
         await asyncio.to_thread(_keep, folder, made)
         is_done = True
     except (ToolFailed, OSError, KeyError, ValueError) as error:
+        if disk_faults.is_full(error):
+            raise DiskFull(FULL) from error
         raise UserError(f"The package could not be installed: {show_hidden(str(error))[:400]}") from error
     finally:
         if not is_done:
@@ -264,5 +267,7 @@ async def _ran(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> Pro
     ran = await run(argv, cwd=folder, timeout_s=INSTALL_S, env=env)
     if ran.killed or ran.code:
         said = show_hidden(" ".join((ran.killed or ran.err or ran.out).split()))[-400:]
+        if re.search(r"nospc|ENOSPC|EDQUOT|No space left", said):
+            raise DiskFull(FULL)
         raise UserError(f"The package could not be installed: {said or f'exit code {ran.code}'}.")
     return ran

@@ -206,4 +206,5 @@ def _size(url: str) -> int:
 
 
 def _failed(error: OSError) -> UserError:
-    return UserError(f"The backup could not be made: {error.strerror or error} ({error.filename or 'no file'}).")
+    where = f" ({error.filename})" if error.filename else ""
+    return UserError(f"The backup could not be made: {error.strerror or error}{where}.")
