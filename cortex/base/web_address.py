@@ -11,6 +11,7 @@ import idna
 
 HOST_CHARACTERS = 253
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")  # with the underscore, which containers' names have
+_IN_BRACKETS = re.compile(r"([^][]*@)?\[[^][]*:[^][]*](:[0-9]*)?")  # parsers drop what stands behind, or take `[v1.a]`
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 NO_HOST = "the host in this address is none: use letters, digits, dots and hyphens, or an IP address"
 NO_ADDRESS = "this is not a web address"
@@ -52,7 +53,8 @@ def web_place(url: str) -> tuple[str, int]:
         raise ValueError(NO_ADDRESS) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not url.isprintable():
         raise ValueError(NO_ADDRESS)
-    if any(sign in parts.netloc for sign in " \\"):
+    has_brackets = any(sign in parts.netloc for sign in "[]")
+    if any(sign in parts.netloc for sign in " \\") or (has_brackets and not _IN_BRACKETS.fullmatch(parts.netloc)):
         raise ValueError(NO_HOST)
     return ascii_host(parts.hostname), port or (443 if parts.scheme == "https" else 80)
 

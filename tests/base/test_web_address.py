@@ -23,6 +23,8 @@ REFUSED = {
     "a name too long": f"http://{'a.' * 130}example",
     "half a bracket": "http://[::1",
     "no IPv6 address": "http://[::g]",
+    "more behind a bracket": "http://[::1]x",
+    "an address of a later version": "http://[v1.a]",
     "a zone": "http://[fe80::1%25eth0]",
     "a blank": "http://ho st",
     "an escape": "http://a%2eb",
