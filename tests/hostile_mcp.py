@@ -89,6 +89,15 @@ RESULTS: dict[str, dict[str, Any]] = {
     "image": {"content": [{"type": "image", "data": PIXEL, "mimeType": "image/png"}]},
     "fail": {"content": [{"type": "text", "text": "no such thing"}], "isError": True},
     "wrong": {"content": "not a list"},
+    "structured": {"structuredContent": {"hinges": 12}},
+    "nothing": {"content": None},
+    "odd": {
+        "content": [
+            {"type": "video", "data": "x"},
+            {"type": "text", "text": None},
+            {"type": "text", "text": "after \ud83d", "annotations": {"priority": 7}},
+        ]
+    },
     "big": {"content": [{"type": "text", "text": "z" * 1_000_000}]},
 }
 

@@ -45,9 +45,24 @@ WAYS: dict[str, Way] = {
     "bare 400": (400, TEXT, ""),
     "bare 401": (401, TEXT, ""),
     "bare 410": (410, TEXT, ""),
+    "bare 403": (403, TEXT, ""),
+    "bare 405": (405, TEXT, ""),
+    "bare 409": (409, TEXT, ""),
+    "a code of HTTP": (400, JSON, error(404, "Not Found")),
+    "a code for wrong arguments": (400, JSON, error(-32602, "Invalid params")),
+    "an internal error": (403, JSON, error(-32603, "Internal error")),
     "bare 422": (422, JSON, json.dumps({"detail": [{"loc": ["header", "mcp-session-id"], "msg": "unknown"}]})),
     "a page": (404, "text/html", "<html><body>Not found</body></html>"),
     "a bug's 500": (500, TEXT, "KeyError: unknown session '7f'"),
+    "express": (
+        500,
+        "text/html",
+        "<!DOCTYPE html><html><body><pre>Error: Session not found<br> at x</pre></body></html>",
+    ),
+    "a bug's words inside": (500, JSON, json.dumps({"errors": [{"message": "Session not found"}]})),
+    "an error in a 200 for nobody": (200, JSON, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No"}}'),
+    "an error in a 200 of other words": (200, JSON, error(-32600, "You must call initialize before this")),
+    "a text for an error": (200, JSON, '{"error":"unauthorized"}'),
     "an error in a 200": (200, JSON, error(-32000, "Session not found or expired")),
     "an error in events": (200, EVENTS, f"event: message\ndata: {error(-32001, 'Unknown session')}\n\n"),
 }
@@ -104,7 +119,8 @@ class RefusingServer:
             if is_call and self.is_doing_first:
                 self.did.append(params["name"])
             status, kind, body = self.way
-            return status, kind, body.replace('"id": null', f'"id": {json.dumps(asked["id"])}'), ""
+            own = json.dumps(asked["id"])
+            return status, kind, body.replace('"id": null', f'"id": {own}').replace('"id":ID', f'"id":{own}'), ""
         if is_call:
             self.did.append(params["name"])
             said = {"content": [{"type": "text", "text": f"done: {params['name']}"}]}

@@ -308,10 +308,12 @@ def _read_in(parent: int, name: str) -> HomeFile:
 def _check_version(parent: int, names: tuple[str, ...], expected: str | None) -> None:
     """Conflict when another version stands there; NotFound when something stands there that is no file."""
     try:
-        os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
+        about = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
         found = ABSENT
     else:
+        if expected is None and stat.S_ISREG(about.st_mode):
+            return  # whatever it holds: text, or bytes that were kept
         found = _read_in(parent, names[-1]).version
     if expected is not None and found != expected:
         how = "exists already" if expected == ABSENT else "was changed in the meantime; check it again"

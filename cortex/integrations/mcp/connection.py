@@ -20,19 +20,19 @@ from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, UNSUPPORTED_PROTOCOL_VERSION
-from pydantic import ValidationError
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ServiceDown, ToolFailed
 from cortex.base.hidden import show_hidden
 from cortex.integrations.mcp.listed import Listed, ToolPages
 from cortex.integrations.mcp.pipes import ENDED
-from cortex.integrations.mcp.refusals import BROKEN, GONE, KINDS, UNREACHED, ServerFailed, is_session_lost
+from cortex.integrations.mcp.refusals import BROKEN, GONE, REFUSED, UNCLEAR, UNREACHED, ServerFailed
 from cortex.integrations.mcp.results import McpResult, answer_of, resource_of
 
 CONNECT_S = 45.0
 IDLE_S = 600.0
 RELIST_S = 300.0
+PROBE_S = 10.0
 WAITS_S = (1.0, 2.0, 5.0, 15.0, 60.0)
 # What the package says itself of a request that got no answer; a server's own error can have the same code.
 BROKEN_OFF = ("Connection closed", "SSE stream")
@@ -52,13 +52,17 @@ class McpListing:
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """One opened connection and who uses it. `is_left`: nobody new gets it; it ends with its last user."""
+    """One opened connection and who uses it. `is_left`: nobody new gets it; it ends with its last user.
+
+    has_answered: it was good once, so that its session can be lost.
+    """
 
     ready: "asyncio.Future[Client]"
     over: asyncio.Event = field(default_factory=asyncio.Event)
     task: "asyncio.Task[None] | None" = None
     users: int = 0
     is_left: bool = False
+    has_answered: bool = False
     used_s: float = field(default_factory=ticks_s)
     listed_s: float = -RELIST_S * 2
 
@@ -105,18 +109,15 @@ class McpConnection:
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> McpResult:
         """Call a tool once. ServerFailed where the server did not answer, ToolFailed where it refuses."""
-        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
-        async with self._using() as held:
-            session = held.ready.result().session
-            return answer_of(await self._asked(held, session.send_request(request, types.CallToolResult)))
+        return await asyncio.to_thread(answer_of, await self._once("tools/call", name=tool, arguments=arguments))
 
     async def read(self, uri: str) -> McpResult:
         """Read a resource. Fails as `call`."""
-        request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri))
+        return await asyncio.to_thread(resource_of, await self._once("resources/read", uri=uri))
+
+    async def _once(self, method: str, **params: Any) -> dict[str, Any]:
         async with self._using() as held:
-            session = held.ready.result().session
-            result = await self._asked(held, session.send_request(request, types.ReadResourceResult))
-            return resource_of(result.contents)
+            return await self._asked(held, _raw(held.ready.result().session, method, params))
 
     async def close(self) -> None:
         """End the connection, and what runs behind it; also those that were given up and still wind down."""
@@ -204,7 +205,7 @@ class McpConnection:
             async with asyncio.timeout(self._timeout_s) as limit:
                 found = await asking
         except MCPError as error:
-            raise self._judged(held, error) from error
+            raise await self._judged(held, error) from error
         except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             self._leave(held)
             is_late = limit.expired()
@@ -212,21 +213,18 @@ class McpConnection:
             raise ServerFailed(
                 f"The MCP server failed: {why}", is_undone=False, is_once_more=not is_late and self._is_plain_end
             ) from error
-        except ValidationError as error:
-            why = "The MCP server answered in a way that the protocol does not know."
-            raise ToolFailed(why, is_unknown=True) from error
-        self._failures = 0
+        self._failures, held.has_answered = 0, True
         return found
 
-    def _judged(self, held: _Held, error: MCPError) -> ToolFailed:
+    async def _judged(self, held: _Held, error: MCPError) -> ToolFailed:
         """What an error in the server's place means, or one of its own."""
         code, words = error.error.code, _cut(error.error.message, 500)
-        if code == CONNECTION_CLOSED and words.startswith(BROKEN_OFF):
+        if _is_cut(error):
             self._leave(held)
             why = f"The MCP server failed: {self._ended() or 'it ended the connection.'}"
             return ServerFailed(why, is_undone=False, is_once_more=self._is_plain_end)
-        is_lost = code < 0 and is_session_lost(words)
-        if code in (GONE, UNSUPPORTED_PROTOCOL_VERSION) or is_lost:
+        is_said = code in (GONE, UNSUPPORTED_PROTOCOL_VERSION)
+        if is_said or (code not in (UNREACHED, BROKEN, REFUSED) and await self._is_lost(held)):
             self._leave(held)
             why = f"The MCP server no longer knows this session: {words.rstrip('.')}."
             return ServerFailed(why, is_undone=True, is_once_more=True)
@@ -234,9 +232,23 @@ class McpConnection:
             self._leave(held)
             why = f"The MCP server failed: {words.rstrip('.')}."
             return ServerFailed(why, is_undone=code == UNREACHED, is_once_more=True)
-        if code in KINDS:
-            return ServerFailed(f"The MCP server refused: {words}", is_undone=True, is_once_more=False)
-        return ToolFailed(f"The MCP server refused: {words}", is_tainted=True)
+        why = f"The MCP server refused: {words.rstrip('.')}."
+        if code in (REFUSED, UNCLEAR):
+            return ServerFailed(why, is_undone=True, is_once_more=False)
+        return ToolFailed(why, is_tainted=True)
+
+    async def _is_lost(self, held: _Held) -> bool:
+        """Whether a session that was good is refused now whatever it is asked: a tool can fail by the same words."""
+        if not held.has_answered:
+            return False
+        try:
+            async with asyncio.timeout(min(self._timeout_s, PROBE_S)):
+                await _raw(held.ready.result().session, "tools/list", {})
+        except MCPError as error:
+            return not _is_cut(error) and error.error.code not in (UNREACHED, BROKEN, REFUSED)
+        except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            pass
+        return False
 
     @property
     def _is_plain_end(self) -> bool:
@@ -269,6 +281,11 @@ def _hearing(held: _Held) -> Any:  # Any: the package's protocol of a handler
     return heard
 
 
+def _is_cut(error: MCPError) -> bool:
+    """Whether the package says that there was no answer."""
+    return error.error.code == CONNECTION_CLOSED and error.error.message.startswith(BROKEN_OFF)
+
+
 async def _end(held: _Held) -> None:
     held.over.set()
     if held.task is None:
@@ -288,18 +305,23 @@ async def _event_within(event: asyncio.Event, seconds: float) -> None:
         return
 
 
-async def _tools_of(session: ClientSession) -> dict[str, Listed]:
-    """Every tool as JSON, the fields that a model or the gate would see; with those that cannot be used, by name.
+async def _raw(session: ClientSession, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """What a request is answered with, as it came.
 
-    The package would refuse a whole list for one entry that is not as the protocol says, so its check is passed by.
+    The package would refuse a whole list or result for one part that is not as the protocol says: its check is not run.
     """
+    asked: dict[str, Any] = {"method": method, "params": params}
+    options: CallOptions = {}
+    session._stamp(asked, options)
+    return await session._dispatcher.send_raw_request(method, asked["params"], options)
+
+
+async def _tools_of(session: ClientSession) -> dict[str, Listed]:
+    """Every tool as JSON, the fields that a model or the gate would see; with those that cannot be used, by name."""
     found = ToolPages()
     cursor: str | None = None
     while True:
-        asked: dict[str, Any] = {"method": "tools/list", "params": {"cursor": cursor} if cursor else {}}
-        options: CallOptions = {}
-        session._stamp(asked, options)
-        page = await session._dispatcher.send_raw_request("tools/list", asked["params"], options)
+        page = await _raw(session, "tools/list", {"cursor": cursor} if cursor else {})
         proper = await asyncio.to_thread(found.take, page)
         kept = session._absorb_tool_listing(types.ListToolsResult(tools=list(proper)), complete=False).tools
         for tool in proper:

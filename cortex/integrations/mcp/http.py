@@ -3,7 +3,9 @@
 What the login needs besides (the server that gives tokens) is reached where it is public, or on the server's own host.
 """
 
+import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,14 +21,15 @@ from cortex.base.egress import GuardedTransport2
 from cortex.base.errors import CortexError, ToolFailed
 from cortex.base.json_text import parsed
 from cortex.integrations.mcp.form import McpForm
-from cortex.integrations.mcp.nesting import readable
+from cortex.integrations.mcp.nesting import messages_in
 from cortex.integrations.mcp.refusals import BROKEN, REFUSED, UNREACHED, HttpRefusal, refusal_of
 
 ANSWER_BYTES = 16_000_000
 ERROR_BYTES = 64_000
 CONNECT_S = 10.0
 OPENING = ("initialize", "server/discover")
-LISTING = "tools/list"
+JSON, EVENTS = "application/json", "text/event-stream"
+_SAID = re.compile(r"<pre[^>]*>([^<]*)", re.IGNORECASE)  # of a page for people, as frameworks show an error
 LOG_IN = "It needs a login: an admin can log in on the page of its tools."
 
 
@@ -137,11 +140,7 @@ class _Client(httpx2.AsyncClient):
         if asked is None:
             return await super().send(request, **more)
         try:
-            response = await super().send(request, **more)
-            if response.status_code >= 400:
-                return await _instead_of(request, asked, response)
-            if asked.id is not None and _kind(response) == "application/json":
-                await response.aread()
+            return await _legible(request, asked, await super().send(request, **more))
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             refusal = HttpRefusal(kind=UNREACHED, words=f"it cannot be reached ({_named(error)})")
         except httpx2.TransportError as error:
@@ -150,8 +149,6 @@ class _Client(httpx2.AsyncClient):
             refusal = HttpRefusal(kind=REFUSED, words=error.message)
         except OAuthFlowError as error:
             refusal = HttpRefusal(kind=REFUSED, words=f"{LOG_IN} ({_named(error)})")
-        else:
-            return _legible(response) if asked.method == LISTING else response
         if asked.method in OPENING:
             raise ToolFailed(refusal.words)
         return _instead(request, asked, refusal)
@@ -176,12 +173,13 @@ async def _instead_of(request: httpx2.Request, asked: _Asked, response: httpx2.R
         if len(body) > ERROR_BYTES:
             break
     await response.aclose()
+    given, text = None, body.decode("utf-8", "replace")
     try:
         given = parsed(body)
     except ValueError:
-        given = body.decode("utf-8", "replace") if b"<" not in body[:200] else ""  # a page says nothing
-    error = given.get("error", given.get("detail", given.get("message", ""))) if isinstance(given, dict) else given
-    words, code = (error if isinstance(error, str) else ""), None
+        text = " ".join(_SAID.findall(text)) if "<" in text[:200] else text
+    error = given.get("error", given.get("detail", given.get("message"))) if isinstance(given, dict) else None
+    words, code = (error if isinstance(error, str) else text), None
     if isinstance(error, dict) and type(error.get("code")) is int and isinstance(error.get("message"), str):
         if asked.method in OPENING:
             return _answer(request, asked, error)
@@ -210,36 +208,56 @@ def _named(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _legible(response: httpx2.Response) -> httpx2.Response:
-    """A list of tools of which one entry cannot cost the others: what no parser takes is left out of it."""
-    headers = {"content-type": str(response.headers.get("content-type", ""))}
-    if _kind(response) == "application/json":
-        return httpx2.Response(200, request=response.request, headers=headers, content=readable(response.content))
-    is_plain = response.headers.get("content-encoding", "identity") == "identity"
-    if is_plain and _kind(response) == "text/event-stream" and isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _Lines(response.stream)
-    return response
+async def _legible(request: httpx2.Request, asked: _Asked, response: httpx2.Response) -> httpx2.Response:
+    """The server's answer as the package takes it, where it did answer."""
+    if response.status_code >= 400:
+        return await _instead_of(request, asked, response)
+    if asked.id is None or asked.method in OPENING or response.is_redirect:
+        return response
+    if _kind(response) == EVENTS:
+        is_plain = response.headers.get("content-encoding", "identity") == "identity"
+        if is_plain and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Events(response.stream, asked)
+        return response
+    found = await asyncio.to_thread(messages_in, await response.aread(), asked.id, is_answer=True)
+    if found:
+        return httpx2.Response(200, request=request, headers={"content-type": JSON}, content=found[0])
+    what = (_kind(response) or "text") if response.content else "nothing"
+    words = f"it answered with {what} in place of the result (HTTP {response.status_code})"
+    return _instead(request, asked, HttpRefusal(kind=BROKEN, words=words))
 
 
-class _Lines(httpx2.AsyncByteStream):
-    """An event stream line by line, the JSON of each made readable."""
+class _Events(httpx2.AsyncByteStream):
+    """An event stream, the messages in each event made readable, what is none left out."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
+    def __init__(self, inner: httpx2.AsyncByteStream, asked: _Asked) -> None:
+        self._inner, self._asked = inner, asked
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        data: list[bytes] = []
+        async for line in self._lines():
+            name, _, value = line.partition(b":")
+            if name == b"data":
+                data.append(value.removeprefix(b" "))
+            elif line:
+                yield line + b"\n"
+            else:
+                text, data = b"\n".join(data), []
+                found = await asyncio.to_thread(messages_in, text, self._asked.id, is_answer=False) if text else []
+                yield b"\n".join(b"data: " + b"".join(one.splitlines()) + b"\n" for one in found) + b"\n"
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        """Each without its end; the last event is ended where the server did not."""
         kept = bytearray()
         async for piece in self._inner:
             kept += piece
-            if b"\n" not in piece:
-                continue
-            whole, _, rest = bytes(kept).rpartition(b"\n")
-            kept = bytearray(rest)
-            for line in whole.split(b"\n"):
-                name, colon, value = line.partition(b":")
-                is_data = colon and name == b"data" and value.strip()
-                yield (b"data: " + readable(value.strip()) if is_data else line) + b"\n"
-        yield bytes(kept)
+            if b"\n" in piece:
+                *whole, rest = bytes(kept).split(b"\n")
+                kept = bytearray(rest)
+                for line in whole:
+                    yield line.removesuffix(b"\r")
+        for line in (bytes(kept), b""):
+            yield line.removesuffix(b"\r")
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 from cortex.base.errors import ServiceDown
 
-GONE, UNREACHED, BROKEN, REFUSED = 1, 2, 3, 4  # in place of JSON-RPC codes, which are negative
-KINDS = (GONE, UNREACHED, BROKEN, REFUSED)
+GONE, UNREACHED, BROKEN, REFUSED, UNCLEAR = range(2**50 + 1, 2**50 + 6)  # in place of codes, as no server has them
 TEXT_CHARACTERS = 300
 _OTHERWISE = (-32601, -32602, -32700)  # unknown method, wrong arguments, no JSON: nothing of a session
-_AT_THE_DOOR = (400, 401, 403, 409, 412, 422, 428, 440)  # refused before anything was done
+_OF_THE_REQUEST = (408, 413, 429)  # late, large, too many
 _FOR_GOOD = (501, 505)
-_BETWEEN = r"[^.;:]{0,40}\b"
+_BETWEEN = r"[^.;:]{0,80}\b"
 _LOST = re.compile(
     rf"\b(?:no|not|unknown|unrecogni[sz]ed|invalid|expired|missing|stale|bad|terminated|closed){_BETWEEN}session"
     rf"|session{_BETWEEN}(?:not found|not exist|unknown|invalid|expired|terminated|closed|gone|missing|required|lost"
@@ -33,7 +32,7 @@ class HttpRefusal:
     """What became of a request. `words`: what was answered.
 
     `kind`: GONE, the session is not known any more, nothing was done; UNREACHED, nobody got the request; BROKEN, it may
-    have been done; REFUSED, it was not, and a new session would not help.
+    have been done; REFUSED, it was not, and a new session would not help; UNCLEAR, it was not, and that is all it says.
     """
 
     kind: int
@@ -49,12 +48,6 @@ class ServerFailed(ServiceDown):
         self.is_undone, self.is_once_more = is_undone, is_once_more
 
 
-def is_session_lost(words: str) -> bool:
-    """Whether an error says that the session is not known (any more), and not that it ended under way."""
-    said = words[:TEXT_CHARACTERS]
-    return bool(_LOST.search(said)) and not _UNDER_WAY.search(said) and not _ENDED.search(said)
-
-
 def refusal_of(status: int, text: str, code: int | None) -> HttpRefusal:
     """What an HTTP status of 400 or more means. `code`: of the JSON-RPC error that came with it; `text`: its words."""
     said = " ".join(text.split())[:TEXT_CHARACTERS]
@@ -64,11 +57,9 @@ def refusal_of(status: int, text: str, code: int | None) -> HttpRefusal:
 def _kind(status: int, said: str, code: int | None) -> int:
     if _UNDER_WAY.search(said):
         return BROKEN
-    if is_session_lost(said) or (status in (404, 410) and code not in _OTHERWISE):
-        return GONE
-    if status < 500 and _LOST.search(said):
-        return GONE
-    if status >= 500:
+    is_lost = _LOST.search(said) is not None
+    if status >= 500 and not (is_lost and not _ENDED.search(said)):
         return REFUSED if status in _FOR_GOOD else BROKEN
-    is_general = code is None or code == -32600 or -32099 <= code <= -32000
-    return GONE if status in _AT_THE_DOOR and is_general else REFUSED
+    if is_lost or (status in (404, 410) and code not in _OTHERWISE):
+        return GONE
+    return REFUSED if status in _OF_THE_REQUEST else UNCLEAR

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -184,6 +185,15 @@ async def test_results_are_capped_images_are_kept_and_noise_is_passed_over(shop:
     kept = shop.house.cortex.homes.home_of(shop.house.admin.id).path / "files" / path
     assert kept.read_bytes().startswith(b"\x89PNG")
     assert await shop.call("sell", do="noise") == "fine"
+
+
+async def test_what_a_tool_gives_is_read_part_by_part_and_the_same_picture_twice(shop: McpHouse) -> None:
+    await shop.set_up(listed("sell", is_read=True))
+    assert await shop.call("sell", do="structured") == '{"hinges": 12}'
+    assert await shop.call("sell", do="nothing") == "(nothing)"
+    odd = await shop.call("sell", do="odd")
+    assert re.fullmatch(r"\[a part of a kind .*video.*\]\n\[a part of a kind .*null.*\]\nafter \ufffd", odd)
+    assert await shop.call("sell", do="image") == await shop.call("sell", do="image")
 
 
 async def test_a_program_sees_its_folders_and_no_network(shop: McpHouse) -> None:

@@ -135,7 +135,10 @@ async def test_in_the_new_session_a_tool_that_changed_is_not_called(house: Livin
 async def test_an_error_of_the_server_itself_opens_no_session(house: LivingHouse, far: RefusingServer) -> None:
     opened = far.opened
     far.is_refusing_all = True
-    for status, code, words in ((200, -32603, "no such thing"), (400, -32602, "wrong"), (429, -32000, "too fast")):
+    for status, code, words in (
+        *((200, -32603, "no such thing"), (400, -32602, "wrong"), (429, -32000, "too fast"), (405, -32600, "not here")),
+        *((200, -32603, "Session not found: shell 5"), *((200, code, "no such file") for code in range(5))),
+    ):
         far.way = (
             status,
             "application/json",
@@ -144,6 +147,41 @@ async def test_an_error_of_the_server_itself_opens_no_session(house: LivingHouse
         with pytest.raises(ToolFailed, match=f"The MCP server refused: .*{words}"):
             await call(house, "order")
     assert far.opened == opened
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("application/json", '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"cut \\ud83d"}]}}'),
+        ("application/json", '[{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"cut \ufffd"}]}}]'),
+        ("text/json", '\ufeff{"id":null,"result":{"content":[{"type":"text","text":"cut \ufffd"}]}}'),
+        (
+            "text/event-stream",
+            'data: hello\n\ndata: {"id":ID,"result":\ndata: {"content":[{"type":"text","text":"cut \\ud83d"}]}}',
+        ),
+    ],
+    ids=["half a sign", "in a list", "no id", "as events"],
+)
+async def test_an_answer_that_is_nearly_right_is_read(
+    house: LivingHouse, far: RefusingServer, kind: str, text: str
+) -> None:
+    far.is_refusing_all, far.way = True, (200, kind, text)
+    assert await call(house, "order") == "cut \ufffd"
+
+
+async def test_what_is_no_answer_is_told_and_whether_the_call_was_made_is_not_known(
+    house: LivingHouse, far: RefusingServer
+) -> None:
+    far.is_refusing_all = True
+    for status, kind, text in (
+        (200, "text/html", "<html>maintenance</html>"),
+        (202, "text/plain", ""),
+        (200, "a/b", "{"),
+    ):
+        far.way = (status, kind, text)
+        with pytest.raises(ServiceDown, match=f"in place of the result .HTTP {status}.*is not known whether") as caught:
+            await call(house, "order")
+        assert caught.value.is_unknown
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["as JSON", "as events"])
