@@ -55,11 +55,12 @@ class _Cut:
             made["properties"] = {name: self.node(properties[name], depth + 1) for name in kept}
             made["required"] = [name for name in kept if name in wanted]
             is_whole = len(kept) == len(properties)
-        for word in ("items", "additionalProperties"):
-            if isinstance(given.get(word), dict):
-                made[word] = self.node(given[word], depth + 1)
-        if given.get("additionalProperties") is False and is_whole and "patternProperties" not in given:
-            made["additionalProperties"] = False
+        if isinstance(given.get("items"), dict) and "prefixItems" not in given:
+            made["items"] = self.node(given["items"], depth + 1)
+        if is_whole and "patternProperties" not in given:
+            more = given.get("additionalProperties")
+            if more is False or isinstance(more, dict):
+                made["additionalProperties"] = more and self.node(more, depth + 1)
         for word in ("anyOf", "oneOf", "allOf"):
             parts = given.get(word)
             if isinstance(parts, list) and 0 < len(parts) <= CHOICES_MOST:
@@ -73,7 +74,10 @@ class _Cut:
             if not isinstance(reference, str):
                 return given
             rest = {key: value for key, value in given.items() if key != "$ref"}
-            given = {**self._target(reference), **rest}
+            target = self._target(reference)
+            given = {**target, **rest}
+            if isinstance(target.get("properties"), dict) and isinstance(rest.get("properties"), dict):
+                given["properties"] = {**target["properties"], **rest["properties"]}
         return dict(ANYTHING)
 
     def _target(self, reference: str) -> dict[str, Any]:
@@ -91,13 +95,13 @@ def _plain_words(given: dict[str, Any]) -> dict[str, Any]:
     kind = given.get("type")
     kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
     known = [one for one in kinds if isinstance(one, str) and one in TYPES]
-    if known:
+    if known and len(known) == len(kinds):
         made["type"] = known[0] if len(known) == 1 else known
     if isinstance(given.get("description"), str):
         made["description"] = one_line(given["description"], TEXT_CHARACTERS)
     choices = given.get("enum", [given["const"]] if "const" in given else None)
     if isinstance(choices, list) and 0 < len(choices) <= CHOICES_MOST and all(map(_is_plain, choices)):
-        made["enum"] = [show_hidden(one) if isinstance(one, str) else one for one in choices]
+        made["enum"] = choices
     if "default" in given and _is_plain(given["default"]):
         made["default"] = given["default"]
     for word in NUMBERS:
@@ -110,9 +114,9 @@ def _plain_words(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether it can stand in a list of choices as it is."""
+    """Whether it can stand in a list of choices as it is; what hides in a text would be shown, and so another one."""
     if isinstance(value, str):
-        return len(value) <= TEXT_CHARACTERS
+        return len(value) <= TEXT_CHARACTERS and show_hidden(value) == value
     return value is None or isinstance(value, bool) or _is_number(value)
 
 

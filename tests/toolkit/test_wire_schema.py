@@ -287,3 +287,27 @@ def test_no_two_tools_of_a_server_are_called_the_same_and_all_as_providers_take_
     tools = [McpTool(name=name, schema={}) for name in ("検索", "削除")]
     category = mcp_category(McpServer(name="shop"), tools, given)
     assert {one.name for one in category.tools} == {tool_names("shop", given)[name] for name in ("検索", "削除")}
+
+
+TAKEN: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"patternProperties": {"^x": {"type": "string"}}, "additionalProperties": {"type": "integer"}}, {"xa": "b"}),
+    ({"properties": {"n" * 150: {"type": "string"}}, "additionalProperties": {"type": "integer"}}, {"n" * 150: "b"}),
+    ({"properties": {"a": {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}}}, {"a": [1, "b"]}),
+    ({"properties": {"a": {"enum": ["\u2764\ufe0f", "b\u200bc"]}}}, {"a": "\u2764\ufe0f"}),
+    (
+        {
+            "properties": {"a": {"$ref": "#/$defs/b", "properties": {"c": {}}}},
+            "$defs": {"b": {"properties": {"d": {}}, "additionalProperties": False}},
+        },
+        {"a": {"d": 1}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "arguments"), TAKEN)
+def test_a_call_that_the_servers_own_schema_takes_is_taken(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
+    Draft202012Validator(schema).validate(arguments)
+    made = mcp_tool(McpServer(name="s"), McpTool(name="t", schema=schema))
+    made.arguments.model_validate(arguments)
+    unknown = {"properties": {"a": {"type": ["string", "any"]}}}
+    mcp_tool(McpServer(name="s"), McpTool(name="t", schema=unknown)).arguments.model_validate({"a": 5})
