@@ -28,6 +28,8 @@ WAYS: dict[str, Any] = {
     "Zed, before": {"context_servers": {"files": {"command": {"path": "npx", "args": FILES["args"], "env": None}}}},
     "OpenCode": {"mcp": {"files": {"type": "local", "command": ["npx", *FILES["args"]], "environment": {}}}},
     "no name around it": {"files": FILES},
+    "Continue": {"mcpServers": [{"name": "files", **FILES}]},
+    "the whole line": {"mcpServers": {"files": {"command": LINE}}},
     "disabled elsewhere": {"mcpServers": {"files": {**FILES, "disabled": False, "autoApprove": [], "timeout": 60}}},
 }
 
@@ -54,7 +56,16 @@ def test_comments_commas_fences_and_missing_braces_are_passed_over() -> None:
     inner = (
         '"mcpServers": {\n  // files\n  "files": {"command": "a // b", /* one\n */ "args": ["x, ]", "http://y",],},\n}'
     )
-    for text in (f"{{{inner}}}", inner, f"```json\n{{{inner},}}\n```", f"\n {inner},\n"):
+    fenced = f"```json\n{{{inner},}}\n```"
+    copied = f"\ufeff{{\u00a0{inner}}}"
+    for text in (
+        f"{{{inner}}}",
+        inner,
+        fenced,
+        f"Add this:\n\n{fenced}\nand start it again.",
+        f"\n {inner},\n",
+        copied,
+    ):
         assert commands(text) == {"files": "'a // b' 'x, ]' http://y"}
 
 
@@ -182,3 +193,18 @@ def test_other_lines_name_no_package() -> None:
 def test_only_packages_of_a_registry_are_taken_and_only_programs_of_theirs(line: str) -> None:
     with pytest.raises(UserError, match="is no name of"):
         package_of(shlex.split(line))
+
+
+def test_what_would_be_lost_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    (tmp_path / "two words").touch()
+    for entry, words in (
+        ({**FILES, "envFile": "/srv/.env"}, "envFile"),
+        ({**FILES, "cwd": "${workspaceFolder}"}, "workspaceFolder"),
+        ({"command": "node", "args": ["/path/to/build/index.js"]}, "/path/to/build/index.js"),
+        ({"command": "uv", "args": ["--directory", "/ABSOLUTE/PATH/TO/weather", "run", "x.py"]}, "/ABSOLUTE/PATH/TO"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            form_of("x", entry, HOME)
+    assert form_of("x", {"command": "./run", "cwd": "~"}, tmp_path)["command"] == f"{tmp_path}/run"
+    assert shlex.split(form_of("x", {"command": f"{tmp_path}/two words"})["command"]) == [f"{tmp_path}/two words"]

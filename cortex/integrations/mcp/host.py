@@ -1,11 +1,13 @@
 """Programs as they lie on this machine: where one is, what starts it, and which folders it cannot do without.
 
 The sandbox shows a program `/usr` and what its card grants. Most are elsewhere: in an environment of Python, below nvm
-or pyenv, in somebody's home. Reads the disk: run it off the event loop.
+or pyenv, in somebody's home. Reads the disk: run it off the event loop; by `os.path` where a text of any kind is looked
+for, which says no where `Path` raises: for a name that is too long, in a folder that is closed to us.
 """
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +76,8 @@ class Machine:
     def _may_give(self, place: Path) -> bool:
         private = [self.home / one for one in PRIVATE]
         if place in TOO_WIDE or place in private or self.home.is_relative_to(place) or len(place.parts) < 2:
+            return False
+        if place.is_relative_to("/etc") and (place.is_relative_to("/etc/ssh") or not _is_for_all(place)):
             return False
         if any(place.is_relative_to(self.home / one) for one in PRIVATE if one not in OPEN):
             return False
@@ -170,7 +174,7 @@ def _foreign_interpreter(head: bytes, machine: Machine) -> bool:
 def _environment(program: Path) -> Path | None:
     """The environment of Python that a program lies in."""
     root = program.parent.parent
-    return root if (root / "pyvenv.cfg").is_file() else None
+    return root if os.path.isfile(root / "pyvenv.cfg") else None
 
 
 def _of_python(root: Path, target: Path) -> tuple[Path, ...]:
@@ -182,14 +186,14 @@ def _of_python(root: Path, target: Path) -> tuple[Path, ...]:
         for file in (*sorted(packages.glob("*.pth")), *sorted(packages.glob("__editable__*.py"))):
             text = _head(file, TEXT_BYTES).decode("utf-8", "replace")
             lines = text.splitlines() if file.suffix == ".pth" else _PATHS.findall(text)
-            found += [Path(one) for one in lines if one.startswith("/") and Path(one).is_dir()]
+            found += [Path(one) for one in lines if one.startswith("/") and os.path.isdir(one)]
     return tuple(dict.fromkeys(one for one in found if not in_system(one)))
 
 
 def _project(script: Path, machine: Machine) -> Path:
     """What a script belongs to: its modules or its package, else its folder; the file alone where that is too wide."""
     outermost = [one for one in script.parents if one.name == "node_modules"]
-    packaged = [one for one in script.parents if (one / "package.json").is_file() and not outermost]
+    packaged = [one for one in script.parents if os.path.isfile(one / "package.json") and not outermost]
     for place in (*outermost[-1:], *packaged[:1], script.parent):
         if machine.may_give(place):
             return place
@@ -207,9 +211,9 @@ def _settings(target: Path, head: bytes, machine: Machine) -> tuple[Path, ...]:
         return ()
     text = _head(target, TEXT_BYTES).decode("utf-8", "replace")
     named = [Path(one) for one in dict.fromkeys(_SETTINGS.findall(text))]
-    found = [one for one in named if one.exists() and one.parent == Path("/etc") and machine.may_give(one)]
+    found = [one for one in named if os.path.exists(one) and one.parent == Path("/etc") and machine.may_give(one)]
     is_browser = bool(re.search("chrom|firefox", target.name))
-    return (*found, *([Path("/etc/fonts")] if is_browser and Path("/etc/fonts").is_dir() else ()))
+    return (*found, *([Path("/etc/fonts")] if is_browser and os.path.isdir("/etc/fonts") else ()))
 
 
 def _behind_shim(program: Path) -> Path:
@@ -230,14 +234,22 @@ def _versions(place: Path) -> list[tuple[int, ...]]:
 
 
 def _is_program(place: Path) -> bool:
-    return place.is_file() and os.access(place, os.X_OK)
+    return os.path.isfile(place) and os.access(place, os.X_OK)
 
 
 def _resolved(place: Path) -> Path:
     try:
         return place.resolve()
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         return place
+
+
+def _is_for_all(place: Path) -> bool:
+    """Whether everybody on this machine may read it: what holds keys is not so."""
+    try:
+        return bool(place.stat().st_mode & stat.S_IROTH)
+    except OSError:
+        return False
 
 
 def _head(file: Path, most: int) -> bytes:

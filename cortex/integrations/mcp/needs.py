@@ -3,6 +3,7 @@
 Exact paths, never more: nothing of Cortex's own, no home folder as a whole, nothing that holds keys. Reads the disk.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -106,7 +107,7 @@ def _of_program(
             problem=f"{argv[0]} is a snap, and snaps do not run inside a sandbox. Install it another way.",
         )
     launch = launch_of(program, machine)
-    scripts = [Path(one) for one in argv[1:] if one.startswith("/") and one.endswith(SCRIPTS) and Path(one).is_file()]
+    scripts = [Path(one) for one in argv[1:] if one.startswith("/") and one.endswith(SCRIPTS) and os.path.isfile(one)]
     launches = [launch, *(script_needs(one, machine) for one in scripts[:1] if not in_system(one))]
     needs = [HostNeed(path=str(one), why="The program is in it.") for part in launches for one in part.needs]
     rest = [one for one in argv[1:] if Path(one) not in scripts]
@@ -126,7 +127,7 @@ def _of_program(
 def named_in(text: str, granted: Sequence[Path], machine: Machine) -> tuple[HostNeed, ...]:
     """Files that a program missed by its own words and that are there; they are proposed, not ticked."""
     found = [Path(one) for one in re.findall(r"(/[\w@.+-]+(?:/[\w@.+-]+)*)", text)]
-    there = [one for one in dict.fromkeys(found) if len(one.parts) > 2 and one.exists()]
+    there = [one for one in dict.fromkeys(found) if len(one.parts) > 2 and os.path.exists(one)]
     needs = [HostNeed(path=str(one), why="The program says that it misses it.", is_ticked=False) for one in there]
     return _lacking(needs, granted, machine)
 
@@ -149,7 +150,7 @@ def _in_project(argv: Sequence[str]) -> Sequence[str]:
     folder = next((words[at + 1] for at, one in enumerate(words[:-1]) if one in ("--directory", "--project")), "")
     rest = words[words.index("run") + 1 :]
     programs = Path(folder, ".venv", "bin")
-    if not folder.startswith("/") or not rest or not programs.is_dir():
+    if not folder.startswith("/") or not rest or not os.path.isdir(programs):
         return argv
     if rest[0].endswith(".py"):
         return [str(programs / "python"), str(Path(folder, rest[0])), *rest[1:]]
@@ -184,19 +185,19 @@ def _browser(argv: Sequence[str], machine: Machine) -> tuple[str, ...]:
 
 def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machine) -> list[HostNeed]:
     """Folders and files that the command line and the environment name."""
-    texts = [part for one in arguments for part in ([one] if Path(one).is_dir() else re.split(r"[=,]", one))]
+    texts = [part for one in arguments for part in ([one] if os.path.isdir(one) else re.split(r"[=,]", one))]
     texts += variables.values()
     needs = []
     for text in texts:
         path = Path(re.sub(r"^(?:file|sqlite)://(?=/)", "", text))
         if not path.is_absolute() or len(path.parts) < 2 or "://" in text[:8] or in_system(path):
             continue
-        is_folder = path.is_dir()
+        is_folder = os.path.isdir(path)
         place = path if is_folder else path.parent
-        if not place.is_dir() or (not path.exists() and not path.suffix):
+        if not os.path.isdir(place) or (not os.path.exists(path) and not path.suffix):
             continue
-        is_data = path.suffix.lower() in DATA or (path.suffix == ".json" and not path.exists())
-        place = path if not is_data and path.is_file() else place
+        is_data = path.suffix.lower() in DATA or (path.suffix == ".json" and not os.path.exists(path))
+        place = path if not is_data and os.path.isfile(path) else place
         why = "The command names it." if place == path else f"The command names {path.name} in it."
         needs.append(HostNeed(path=str(place), why=why, may_change=True, is_changed=is_data))
     return needs
@@ -239,7 +240,7 @@ def _network(argv: Sequence[str], variables: Mapping[str, str], package: Path | 
 
 def _facts(package: Path, program: str) -> str:
     """What a package says that it is made of."""
-    if (package / "package.json").is_file():
+    if os.path.isfile(package / "package.json"):
         return _text(package / "package.json")
     for points in package.glob("lib/python3*/site-packages/*.dist-info/entry_points.txt"):
         if re.search(rf"^{re.escape(program)}\s*=", _text(points), re.MULTILINE):

@@ -4,6 +4,7 @@ Claude, Cursor, VS Code, Zed and others differ in a few words; comments, commas 
 are passed over. Bounded before it is read.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -19,7 +20,8 @@ EXPECTED = 'Paste an object such as {"mcpServers": {"files": {"command": "…"}}
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])|[][{}]', re.DOTALL)
 _HOME = re.compile(r"^~(?=/|$)|\$HOME\b|\$\{(?:HOME|userHome|env:HOME)\}")
 _TO_FILL = re.compile(
-    r"\$\{[^{}]{1,60}\}|<[A-Za-z][^<>]{1,60}>|\b(?i:your|insert|enter|replace)[-_ ][-_ A-Za-z]{2,60}\b"
+    r"\$\{[^{}]{1,60}\}|(?i:/(?:absolute/|full/)?path/to/)[^\s,]*"
+    r"|<[A-Za-z][^<>]{1,60}>|\b(?i:your|insert|enter|replace)[-_ ][-_ A-Za-z]{2,60}\b"
 )
 _WINDOWS = ("cmd", "cmd.exe")
 
@@ -31,6 +33,8 @@ def entries_of(text: str) -> dict[str, Mapping[str, Any]]:
     for name in UNDER:
         inputs = found.get("inputs", inputs) if isinstance(found, dict) else inputs
         inner = found.get(name) if isinstance(found, dict) else None
+        if isinstance(inner, list):  # Continue
+            inner = {str(one["name"]): one for one in inner if isinstance(one, dict) and "name" in one}
         if isinstance(inner, dict) and not any(isinstance(one.get(key), str) for one in (found, inner) for key in OWN):
             found = inner
     if isinstance(found, dict) and any(key in found and not isinstance(found[key], dict) for key in OWN):
@@ -48,7 +52,8 @@ def entries_of(text: str) -> dict[str, Mapping[str, Any]]:
 def _read(text: str) -> Any:  # Any: a JSON value
     if len(text) > TEXT_CHARACTERS:
         raise ValueError(f"At most {TEXT_CHARACTERS:,} characters.")
-    text = re.sub(r"^\s*```\w*\n|\n```\s*$", "", text).strip()
+    fenced = re.search(r"```\w*\n(.*?)\n\s*```", text, re.DOTALL)
+    text = (fenced[1] if fenced else text).replace("\u00a0", " ").strip("\ufeff \t\r\n")
     depth, count, begin = 0, 0, 0
     kept: list[str] = []
     for token in _TOKEN.finditer(text):
@@ -107,8 +112,13 @@ def form_of(name: str, entry: Mapping[str, Any], home: Path | None = None) -> di
         raise ValueError(
             f"{name}: servers of the old kind (sse) are not supported; ask for its streamable HTTP address"
         )
+    if entry.get("envFile"):
+        raise ValueError(f"{name}: write what is in its envFile into env, then paste it again")
     values = _Values(name, entry.get("inputs") or {}, home)
-    argv = _from_folder([command, *map(_text, arguments)], entry.get("cwd")) if command else []
+    if not arguments and " " in command and not os.path.exists(command):
+        command, *arguments = shlex.split(command)
+    folder = values.filled(_text(entry.get("cwd") or ""))
+    argv = _from_folder([command, *map(_text, arguments)], folder) if command else []
     if len(argv) > 2 and argv[0].lower() in _WINDOWS and argv[1].lower() == "/c":
         argv = argv[2:]
     return {
@@ -145,8 +155,9 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _from_folder(argv: list[str], folder: object) -> list[str]:
+def _from_folder(argv: list[str], folder: str) -> list[str]:
     """With the whole path of what lies in the folder in which it would be started."""
-    if not isinstance(folder, str) or not folder.startswith("/"):
+    if not folder.startswith("/"):
         return argv
-    return [str(Path(folder, one)) if "/" not in one[:1] and Path(folder, one).exists() else one for one in argv]
+    paths = [one if one.startswith("/") else os.path.normpath(f"{folder}/{one}") for one in argv]
+    return [path if one and os.path.exists(path) else one for one, path in zip(argv, paths, strict=True)]

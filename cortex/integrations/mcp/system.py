@@ -126,8 +126,12 @@ class McpSystem:
             argv = form.argv
         except ValueError as error:
             raise ToolFailed("The command cannot be read.") from error
-        if not argv or argv[0].startswith(f"{WORK}/") or ("/" in argv[0] and not argv[0].startswith("/")):
+        if not argv or argv[0].startswith(f"{WORK}/"):
             return Plan(argv=tuple(argv))
+        if "/" in argv[0] and not argv[0].startswith("/"):
+            is_there = os.path.exists(self._host.folder / (self.name or "trial") / argv[0])
+            told = f"{show_hidden(argv[0])} is not in the folder of this server: enter the whole path of the program."
+            return Plan(argv=tuple(argv), problem="" if is_there else told)
         granted = [Path(one) for one in (*form.readable, *form.writable)]
         package, installed = _package(argv), {}
         if package is not None and (here := installed_in(self._folder_of(package), package)) is not None:
@@ -153,7 +157,7 @@ class McpSystem:
         """UserError for a folder of the form that is not there or is Cortex's own."""
         for text in (*self.form.readable, *self.form.writable):
             place = Path(text).resolve()
-            if not place.exists():
+            if not os.path.exists(place):
                 raise UserError(f"{show_hidden(text)} is not on this machine.")
             if any(place == one or one.is_relative_to(place) or place.is_relative_to(one) for one in self._host.closed):
                 raise UserError(f"{show_hidden(text)} contains, or is inside, a folder that MCP servers never get.")

@@ -5,6 +5,7 @@ words later changes nothing but that the tool is off until somebody has read the
 """
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from cortex.integrations.mcp.refusals import ServerFailed
 from cortex.ports.mcp import FAMILY, LEFT_OUT, category_name
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.forms import checked
-from cortex.services.integrations.integrations import Integrations
+from cortex.services.integrations.integrations import MOST_OF_A_KIND, NAME_CHARACTERS, Integrations
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
@@ -194,8 +195,8 @@ class McpTools:
         kind = self.integrations.kind(FAMILY)
         standing = {row.name for row in await self._servers()}
         for name, entry in entries.items():
-            tidy = name.strip().casefold().replace(" ", "-")
-            if tidy in standing:
+            tidy = re.sub(r"[^\w-]+", "-", name.strip().casefold())[:NAME_CHARACTERS].strip("-") or "server"
+            if tidy in standing or tidy in forms:
                 raise UserError(f"A server with this name already exists: {tidy}. Nothing was added.")
             try:
                 forms[tidy] = form_of(name, entry, Path.home())
@@ -204,6 +205,8 @@ class McpTools:
                 raise UserError(f"{error} Nothing was set up.") from None
             except UserError as error:
                 raise UserError(f"{name}: {error.message} Nothing was set up.") from None
+        if len(standing) + len(forms) > MOST_OF_A_KIND:
+            raise UserError(f"There can be at most {MOST_OF_A_KIND} servers. Nothing was set up.")
         for name, form in forms.items():
             await self.integrations.save(user, FAMILY, name, form, is_new=True)
         return list(forms)

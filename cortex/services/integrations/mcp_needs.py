@@ -105,6 +105,8 @@ def _settings(row: IntegrationRow, plan: Plan, chosen: Collection[str]) -> dict[
     proposed |= {f"{CHANGE}{one.path}" for one in plan.needs if one.may_change}
     if plan.problem:
         raise UserError(plan.problem)
+    given -= {f"{READ}{one}" for one in row.settings.get("readable", ())}  # pressed twice
+    given -= {f"{way}{one}" for one in row.settings.get("writable", ()) for way in (READ, CHANGE)}
     if given - proposed:
         raise UserError("This is not what is proposed any more. Look at it again. Nothing was changed.")
     changed = [one.removeprefix(CHANGE) for one in sorted(given) if one.startswith(CHANGE)]

@@ -55,6 +55,43 @@ async def paste(house: LivingHouse, *command: object, **more: Any) -> str:
     return name
 
 
+async def test_any_argument_is_looked_at_and_nothing_that_holds_keys_is_offered(
+    house: LivingHouse, environment: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+    keys = ("/etc/shadow", "/etc/ssh", "/etc/ssl/private")
+    odd = ("x" * 2_000, f"/{'x' * 300}/y", f"{tmp_path}/closed/a/b.db", "/proc/1/root/etc", "{" * 300)
+    await paste(house, environment / "bin" / "shop-server", *keys, *odd, env={"A": f"/{'y' * 300}", "B": "/etc/shadow"})
+    assert await proposed(house) == outside(environment)
+
+
+async def test_pasted_names_are_made_usable_and_all_are_set_up_or_none(house: LivingHouse) -> None:
+    entry = {"command": "/usr/bin/true"}
+
+    async def given(*names: str) -> object:
+        text = json.dumps({"mcpServers": dict.fromkeys(names, entry)})
+        return await house.cortex.mcp_tools.paste(house.admin, text)
+
+    assert await given("io.github.ada/files", "n" * 100) == ["io-github-ada-files", "n" * 40]
+    with pytest.raises(UserError, match=r"already exists: a-b\. Nothing was added"):
+        await given("c", "A b", "a/b")
+    with pytest.raises(UserError, match=r"at most 20 servers\. Nothing was set up"):
+        await given(*(f"more{number}" for number in range(19)))
+    assert len(await house.cortex.mcp_tools.servers()) == 2
+
+
+async def test_a_relative_path_is_told_and_a_second_yes_is_one(
+    house: LivingHouse, environment: Path, listing: Path
+) -> None:
+    await paste(house, environment / "bin" / "shop-server", listing)
+    boxes = await proposed(house) - {"network"}
+    for _ in range(2):
+        assert await house.cortex.mcp_needs.allow(house.admin, "shop", boxes) == "Allowed."
+    await house.cortex.mcp_tools.paste(house.admin, json.dumps({"mcpServers": {"near": {"command": "./near"}}}))
+    with pytest.raises(ToolFailed, match=r"\./near is not in the folder of this server: enter the whole path"):
+        await house.cortex.mcp_tools.look(house.admin, "near")
+
+
 async def plan(house: LivingHouse) -> Plan:
     found = await house.cortex.mcp_needs.of("shop")
     assert found is not None
