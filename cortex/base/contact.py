@@ -11,10 +11,10 @@ ADDRESS_CHARACTERS = 254  # RFC 5321, as a path of 256 with its brackets
 # Top names that no public name has, by https://www.iana.org/assignments/special-use-domain-names (2026-11) and by the
 # habits of routers; push services refuse a contact there.
 ONE_NETWORK = (
-    *("alt", "corp", "example", "fritz", "home", "host", "internal", "intranet", "invalid", "lan", "local"),
-    *("localdomain", "localhost", "onion", "private", "test"),
+    *("alt", "arpa", "corp", "example", "fritz", "home", "host", "internal", "intranet", "invalid", "lan", "local"),
+    *("localdomain", "localhost", "mail", "onion", "private", "test"),
 )
-ONE_NETWORK_BELOW = (".home.arpa", ".in-addr.arpa", ".ip6.arpa", ".fritz.box")
+ONE_NETWORK_BELOW = (".fritz.box", ".speedport.ip")
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _HOST = re.compile(
     r"(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
@@ -65,7 +65,7 @@ def _plain_host(host: str) -> str:
 def _is_real(host: str) -> bool:
     name = host.rstrip(".")
     top = name.rpartition(".")[2]
-    if "." not in name or not top or top.isdigit() or top in ONE_NETWORK or name.endswith(ONE_NETWORK_BELOW):
+    if "." not in name or not top or top.isdigit() or top in ONE_NETWORK or f".{name}".endswith(ONE_NETWORK_BELOW):
         return False
     try:
         ipaddress.ip_address(name)
