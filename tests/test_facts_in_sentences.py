@@ -11,6 +11,7 @@ from cortex.selection.cache_profiles import PROFILES
 from cortex.services.accounts.accounts import CONFIRMED_FOR
 from cortex.services.accounts.passwords import MIN_LENGTH
 from cortex.services.accounts.people import INVITATION_LIFE, LINK_LIFE
+from cortex.services.api.tokens import DAYS as TOKEN_DAYS
 from cortex.services.backup.places import FRESH, KEPT_DAYS, KEPT_FRESH, KEPT_WEEKS
 from cortex.services.chat.conversations import UNDO as CHATS_UNDO
 from cortex.services.content.file_clearing import UNDO as FILES_UNDO
@@ -84,6 +85,7 @@ def test_what_is_said_of_caches_is_what_the_planner_counts_with() -> None:
 
 
 def test_stretches_of_time_are_those_that_are_counted() -> None:
+    says("web/templates/tokens.html", f"to {TOKEN_DAYS} days from now")
     says("web/templates/tools.html", f"Calls, {LISTED_DAYS} days", f"not called in {LISTED_DAYS} days")
     says("cortex/services/health/live.py", f"in the last {LOOKED_BACK // HOUR} hours")
     assert timedelta(days=7) == SILENT_AFTER

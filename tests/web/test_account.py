@@ -131,7 +131,11 @@ async def test_what_is_unticked_stays_when_the_password_changes(house: Cortex, a
     page = (await ada.get("/account")).text
     assert all(f'name="ends" value="{key}" checked' in page for key in keys)
     kept, ended = keys
-    fields = {"old": PASSWORD, "new": "several new words here", "listed": keys, "ends": ended}
+    fields = {"old": "wrong", "new": "several new words here", "listed": keys, "ends": ended}
+    refused = (await ada.http.post("/account/password", data=fields)).text
+    assert f'name="ends" value="{ended}" checked' in refused
+    assert f'name="ends" value="{kept}">' in refused, "a slip of the fingers ticks nothing again"
+    fields["old"] = PASSWORD
     assert (await ada.http.post("/account/password", data=fields)).status_code == 303
     assert [f"token:{one.token.id}" for one in await house.api_tokens.list(ada.user)] == [kept]
     assert len(secrets) == 2

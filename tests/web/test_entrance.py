@@ -145,6 +145,17 @@ async def test_an_invited_person_chooses_a_password_and_is_in(
         assert (await late.post("/welcome", data={"token": token, "password": PASSWORD})).status_code == 422
 
 
+async def test_what_stays_with_a_new_password_stays_unticked_after_a_refusal(
+    ada: Browser, bob: Browser, visitor: httpx.AsyncClient
+) -> None:
+    link = re.search(r"/welcome#([\w-]+)", (await ada.post(f"/admin/users/{bob.user.id}/reset")).text)
+    assert link
+    kinds = {"token": link[1], "password": "short", "listed": ["token", "device"], "ends": ["device"]}
+    page = (await visitor.post("/welcome", data=kinds)).text
+    assert 'name="ends" value="device" checked' in page
+    assert 'name="ends" value="token">' in page
+
+
 async def test_a_member_never_sees_the_people(bob: Browser) -> None:
     assert (await bob.get("/admin/users")).status_code == 403
     assert (await bob.post("/admin/users", name="Eve", rank="admin")).status_code == 403

@@ -1,6 +1,6 @@
 """My settings: the page's look, what a new chat starts with, the persona, the password, the logins."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -69,6 +69,7 @@ class AccountContext(Context):
     logins: Sequence[LoginRow] = described("where the person is logged in, latest first")
     login_id: str = described("the login of this very browser")
     credentials: Sequence[Credential] = described("what lets somebody in as this person besides this login")
+    unticked: Collection[str] = described("keys of those that are to stay when the password changes")
     became_outside: bool = described("whether to say that text of older tokens counts as external content now")
     grants: Sequence[GrantRow] = described("what was allowed for a whole conversation and still holds")
     shares_words: bool = described("whether admins may read messages of this person that lacked a tool")
@@ -156,13 +157,13 @@ async def change_password(
     ends: Keys = None,
 ) -> Response:
     """Another password; what lets somebody in as this person ends, but what was unticked."""
+    keep = {*(listed or ())} - {*(ends or ())}  # what came to be behind the page ends too
     try:
-        keep = {*(listed or ())} - {*(ends or ())}  # what came to be behind the page ends too
         token = await services.accounts.change_password(login_token(request), old, new, keep=keep)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
-        return await _page(request, services, view, Errors(**{field: refused.message}), _status(refused))
-    answer = redirect(request, "/account#password", "Password changed. What was ticked has ended.")
+        return await _page(request, services, view, Errors(**{field: refused.message}), _status(refused), unticked=keep)
+    answer = redirect(request, "/account#password", f"Password changed.{' What was ticked has ended.' if ends else ''}")
     set_login(request, answer, token)
     return answer
 
@@ -235,6 +236,7 @@ async def _page(
     persona: str | None = None,
     time_zone: str | None = None,
     rounds: str | None = None,
+    unticked: Collection[str] = (),
 ) -> Response:
     kept = await services.preferences.persona(view.user)
     chosen = await services.preferences.get(view.user)
@@ -257,6 +259,7 @@ async def _page(
         credentials=[
             one for one in await services.accounts.credentials(view.user) if one.key != f"login:{view.login_id}"
         ],
+        unticked=unticked,
         became_outside=await services.api_tokens.became_outside(view.user),
         grants=await services.approvals.grants(view.user),
         shares_words=await services.learning.shares(view.user),

@@ -12,6 +12,7 @@ from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.api.tokens import TokenView
 from web.deps import CurrentUser, ReauthedUser, Services
+from web.figures import day
 from web.frame import frame_of
 from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, zone_of
 from web.routes import LazyRoute
@@ -105,7 +106,7 @@ async def set_own_words(
 async def extend(request: Request, services: Services, user: ReauthedUser, token_id: str) -> Response:
     """Let it end 90 days from now."""
     until = await services.api_tokens.extend(user, token_id)
-    return redirect(request, HERE, f"Extended until {until.astimezone(zone_of(user)).date().isoformat()}.")
+    return redirect(request, HERE, f"Expires on {day(until, zone_of(user))}.")
 
 
 @router.get(HERE + "/{token_id}/revoke")

@@ -1,5 +1,6 @@
 """A person who was invited, or whose password was reset, chooses one: the link works once, for a day or 15 minutes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -27,6 +28,7 @@ class WelcomeContext(Context):
     guest: Guest | None = described("whose link it is, where that is known", default=None)
     is_dead: bool = described("whether the link cannot be used any more", default=False)
     error: str = described("why the last try was refused", default="")
+    unticked: Collection[str] = described("kinds of access that are to stay with the new password", default=())
     error_field: str = described("the field the error is about: token or password", default="")
 
 
@@ -60,14 +62,14 @@ async def choose(
     """Take the password and come in; what lets somebody in as this person ends, but what was unticked."""
     if not await services.accounts.has_users():
         return RedirectResponse("/setup", 303)
+    keep = {*(listed or ())} - {*(ends or ())}
     try:
-        keep = {*(listed or ())} - {*(ends or ())}
         user = await services.accounts.redeem_setup(token.strip().removeprefix("#"), "", password, keep=keep)
         cookie = await services.accounts.login(user.name, password, *client(request), time_zone=time_zone)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "password" if isinstance(refused, UserError) else "token"
         guest = await services.accounts.guest(token.strip().removeprefix("#"))
-        context = WelcomeContext(token=token, guest=guest, error=refused.message, error_field=field)
+        context = WelcomeContext(token=token, guest=guest, unticked=keep, error=refused.message, error_field=field)
         return respond(request, "welcome.html", context, status=422)
     answer = RedirectResponse("/", 303)
     set_login(request, answer, cookie)
