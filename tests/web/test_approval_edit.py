@@ -89,7 +89,7 @@ async def test_a_request_that_was_set_aside_is_answered_on_its_card_and_one_that
     await talks.living.until(cid, "tool.result", state="ok")
     shown = (await page.get(f"/c/{cid}")).text
     assert "You allowed: Schedule: every day at 09:00" in shown
-    assert "Allowed by you. It goes on below." in shown
+    assert '<span class="td">Goes on below</span>' in shown, "not that it was not run"
     assert "I have now allowed" not in shown, "what is for the model reaches no person"
 
 

@@ -21,7 +21,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 # for the choice of tools.
 ALLOWED = "I have now allowed the call that waited for my approval. It follows with its result: go on from there."
 AGAIN = "Ask me again for the call that I did not answer in time. It follows: go on from its result."
-GOES_ON = "Allowed by you. It goes on below."
+GOES_ON = "Goes on below"
 
 
 async def go_on(repository: Opener, row: ApprovalRow, *, is_again: bool = False) -> tuple[TurnRow, bool]:
