@@ -73,7 +73,7 @@ class _Text:
                 so_far = len(self.held) - self.at
                 if isinstance(error, ValueError) and so_far < ENTRY_CHARACTERS and self.more(max(so_far, 65_536)):
                     continue  # twice as much, so that all tries together cost twice the last
-                raise BrokenJsonError(self.past + self.at) from error
+                raise BrokenJsonError(max(self.past + self.at, 1)) from error  # it began as JSON does
             if end < len(self.held) or not self.more(65_536):  # a number may go on behind what is held
                 self.at = end
                 return found

@@ -108,6 +108,7 @@ async def test_every_file_of_an_archive_is_read_whatever_it_is_called(house: Liv
         archive.writestr("export/wrapped.txt", json.dumps({"conversations": [webui(("user", "e"), key="5")]}))
         archive.writestr("export/wide.json", json.dumps([webui(("user", "f"), key="6")]).encode("utf-16"))
         archive.writestr("export/cut.json", json.dumps([webui(("user", "g"), key="7"), "x" * 99])[:-20])
+        archive.writestr("export/one.json", json.dumps(webui(("user", "h"), key="8"))[:-9])
         archive.writestr("export/inner.zip", packed(conversations=[]))
         archive.writestr("export/chat.html", "<html>")
         archive.writestr("export/photo.png", b"\x89PNG")
@@ -118,7 +119,8 @@ async def test_every_file_of_an_archive_is_read_whatever_it_is_called(house: Liv
     assert [reason for reason in state.reasons if "Other versions" not in reason] == [
         "Messages of tools and systems, and reasoning: 1.",  # the hidden one
         "Chats that are in it twice: 1 (Truffles).",
-        "Files that could be read only in part: 1 (cut.json, nothing past character 322).",
+        "Files that could be read only in part: 2 (cut.json, nothing past character 322, "
+        "one.json, nothing past character 1).",
         "Archives inside the archive: 1 (inner.zip).",
         "Files without chats: 3 (chat.html, photo.png, empty.json).",
     ]
