@@ -35,7 +35,7 @@ ACCEPTED = "image/*,text/*,.pdf,.docx,.odt,.eml,.md,.csv,.json,.yaml,.yml,.toml,
 
 _EDGE_BYTES = 65_536
 _HEIC = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
-_BINARY_ENDINGS = (".pdf", ".docx", ".odt", ".png", ".jpg", ".jpeg", ".webp", ".heic", ".heif", ".gif", ".zip")
+_TAKEN_ENDINGS = (".pdf", ".docx", ".odt", ".png", ".jpg", ".jpeg", ".webp", ".heic", ".heif")
 _BY_ENDING = {".md": MARKDOWN, ".markdown": MARKDOWN, ".csv": CSV, ".tsv": CSV}
 _MAIL_HEAD = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
 _CONTROL = bytes(each for each in range(32) if each not in b"\t\n\r\x0c\x1b")
@@ -70,7 +70,7 @@ class Sniffer:
         if found := self._binary():
             return found
         ending = PurePath(name).suffix.lower()
-        if not self._is_text() or ending in _BINARY_ENDINGS:
+        if not self._is_text() or ending in (*_TAKEN_ENDINGS, ".gif", ".zip"):
             return ""
         if ending == ".eml" and _MAIL_HEAD.match(self._head):
             return EMAIL
@@ -102,6 +102,14 @@ class Sniffer:
         if self._head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return True
         return not self._has_control  # what is not UTF-8 is read as Latin-1
+
+
+def why_not_taken(name: str) -> str:
+    """The sentence for a file whose type is "": one that is called as if it were taken may only be damaged."""
+    ending = PurePath(name).suffix.lower()
+    if ending in _TAKEN_ENDINGS:
+        return f"Its name ends in {ending}, but it is damaged or something else. Get the file again."
+    return f"This type of file is not supported. {TAKEN}"
 
 
 def safe_name(given: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import IO
 
 from cortex.base.errors import NotFound, UserError
-from cortex.base.media import TAKEN, Sniffer, safe_name
+from cortex.base.media import Sniffer, safe_name, why_not_taken
 from cortex.storage.home import Home
 
 FOLDER = "files"
@@ -110,7 +110,7 @@ class GivenFiles:
             raise UserError("The file is empty.")
         media_type = sniffer.media_type(name)
         if not media_type:
-            raise UserError(f"This type of file is not supported. {TAKEN}")
+            raise UserError(why_not_taken(name))
         incoming.flush()
         os.fsync(incoming.fileno())
         with self.home.walk((INCOMING,), create=False) as source_folder:

@@ -56,6 +56,8 @@ async def test_a_form_without_script_adds_several_and_says_which_were_not_taken(
         True,
     )
     assert "good.txt" in refused.text
+    cut = await ada.http.post("/files", files={"files": ("Lease.docx", b"PK\3\4" + b"\0" * 90)})
+    assert "Lease.docx: Its name ends in .docx, but it is damaged or something else." in cut.text
     assert "Choose a file first." in (await ada.http.post("/files", files={"other": ("", b"")})).text
 
 
