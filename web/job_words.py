@@ -1,10 +1,10 @@
 """Jobs and their runs in words: states, moments in a job's own zone, the last runs as one sentence, lines of a preview.
 
-Pure; used by the pages of jobs and their templates.
+Pure; used by the pages of jobs and their templates, which have the words by `JobWordsContext`.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from cortex.base.job import SlotState
 from cortex.services.jobs.jobs import Preview, RunBar
 from web.figures import moment, when
+from web.render import Context, described
 
 STATES: dict[SlotState, str] = {
     "planned": "queued",
@@ -84,6 +85,17 @@ def titled(bar: RunBar, zone: str) -> str:
 def is_live(bars: Sequence[RunBar]) -> bool:
     """Whether the newest run is still to end."""
     return bool(bars) and bars[-1].state in LIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWordsContext(Context):
+    """What `job_parts.html` needs on each page that shows jobs."""
+
+    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
+    when_at: Callable[..., str] = described("the same in a list, short on a phone", default=when_at)
+    in_line: Callable[..., str] = described("a run that waits in line, as words", default=in_line)
+    summed: Callable[..., str] = described("bars as a sentence", default=summed)
+    titled: Callable[..., str] = described("a bar as words", default=titled)
 
 
 def _zone(name: str) -> tzinfo:

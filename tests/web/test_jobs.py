@@ -18,6 +18,7 @@ from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.schema import JobTable, SlotTable
+from cortex.storage.slot_line import SlotLineRepository
 from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.web.conftest import Browser
@@ -297,6 +298,15 @@ async def test_a_run_that_waits_for_its_person_says_so(house: Cortex, ada: Brows
         expires_at=house.runtime.clock() + timedelta(hours=1),
     )
     assert "waits for your approval" in (await ada.get(f"/jobs/{job.id}/runs")).text
+
+
+async def test_a_run_that_waits_in_line_says_so_on_every_page_of_its_job(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    await ada.post(f"/jobs/{job.id}/run")
+    (run,) = await house.jobs.history(ada.user, job.id)
+    await house.runtime.db.repository(SlotLineRepository).join([run.slot.id])
+    for page in ("", "/runs", "/address", "/lists"):
+        assert "waiting in line since" in (await ada.get(f"/jobs/{job.id}{page}")).text, page
 
 
 async def test_a_deleted_job_comes_back(house: Cortex, ada: Browser) -> None:

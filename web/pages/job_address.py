@@ -13,8 +13,8 @@ from cortex.services.jobs.jobs import JobView
 from web.bodies import asked_by, takes
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
-from web.job_words import at_zone, in_line, summed, titled
-from web.render import ConfirmContext, Context, described, respond
+from web.job_words import JobWordsContext
+from web.render import ConfirmContext, described, respond
 from web.routes import LazyRoute
 from web.security import HOOKS
 from web.toast import redirect
@@ -26,17 +26,13 @@ Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobAddressContext(Context):
+class JobAddressContext(JobWordsContext):
     """The job's address."""
 
     job: JobView = described("the job")
     hook: HookRow | None = described("its address and how it fared, None for none")
     url: str = described("the address whole, or empty")
     secret: str = described("the secret that was made just now, shown this once", default="")
-    at_zone: object = described("a moment in a zone, with its offset", default=at_zone)
-    in_line: object = described("a run that waits in line, as words", default=in_line)
-    summed: object = described("bars as a sentence", default=summed)
-    titled: object = described("a bar as words", default=titled)
 
 
 @router.get(HOME + "/{job_id}/address")

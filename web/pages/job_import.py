@@ -1,6 +1,6 @@
 """Jobs out of a crontab: paste it, read what each line would be or why it is none, choose, save them switched off."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,8 +12,8 @@ from cortex.services.jobs.crontab import CrontabLine
 from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
-from web.job_words import at_zone
-from web.render import Context, described, respond
+from web.job_words import JobWordsContext
+from web.render import described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
@@ -25,7 +25,7 @@ Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobImportContext(Context):
+class JobImportContext(JobWordsContext):
     """The crontab and its reading."""
 
     text: str = described("what was pasted")
@@ -34,7 +34,6 @@ class JobImportContext(Context):
     chosen: Sequence[int] = described("the numbers of the lines that are ticked", default=())
     error: str = described("why nothing was read or saved", default="")
     error_field: str = described("the field the error is about, or empty", default="")
-    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
 
 
 @router.get(HREF)

@@ -11,8 +11,8 @@ from cortex.services.jobs.jobs import JobView
 from cortex.services.turns.reader_grants import ListChoice
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
-from web.job_words import at_zone, summed, titled
-from web.render import Context, described, respond
+from web.job_words import JobWordsContext
+from web.render import described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
@@ -21,14 +21,11 @@ HOME = "/jobs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobListsContext(Context):
+class JobListsContext(JobWordsContext):
     """The shared lists of the job's person."""
 
     job: JobView = described("the job")
     lists: Sequence[ListChoice] = described("the person's shared lists, and which of them the job may write to")
-    at_zone: object = described("a moment in a zone, with its offset", default=at_zone)
-    summed: object = described("bars as a sentence", default=summed)
-    titled: object = described("a bar as words", default=titled)
 
 
 @router.get(HOME + "/{job_id}/lists")

@@ -14,8 +14,8 @@ from cortex.services.chat.transcript_views import key_of
 from cortex.services.jobs.jobs import HISTORY, JobRun, JobView
 from web.deps import CurrentUser, FormNumber, Number, Services
 from web.frame import frame_of
-from web.job_words import LIVE, STATES, at_zone, in_line, summed, titled, when_at
-from web.render import ConfirmContext, Context, described, respond
+from web.job_words import LIVE, STATES, JobWordsContext, at_zone
+from web.render import ConfirmContext, described, respond
 from web.routes import LazyRoute
 from web.security import local_path
 from web.toast import redirect
@@ -33,7 +33,7 @@ Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobRunsContext(Context):
+class JobRunsContext(JobWordsContext):
     """The runs of a job."""
 
     job: JobView = described("the job")
@@ -51,11 +51,6 @@ class JobRunsContext(Context):
     states: dict[SlotState, str] = described("a run's state in words", default_factory=STATES.copy)
     live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
     key_of: Callable[[str], str] = described("a turn's id as addresses have it", default=key_of)
-    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
-    in_line: Callable[..., str] = described("a run that waits in line, as words", default=in_line)
-    when_at: Callable[..., str] = described("the same in a list, short on a phone", default=when_at)
-    summed: Callable[..., str] = described("bars as a sentence", default=summed)
-    titled: Callable[..., str] = described("a bar as words", default=titled)
 
 
 @router.get(HOME + "/{job_id}/runs")

@@ -18,8 +18,8 @@ from cortex.services.notices.addresses import ChannelView
 from web.bodies import TEXT_BYTES, takes
 from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
-from web.job_words import LIVE, PreviewLine, at_zone, in_line, is_live, lines, summed, titled, when_at
-from web.render import Context, Frame, NavEntry, described, respond, wants_fragment
+from web.job_words import LIVE, JobWordsContext, PreviewLine, at_zone, is_live, lines
+from web.render import Frame, NavEntry, described, respond, wants_fragment
 from web.routes import LazyRoute
 from web.toast import redirect
 
@@ -50,7 +50,7 @@ EXAMPLES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobsContext(Context):
+class JobsContext(JobWordsContext):
     """The list."""
 
     view: JobList = described("this page's jobs with their last runs, and how many there are of each state")
@@ -58,16 +58,12 @@ class JobsContext(Context):
     labels: Sequence[tuple[str, str]] = described("states to filter by, each with its word", default=LABELS)
     examples: Sequence[tuple[str, JobForm]] = described("jobs to begin with", default=EXAMPLES)
     place: Callable[..., str] = described("the address of this list with other values of the filter, first page")
-    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
-    when_at: Callable[..., str] = described("the same in a list, short on a phone", default=when_at)
-    summed: Callable[..., str] = described("bars as a sentence", default=summed)
-    titled: Callable[..., str] = described("a bar as words", default=titled)
     is_live: bool = described("whether a run is still to end, so that the page looks again")
     moment: int = described("a number that differs each time, so that the next look is a new one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobReadingContext(Context):
+class JobReadingContext(JobWordsContext):
     """What the words of a time, and the names of tools, come to; the page shows it while they are typed."""
 
     form: JobForm = described("what is typed, or what stands")
@@ -89,10 +85,6 @@ class JobContext(JobReadingContext):
     is_stale: bool = described("whether the job was changed while the person was writing", default=False)
     error: str = described("why saving was refused", default="")
     error_field: str = described("the field the error is about, or empty", default="")
-    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
-    in_line: Callable[..., str] = described("a run that waits in line, as words", default=in_line)
-    summed: Callable[..., str] = described("bars as a sentence", default=summed)
-    titled: Callable[..., str] = described("a bar as words", default=titled)
     live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
 
 
