@@ -42,8 +42,7 @@ from cortex.engine.database import is_postgres, open_database, wait_for_room, wa
 from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
 from cortex.engine.lives import CALM_S, FIRST, Lives
-from cortex.engine.looks import repeat
-from cortex.engine.lost import LostRuns
+from cortex.engine.looks import LostRuns, repeat
 from cortex.engine.recover import Recovery
 from cortex.engine.remote import STARTED, Tell, client_of, hand_over, make_tables
 from cortex.engine.slots import QueueSlots

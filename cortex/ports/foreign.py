@@ -18,27 +18,30 @@ class NotReadNowError(UserError):
 
 
 Shape = TypeVar("Shape", bound=BaseModel)
+Take = Callable[[Shape], Awaitable[None]]
 
 
 class ForeignReader(Protocol):
     """Reads foreign files in a program of its own, within limits of bytes, memory, seconds and findings."""
 
-    async def read(
-        self,
-        reader: str,
-        file: BinaryIO,
-        shape: type[Shape],
-        take: Callable[[Shape], Awaitable[None]],
-        *,
-        name: str = "",
-    ) -> None:
+    async def read(self, reader: str, file: BinaryIO, shape: type[Shape], take: Take[Shape]) -> None:
         """Hand each finding to `take`, checked by `shape`, one after the other.
 
-        `reader`: a file of `integrations/foreign/readers/`. `name`: what the file is called. UserError in a sentence
-        for what cannot be read, whatever was taken until then, NotReadNowError where another try may; ToolFailed when
-        nothing can be read here now.
+        `reader`: a file of `integrations/foreign/readers/`. UserError in a sentence for what cannot be read, whatever
+        was taken until then, NotReadNowError where another try may; ToolFailed when nothing can be read here now.
         """
         ...
+
+
+async def all_of(foreign: ForeignReader, reader: str, file: BinaryIO, shape: type[Shape]) -> Sequence[Shape]:
+    """Every finding, together. Raises as `ForeignReader.read`."""
+    found: list[Shape] = []
+
+    async def take(one: Shape) -> None:
+        found.append(one)
+
+    await foreign.read(reader, file, shape, take)
+    return found
 
 
 class FrontMatters(Protocol):

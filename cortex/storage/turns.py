@@ -277,14 +277,18 @@ class TurnsRepository(Repository):
         """The messages that wait for their turn, oldest first."""
         return await self._all(TurnRow, self._waiting_line(conversation_id).order_by(TurnTable.ordinal))
 
+    async def is_behind(self, turn: TurnRow) -> bool:
+        """Whether another turn of its conversation runs, or waits ahead of it."""
+        ahead = [one for one in await self.queued(turn.conversation_id) if one.ordinal < turn.ordinal]
+        return bool(ahead) or await self.running(turn.conversation_id) is not None
+
     async def take_queued(self, conversation_id: str, by: str, after_round: int) -> Sequence[TurnRow]:
         """Take the queued messages into the running turn `by` as steering; all it took at that round, oldest first.
 
         A queued run of a job stays what it is, and so does a message that carries what others wrote or what was read
         before it: a branch off the turn `by` would lose that mark.
 
-        Asked again for the same round it gives the same ones and those that
-        came since: no message is lost when a step is run twice.
+        Asked again for the same round it gives the same ones and those that came since.
         """
         ids = [turn.id for turn in await self.queued(conversation_id) if turn.channel == "chat" and not turn.is_marked]
         # Still queued: on PostgreSQL another may have begun or taken one since it was read.

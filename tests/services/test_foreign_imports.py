@@ -23,7 +23,7 @@ from cortex.services.backup import archive
 from cortex.services.models.store import RegistryStore
 from cortex.services.roles.files import fields_of
 from tests.hostile_imports import ALL, BACKUPS, CHATS, CRONTABS, SKILLS, TEXTS, skill, zipped
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 
 MOST_S = 0.2
 MOST_BYTES = 64_000_000
@@ -91,7 +91,8 @@ async def _crontab(house: LivingHouse, data: bytes) -> str:
 
 
 async def _document(house: LivingHouse, data: bytes) -> str:
-    return str(await DocumentReader(Sandbox(), is_boxed=False).extract(io.BytesIO(data), "a.txt")) and "read"
+    async with DocumentReader(Sandbox(), is_boxed=False).session() as session:
+        return str(await session.extract(io.BytesIO(data), "a.txt")) and "read"
 
 
 async def _backup(house: LivingHouse, data: bytes) -> str:
@@ -145,12 +146,6 @@ NAMED = [
     ("a backup", "facts that are a list"),
     ("a skill by hand", "flow in flow"),
 ]
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 async def said(door: str, house: LivingHouse, data: bytes) -> tuple[str, Seen]:

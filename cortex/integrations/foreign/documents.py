@@ -37,11 +37,6 @@ class DocumentReader:
         async with self._files.session() as session:
             yield ReadingSession(session)
 
-    async def extract(self, file: BinaryIO, name: str) -> Extracted:
-        """The text of this one file; what a file holds raises nothing, `note` says it."""
-        async with self.session() as session:
-            return await session.extract(file, name)
-
 
 class ReadingSession:
     """Reads one document after the other. Behind one that ended the program, the next starts it anew."""

@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -23,7 +23,7 @@ from cortex.integrations.foreign.program import END, FAULT, ITEM, MORE, TOO_LONG
 from cortex.integrations.process import running
 from cortex.integrations.quota import MB
 from cortex.integrations.sandbox import Limits, Sandbox
-from cortex.ports.foreign import NotReadNowError
+from cortex.ports.foreign import NotReadNowError, Shape, Take
 
 SYSTEM = Path("/usr")
 ROOT = Path(cortex.__file__).parents[1]
@@ -49,7 +49,6 @@ TOO_LARGE = "This file is larger than {most} MB, which is the most that is read.
 FAILED = "This file could not be read."
 BUSY = "Other files are being read right now. Try again in a minute."
 
-Shape = TypeVar("Shape", bound=BaseModel)
 log = logging.getLogger(__name__)
 _FAULT: TypeAdapter[str] = TypeAdapter(str)
 
@@ -80,15 +79,7 @@ class ForeignFiles:
         finally:
             await session.close()
 
-    async def read(
-        self,
-        reader: str,
-        file: BinaryIO,
-        shape: type[Shape],
-        take: Callable[[Shape], Awaitable[None]],
-        *,
-        name: str = "",
-    ) -> None:
+    async def read(self, reader: str, file: BinaryIO, shape: type[Shape], take: Take[Shape]) -> None:
         """As the port says, by a program of its own. UserError also where too many are read at once."""
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -97,7 +88,7 @@ class ForeignFiles:
             raise NotReadNowError(BUSY) from error
         try:
             async with self.session() as session:
-                await session.read(reader, file, shape, take, name=name)
+                await session.read(reader, file, shape, take)
         finally:
             self._room.release()
 
@@ -179,15 +170,12 @@ class ForeignSession:
         self._program: _Program | None = None
 
     async def read(
-        self,
-        reader: str,
-        file: BinaryIO,
-        shape: type[Shape],
-        take: Callable[[Shape], Awaitable[None]],
-        *,
-        name: str = "",
+        self, reader: str, file: BinaryIO, shape: type[Shape], take: Take[Shape], *, name: str = ""
     ) -> float:
-        """As the port says; the seconds of processor that it took. What `take` raises is raised."""
+        """As the port says; the seconds of processor that it took. `name`: what the file is called.
+
+        What `take` raises is raised.
+        """
         size_bytes = await asyncio.to_thread(file.seek, 0, os.SEEK_END)
         await asyncio.to_thread(file.seek, 0)
         most_bytes = SHARES[reader].file_bytes
@@ -223,7 +211,7 @@ class ForeignSession:
         await self._stack.aclose()
 
 
-async def _answered(program: _Program, shape: type[Shape], take: Callable[[Shape], Awaitable[None]]) -> _End:
+async def _answered(program: _Program, shape: type[Shape], take: Take[Shape]) -> _End:
     """Take each finding up to the end. What the file's own fork says of it is heard to the end too, then told."""
     fault = ""
     while True:

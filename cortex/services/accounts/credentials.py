@@ -7,7 +7,7 @@ the transaction of whatever ends them; nothing of it is revived by opening an ac
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from cortex.storage.accounts import AccountsRepository, LoginsRepository
 from cortex.storage.api_tokens import ApiTokensRepository
@@ -18,10 +18,10 @@ from cortex.storage.devices import ActionLinksRepository, DevicesRepository
 from cortex.storage.hooks import HooksRepository
 from cortex.storage.secrets import SecretsRepository
 from cortex.storage.slots import SlotsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 CredentialKind = Literal["login", "token", "device", "hook", "grant"]
-KINDS: tuple[CredentialKind, ...] = ("login", "token", "device", "hook", "grant")
+KINDS: tuple[CredentialKind, ...] = get_args(CredentialKind)
 ENDED = "access was ended"
 WITHDRAWN = "The web address that started it was removed."
 
@@ -73,24 +73,20 @@ async def end_credentials(repository: Opener, *, by: str, keep: Collection[str] 
     await repository(AccountsRepository).forget_links(person)
     await repository(ActionLinksRepository).forget_all()
     if ended:
-        await repository(AuditRepository).add(
-            by, "access.ended", person, dict(Counter(credential.kind for credential in ended))
-        )
+        await repository(AuditRepository).add(by, "access.ended", person, dict(Counter(one.kind for one in ended)))
 
 
-async def end_token(repository: Opener, token_id: str) -> None:
-    """Let nobody in with this token any more, and have the turns that it asked for end. NotFound."""
+async def end_token(repository: Opener, token_id: str) -> Sequence[TurnRow]:
+    """Let nobody in with this token any more; the turns that it asked for, which have to end now. NotFound."""
     tokens, turns = repository(ApiTokensRepository), repository(TurnsRepository)
     token = await tokens.get(token_id)
-    for turn in await turns.active():
-        if turn.channel == "api" and await tokens.of_turn(turn.id) == token:
-            await turns.ask_to_stop(turn.id)  # whoever runs it ends it, also after a kill
+    active = [turn for turn in await turns.active() if turn.channel == "api"]
+    asked = [turn for turn in active if await tokens.of_turn(turn.id) == token]
+    for turn in asked:
+        await turns.ask_to_stop(turn.id)  # whoever runs it ends it, also after a kill
     await tokens.remove(token_id)
     await repository(AuditRepository).add(tokens.owner_id, "token.revoked", token.name, {"token": token_id})
-
-
-async def _end_device(repository: Opener, id: str) -> None:
-    await repository(DevicesRepository).remove(id, ENDED)
+    return asked
 
 
 async def _end_hook(repository: Opener, job_id: str) -> None:
@@ -101,13 +97,9 @@ async def _end_hook(repository: Opener, job_id: str) -> None:
     await repository(SecretsRepository).remove(f"hook:{job_id}")
 
 
-async def _end_grant(repository: Opener, id: str) -> None:
-    await repository(GrantsRepository).revoke(id)
-
-
-_ENDS: dict[CredentialKind, Callable[[Opener, str], Awaitable[None]]] = {
+_ENDS: dict[CredentialKind, Callable[[Opener, str], Awaitable[object]]] = {
     "token": end_token,
-    "device": _end_device,
+    "device": lambda repository, id: repository(DevicesRepository).remove(id, ENDED),
     "hook": _end_hook,
-    "grant": _end_grant,
+    "grant": lambda repository, id: repository(GrantsRepository).revoke(id),
 }

@@ -1,13 +1,11 @@
 """Tells people once that a token of theirs ends soon. The daily round of housekeeping calls it."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
-from cortex.base.clock import Clock
 from cortex.base.zone import local
 from cortex.services.notifier import Notifier
 from cortex.storage.accounts import AccountsRepository
-from cortex.storage.api_tokens import AllApiTokensRepository, ApiTokenRow, ApiTokensRepository
+from cortex.storage.api_tokens import AllApiTokensRepository, ApiTokensRepository
 from cortex.storage.db import Database
 from cortex.storage.notices import NoticeValues
 
@@ -15,29 +13,12 @@ AHEAD = timedelta(days=14)  # who makes a token for less knows of its end
 PAGE = "/account/tokens"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenEnds:
-    """The ends of everybody's tokens."""
-
-    db: Database
-    notifier: Notifier
-    clock: Clock
-
-    async def notify(self) -> None:
-        """Tell of each token that ends within 14 days. That it was told and the notice are one commit: told once."""
-        for token in await self.db.repository(AllApiTokensRepository).ending(self.clock() + AHEAD, AHEAD):
-            draft = await self.notifier.draft(
-                token.owner_id, f"token:{token.id}:{token.expires_at}", await self._of(token)
-            )
-            async with self.db.transaction(token.owner_id) as repository:
-                is_new = await repository(ApiTokensRepository).warn(token.id) and await draft.write(repository)
-            if is_new:
-                self.notifier.wake(token.owner_id)
-
-    async def _of(self, token: ApiTokenRow) -> NoticeValues:
-        zone = (await self.db.repository(AccountsRepository).get(token.owner_id)).time_zone
+async def tell_of_token_ends(db: Database, notifier: Notifier) -> None:
+    """Tell of each token that ends within 14 days. That it was told and the notice are one commit: told once."""
+    for token in await db.repository(AllApiTokensRepository).ending(db.clock() + AHEAD, AHEAD):
+        zone = (await db.repository(AccountsRepository).get(token.owner_id)).time_zone
         day = local(token.expires_at, zone).date().isoformat() if token.expires_at else ""
-        return NoticeValues(
+        values = NoticeValues(
             kind="system",
             title=f"The token {token.name} ends on {day}",
             text="The program that uses it is refused from then on. Extend it, or create a new one, under Tokens.",
@@ -45,3 +26,8 @@ class TokenEnds:
             subject_id=token.id,
             is_tainted=False,
         )
+        draft = await notifier.draft(token.owner_id, f"token:{token.id}:{token.expires_at}", values)
+        async with db.transaction(token.owner_id) as repository:
+            is_new = await repository(ApiTokensRepository).warn(token.id) and await draft.write(repository)
+        if is_new:
+            notifier.wake(token.owner_id)

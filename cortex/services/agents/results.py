@@ -82,8 +82,7 @@ class AgentResults:
         """The result as a turn of the conversation; whether it waits behind another one."""
         text = FOUND.format(task=row.text, result=(await result_of(repository, row))[:RESULT_CHARACTERS])
         found = await self._turn(repository, parent, row, text)
-        ahead = [turn for turn in await repository(TurnsRepository).queued(parent.id) if turn.ordinal < found.ordinal]
-        return found, bool(ahead) or await repository(TurnsRepository).running(parent.id) is not None
+        return found, await repository(TurnsRepository).is_behind(found)
 
     async def _as_word(self, repository: Opener, parent: ConversationRow, row: TurnRow) -> list[Row]:
         """That it was stopped or failed, as a turn that is answered already: no model is asked, so none tries anew."""

@@ -32,7 +32,7 @@ from cortex.storage.db import Opener
 from cortex.storage.halts import HaltsRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.round_rows import Spent
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import TurnRow
 
 PREFIX = "cx-"
 MOST = 50
@@ -154,11 +154,7 @@ class ApiTokens:
     async def revoke(self, user: User, token_id: str) -> None:
         """Let nobody in with it any more, and end what it asked for. NotFound."""
         async with self.runtime.db.transaction(user.id) as repository:
-            token = await repository(ApiTokensRepository).get(token_id)
-            active = [turn for turn in await repository(TurnsRepository).active() if turn.channel == "api"]
-            tokens = {turn.id: await repository(ApiTokensRepository).of_turn(turn.id) for turn in active}
-            running = [turn for turn in active if tokens[turn.id] == token]
-            await end_token(repository, token_id)
+            running = await end_token(repository, token_id)
         for turn in running:
             await self.stop(turn)
 

@@ -5,10 +5,11 @@ A working folder in HOME holds what is not finished; whatever a kill left in it 
 
 import asyncio
 import fcntl
+import hmac
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -22,7 +23,7 @@ from cortex.base.settings import Settings
 from cortex.services.backup import archive, databases
 from cortex.services.backup.archive import Backup, Manifest
 from cortex.services.backup.places import Stored, name_of, place_of, surplus
-from cortex.services.backup.signature import doubt_of, key_mark
+from cortex.services.backup.signature import CHANGED, OTHER_KEY, UNSIGNED, is_key, key_mark, sign
 from cortex.storage.audit_head import FILE as HEAD_FILE
 
 WORKING, LOCK, STATE = ".backup-working", ".backup-lock", ".backup-state.json"
@@ -112,7 +113,7 @@ class Backups:
         kept, apart = {databases.MAIN: copy}, databases.files(settings)
         key = settings.secret_key
         await asyncio.to_thread(archive.write, written, manifest, kept, settings.home, passphrase, key, head, apart)
-        if doubt := doubt_of_backup(key, await checked(written, passphrase, working / "checked")):
+        if doubt := doubt_of(key, await checked(written, passphrase, working / "checked")):
             raise UserError(doubt)
         stored = Stored(name=name_of(made_at), made_at=made_at, size_bytes=os.path.getsize(written))  # noqa: ASYNC240
         await place.put(written, stored.name)
@@ -158,17 +159,25 @@ class Backups:
         beside.replace(self._settings.home / STATE)
 
 
-async def checked(path: Path, passphrase: str, into: Path) -> Backup:
-    """Read all of a backup and open its databases; UserError with what is wrong. They are left in `into`/database."""
+async def checked(
+    path: Path, passphrase: str, into: Path, *, keeps: Callable[[str], bool] = archive.is_database
+) -> Backup:
+    """Read all of a backup and open its databases; UserError with what is wrong. What it `keeps` is left in `into`."""
     private.make_folder(into)
-    found = await asyncio.to_thread(archive.read, path, passphrase, into=into, keeps=archive.is_database)
+    found = await asyncio.to_thread(archive.read, path, passphrase, into=into, keeps=keeps)
     await check_databases(found.manifest, into)
     return found
 
 
-def doubt_of_backup(secret_key: str, found: Backup) -> str:
-    """Why this key cannot vouch for what was read, "" where it can; UserError where it was changed."""
-    return doubt_of(secret_key, mark=found.manifest.key, digest=found.digest, signature=found.signature)
+def doubt_of(secret_key: str, found: Backup) -> str:
+    """Why this key cannot vouch for what was read, "" where it can; UserError where it proves that it was changed."""
+    if not is_key(secret_key, found.manifest.key):
+        return OTHER_KEY
+    if not found.signature:
+        return UNSIGNED
+    if not hmac.compare_digest(sign(secret_key, found.digest).encode(), found.signature.encode()):
+        raise UserError(CHANGED)
+    return ""
 
 
 async def check_databases(manifest: Manifest, folder: Path) -> None:

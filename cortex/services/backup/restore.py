@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +22,8 @@ from cortex.base.key_file import NAME as KEY_FILE
 from cortex.base.serve_lock import is_served
 from cortex.base.settings import Settings
 from cortex.services.backup import archive, databases, restored
-from cortex.services.backup.archive import Backup, Manifest
-from cortex.services.backup.backups import check_databases, checked, doubt_of_backup
+from cortex.services.backup.archive import Manifest
+from cortex.services.backup.backups import checked, doubt_of
 from cortex.services.backup.places import NAME, place_of
 from cortex.services.backup.signature import is_key
 from cortex.storage import revisions
@@ -109,7 +109,7 @@ async def look(settings: Settings, file: Path, passphrase: str, *, key: str = ""
     """Check a backup and whether it could be restored here; changes nothing. Raises as `prepare` does."""
     with TemporaryDirectory(prefix=".backup-look-", dir=settings.home) as folder:
         into = Path(folder)
-        found = await _guarded(_found(settings, checked(file, passphrase, into), into, key, accepted))
+        found = await _guarded(_found(settings, file, passphrase, into, key, accepted, archive.is_database))
     await asyncio.to_thread(_refuse_mounts, settings.home, moves_key=bool(key))
     return found
 
@@ -185,7 +185,7 @@ async def _unpacked(settings: Settings, file: Path, passphrase: str, key: str, a
     new = settings.home / FOLDER / NEW
     for name in (archive.DATABASE, archive.HOME):
         private.make_folder(new / name)
-    found = await _found(settings, _read(file, passphrase, new), new, key, accepted)
+    found = await _found(settings, file, passphrase, new, key, accepted, lambda _: True)
     is_same_key = _is_key_of(settings, found.manifest, key)
     if found.manifest.kind == "sqlite":
         copy = new / archive.DATABASE / databases.MAIN
@@ -197,18 +197,14 @@ async def _unpacked(settings: Settings, file: Path, passphrase: str, key: str, a
     return found
 
 
-async def _read(file: Path, passphrase: str, into: Path) -> Backup:
-    backup = await asyncio.to_thread(archive.read, file, passphrase, into=into)
-    await check_databases(backup.manifest, into)
-    return backup
-
-
-async def _found(settings: Settings, reading: Awaitable[Backup], folder: Path, key: str, accepted: str) -> Found:
+async def _found(
+    settings: Settings, file: Path, passphrase: str, folder: Path, key: str, accepted: str, keeps: Callable[[str], bool]
+) -> Found:
     """What was read into the folder, once it fits here and somebody vouches for it: its signature, or who restores."""
-    backup = await reading
+    backup = await checked(file, passphrase, folder, keeps=keeps)
     manifest = backup.manifest
     _fits(settings, manifest, key)
-    doubt = doubt_of_backup(key or settings.secret_key, backup)
+    doubt = doubt_of(key or settings.secret_key, backup)
     people = await databases.people_in(folder / archive.DATABASE / databases.MAIN, manifest.kind)
     admins = tuple(name[:NAME_CHARACTERS] for name, rank in people if rank == "admin")
     found = Found(

@@ -11,7 +11,6 @@ import stat
 import tarfile
 
 from cortex.base.crypto import backup_key
-from cortex.base.errors import UserError
 
 PURPOSE = b"cortex/backup/1"
 CHANGED = (
@@ -60,14 +59,3 @@ def is_key(secret_key: str, mark: str) -> bool:
 def key_mark(secret_key: str) -> str:
     """A mark by which the key is known again, and from which nobody gets it."""
     return hmac.new(secret_key.encode(), PURPOSE, hashlib.sha256).hexdigest()[:32]
-
-
-def doubt_of(secret_key: str, *, mark: str, digest: str, signature: str) -> str:
-    """Why this key cannot vouch for a backup, "" where it can; UserError where it proves that it was changed."""
-    if not is_key(secret_key, mark):
-        return OTHER_KEY
-    if not signature:
-        return UNSIGNED
-    if not hmac.compare_digest(sign(secret_key, digest).encode(), signature.encode()):
-        raise UserError(CHANGED)
-    return ""

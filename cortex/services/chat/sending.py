@@ -60,9 +60,8 @@ async def store_message(
         reads=Reads(outside=True, private=True) if attachments else reads,
         attachments=attachments,
     )
-    ahead = [turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal]
-    is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
-    is_queued = is_queued or await repository(HaltsRepository).of(row.owner_id) is not None
+    is_halted = await repository(HaltsRepository).of(row.owner_id) is not None
+    is_queued = is_halted or await repository(TurnsRepository).is_behind(row)
     versions = [version.id for version in await repository(VersionsRepository).of(row)]
     rows: list[Row] = [message_row(row, is_queued, versions=versions if len(versions) > 1 else ())]
     if conversation.is_title_auto and not conversation.title and words:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.accounts.token_ends import TokenEnds
+from cortex.services.accounts.token_ends import tell_of_token_ends
 from cortex.services.content.file_clearing import FileClearing
 from cortex.services.content.notes import UNDO as NOTES_UNDO
 from cortex.services.content.notes import NotesService
@@ -65,7 +65,7 @@ class Housekeeping:
         await self.accounts.sweep()
         await self.audit_log.notify_admins()
         db, now = self.runtime.db, self.runtime.clock()
-        await TokenEnds(db=db, notifier=self.audit_log.notifier, clock=self.runtime.clock).notify()
+        await tell_of_token_ends(db, self.audit_log.notifier)
         await db.repository(AllActionLinksRepository).prune()
         while await db.repository(AllNoticesRepository).prune():
             """Others write in between; so too below."""

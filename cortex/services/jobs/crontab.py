@@ -12,7 +12,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 from cortex.base.errors import ToolFailed
-from cortex.ports.foreign import ForeignReader
+from cortex.ports.foreign import ForeignReader, all_of
 from cortex.ports.schedule import Timing, Timings
 from cortex.storage.job_rows import JobValues
 
@@ -49,12 +49,7 @@ async def read_crontab(
     foreign: ForeignReader, text: str, timings: Timings, now: datetime, time_zone: str
 ) -> tuple[CrontabLine, ...]:
     """Every line but blank ones and comments, in order; environment lines say what becomes of them. UserError."""
-    lines: list[_Line] = []
-
-    async def take(line: _Line) -> None:
-        lines.append(line)
-
-    await foreign.read("crontab", io.BytesIO(text.encode("utf-8", "replace")), _Line, take)
+    lines = await all_of(foreign, "crontab", io.BytesIO(text.encode("utf-8", "replace")), _Line)
     return await asyncio.to_thread(_jobs, lines, timings, now, time_zone)
 
 

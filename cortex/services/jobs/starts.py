@@ -95,10 +95,7 @@ class JobStarts:
                 is_tainted=is_tainted,
                 reads=Reads(outside=is_tainted, private=job.is_private),
             )
-            ahead = [
-                turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal
-            ]
-            is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
+            is_queued = await repository(TurnsRepository).is_behind(row)
             await repository(ConversationsRepository).append(conversation_id, [message_row(row, is_queued)])
         return row, is_queued
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cortex.base.errors import ToolFailed, UserError
 from cortex.base.front_matter import Words
-from cortex.ports.foreign import ForeignReader, NotReadNowError
+from cortex.ports.foreign import ForeignReader, NotReadNowError, all_of
 from cortex.storage.preferences import PreferencesRepository
 
 KEPT = "front_matter.read"
@@ -62,12 +62,7 @@ class UserFrontMatters:
         return {key: tuple(value) if isinstance(value, list) else value for key, value in found.keys.items()}
 
     async def _read(self, heads: Sequence[str]) -> Sequence[_Found]:
-        lines: list[_Found] = []
-
-        async def take(line: _Found) -> None:
-            lines.append(line)
-
-        await self._foreign.read("front_matter", io.BytesIO(json.dumps(heads).encode()), _Found, take)
+        lines = await all_of(self._foreign, "front_matter", io.BytesIO(json.dumps(heads).encode()), _Found)
         if len(lines) != len(heads):
             raise NotReadNowError("The front matter could not be read. Try again.")
         return lines

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from cortex.base.errors import UserError
 from cortex.base.front_matter import joined, quoted
 from cortex.base.skill import Skill
-from cortex.ports.foreign import ForeignReader
+from cortex.ports.foreign import ForeignReader, all_of
 
 FILE = "SKILL.md"
 Words = Annotated[str, Field(max_length=20_000)]
@@ -50,13 +50,8 @@ class FoundFolders:
 
 async def read_folders(foreign: ForeignReader, file: BinaryIO) -> FoundFolders:
     """The skills of an archive, or of one SKILL.md. UserError where there is none."""
-    lines: list[_Line] = []
-
-    async def take(line: _Line) -> None:
-        lines.append(line)
-
     try:
-        await foreign.read("skills", file, _Line, take)
+        lines = await all_of(foreign, "skills", file, _Line)
     except UserError as error:
         error.field = "file"
         raise

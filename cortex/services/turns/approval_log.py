@@ -92,17 +92,12 @@ async def end_call(repository: Opener, row: ApprovalRow, state: str, words: str)
     await repository(CallsRepository).finish(row.call_id, "refused", words, is_error=True, is_tainted=False)
     rows: list[Row] = [
         ("approval", answer_payload(row, state), row.turn_id),
-        (
-            "tool.result",
-            {
-                "turn": row.turn_id,
-                "call": row.call_id,
-                "name": row.tool,
-                "state": "refused",
-                "text": "",
-                "words": words,
-            },
-            row.turn_id,
-        ),
+        ending_row(row.turn_id, row.call_id, row.tool, "refused", words),
     ]
     await repository(ConversationsRepository).append(row.conversation_id, rows)
+
+
+def ending_row(turn_id: str, call_id: str, name: str, state: str, words: str) -> Row:
+    """The end of a call that gave nothing, in words for its person."""
+    told = {"turn": turn_id, "call": call_id, "name": name, "state": state, "text": "", "words": words}
+    return "tool.result", told, turn_id

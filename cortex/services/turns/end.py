@@ -262,7 +262,7 @@ class TurnEnd:
         endings = [ending for call in calls if call.id not in waiting and (ending := ending_of(call))]
         return [
             *(("approval", answer_payload(one, "expired"), row.id) for one in closed),
-            *(("tool.result", ending, row.id) for ending in endings),
+            *endings,
         ]
 
     async def _leave(self, repository: Opener, ended: TurnRow) -> str:

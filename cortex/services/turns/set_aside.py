@@ -45,9 +45,7 @@ async def go_on(repository: Opener, row: ApprovalRow, *, is_again: bool = False)
     )
     if not await repository(ApprovalsRepository).continue_in(row.id, made.id):
         raise Conflict("This was asked again before. The new request is further down in this chat.")
-    ahead = [turn for turn in await turns.queued(row.conversation_id) if turn.ordinal < made.ordinal]
-    is_queued = bool(ahead) or await turns.running(row.conversation_id) is not None
-    is_queued = is_queued or await repository(HaltsRepository).of(made.owner_id) is not None
+    is_queued = await repository(HaltsRepository).of(made.owner_id) is not None or await turns.is_behind(made)
     if not is_again:
         await end_call(repository, row, "allowed", GOES_ON)
     words = f"{'Asked again' if is_again else 'You allowed'}: {row.verb}"

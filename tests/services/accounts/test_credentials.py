@@ -11,7 +11,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.errors import CortexError, NotAllowed, UserError
 from cortex.base.user import User
-from cortex.services.accounts.token_ends import TokenEnds
+from cortex.services.accounts.token_ends import tell_of_token_ends
 from cortex.services.api.requests import read_request
 from cortex.services.jobs.forms import JobForm
 from cortex.services.jobs.hook_requests import HookRequest
@@ -201,13 +201,13 @@ async def test_its_person_is_told_once_ahead_of_it(tmp_path: Path, clock: StillC
     copy_home(await peopled_home(), tmp_path / "home")
     async with Cortex.at_rest(house_settings(home=tmp_path / "home"), clock=clock) as cortex:
         ada, tokens = await cortex.accounts.named("ada"), cortex.api_tokens
-        ends = TokenEnds(db=cortex.runtime.db, notifier=cortex.notices, clock=clock)
+        db, notices = cortex.runtime.db, cortex.notices
         await tokens.make(ada, {"name": "Editor", "role": "orchestrator"})
         await tokens.make(ada, {"name": "Brief", "role": "orchestrator", "days": "5"})
         await tokens.make(ada, {"name": "Old", "role": "orchestrator", "never": "1"})
 
         async def told() -> list[str]:
-            await asyncio.gather(ends.notify(), ends.notify())  # two processes
+            await asyncio.gather(tell_of_token_ends(db, notices), tell_of_token_ends(db, notices))  # two processes
             return [one.row.title for one in (await cortex.notices.page(ada.id)).notices]
 
         clock.forward(days=75)
