@@ -30,7 +30,7 @@ GLOBS = (
     *("~/.nvm/versions/node/*/bin", "~/.pyenv/versions/*/bin", "~/.volta/tools/image/*/*/bin"),
     *("~/.asdf/installs/*/*/bin", "~/.local/share/fnm/node-versions/*/installation/bin", "/opt/*/bin"),
 )
-HEAD_BYTES, TEXT_BYTES = 4_096, 100_000
+HEAD_BYTES, TEXT_BYTES = 4_096, 200_000
 HOPS_MOST = 4
 _EXEC = re.compile(rb"^'''exec' [\"']?([^\"'\n]+?)[\"']? [\"']?\$0", re.MULTILINE)
 _SETTINGS = re.compile(r"/etc/[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)?")
@@ -131,6 +131,11 @@ def script_needs(script: Path, machine: Machine) -> Launch:
     )
 
 
+def text_of(file: Path, most: int = TEXT_BYTES) -> str:
+    """The beginning of a file as text; "" for one that cannot be read."""
+    return _head(file, most).decode("utf-8", "replace")
+
+
 def in_system(place: Path) -> bool:
     """Whether every sandbox shows it."""
     return any(place.is_relative_to(one) for one in SYSTEM)
@@ -184,7 +189,7 @@ def _of_python(root: Path, target: Path) -> tuple[Path, ...]:
         found.append(target.parent.parent)
     for packages in sorted(root.glob("lib/python3*/site-packages")):
         for file in (*sorted(packages.glob("*.pth")), *sorted(packages.glob("__editable__*.py"))):
-            text = _head(file, TEXT_BYTES).decode("utf-8", "replace")
+            text = text_of(file)
             lines = text.splitlines() if file.suffix == ".pth" else _PATHS.findall(text)
             found += [Path(one) for one in lines if one.startswith("/") and os.path.isdir(one)]
     return tuple(dict.fromkeys(one for one in found if not in_system(one)))
@@ -209,8 +214,7 @@ def _settings(target: Path, head: bytes, machine: Machine) -> tuple[Path, ...]:
     """Settings in /etc that a start script of the system names, and the fonts of what draws."""
     if not head.startswith(b"#!"):
         return ()
-    text = _head(target, TEXT_BYTES).decode("utf-8", "replace")
-    named = [Path(one) for one in dict.fromkeys(_SETTINGS.findall(text))]
+    named = [Path(one) for one in dict.fromkeys(_SETTINGS.findall(text_of(target)))]
     found = [one for one in named if os.path.exists(one) and one.parent == Path("/etc") and machine.may_give(one)]
     is_browser = bool(re.search("chrom|firefox", target.name))
     return (*found, *([Path("/etc/fonts")] if is_browser and os.path.isdir("/etc/fonts") else ()))
@@ -221,8 +225,7 @@ def _behind_shim(program: Path) -> Path:
     root = program.parent.parent
     if program.parent.name != "shims":
         return program
-    chosen = _head(root / "version", 200).decode("utf-8", "replace").split()
-    for version in chosen:
+    for version in text_of(root / "version", 200).split():
         if _is_program(root / "versions" / version / "bin" / program.name):
             return root / "versions" / version / "bin" / program.name
     found = [*root.glob(f"versions/*/bin/{program.name}"), *root.glob(f"installs/*/*/bin/{program.name}")]

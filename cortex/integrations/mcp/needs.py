@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cortex.base.errors import UserError
 from cortex.base.hidden import show_hidden
-from cortex.integrations.mcp.host import Launch, Machine, in_system, launch_of, script_needs
+from cortex.integrations.mcp.host import Launch, Machine, in_system, launch_of, script_needs, text_of
 from cortex.integrations.mcp.packages import DOCKER, Installed, McpPackage, installer_of, package_of
 
 SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".jar", ".php")
@@ -81,11 +81,13 @@ def plan_of(
         if package is not None and here is None:
             added = _browser(argv, machine)
             needs = [*_of_installer(package, machine), *_started((*package.arguments, *added), machine)]
-            plan = Plan(argv=tuple(argv), package=package, is_package=True, network=_network(argv, variables, None))
-            return replace(
-                plan,
-                added=added,
+            return Plan(
+                argv=tuple(argv),
+                package=package,
+                is_package=True,
+                network=_network(argv, variables, None),
                 needs=_lacking([*needs, *_data(package.arguments, variables, machine)], given, machine),
+                added=added,
             )
     except UserError as error:
         return Plan(argv=tuple(argv), problem=error.message)
@@ -241,15 +243,8 @@ def _network(argv: Sequence[str], variables: Mapping[str, str], package: Path | 
 def _facts(package: Path, program: str) -> str:
     """What a package says that it is made of."""
     if os.path.isfile(package / "package.json"):
-        return _text(package / "package.json")
+        return text_of(package / "package.json")
     for points in package.glob("lib/python3*/site-packages/*.dist-info/entry_points.txt"):
-        if re.search(rf"^{re.escape(program)}\s*=", _text(points), re.MULTILINE):
-            return _text(points.parent / "METADATA")
+        if re.search(rf"^{re.escape(program)}\s*=", text_of(points), re.MULTILINE):
+            return text_of(points.parent / "METADATA")
     return ""
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8", "replace")[:200_000]
-    except OSError:
-        return ""

@@ -18,7 +18,7 @@ from cortex.base import disk_faults, private
 from cortex.base.errors import DiskFull, ToolFailed, UserError
 from cortex.base.hidden import show_hidden
 from cortex.integrations.mcp.host import Machine, launch_of
-from cortex.integrations.process import ProcessResult, run
+from cortex.integrations.process import run
 
 FULL = "The package was not installed: the disk is full. Make room on it, then try again."
 INSTALL_S = 300.0
@@ -263,11 +263,10 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-async def _ran(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> ProcessResult:
+async def _ran(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
     ran = await run(argv, cwd=folder, timeout_s=INSTALL_S, env=env)
     if ran.killed or ran.code:
         said = show_hidden(" ".join((ran.killed or ran.err or ran.out).split()))[-400:]
         if re.search(r"nospc|ENOSPC|EDQUOT|No space left", said):
             raise DiskFull(FULL)
         raise UserError(f"The package could not be installed: {said or f'exit code {ran.code}'}.")
-    return ran
