@@ -11,8 +11,9 @@ LEVELS = 100
 NUMBER_CHARACTERS = 400
 # What is inside quotes, to its end; an open one ends with the text. Possessive: no way back, so one pass is all.
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_LONG_NUMBER = re.compile(rb"[0-9.eE+-]{%d}" % (NUMBER_CHARACTERS + 1))
-_LARGE_NUMBER = re.compile(rb"[0-9.]+[eE]\+?[0-9]{3,}")
+# From where a number begins: begun again at each of its digits, these take seconds.
+_LONG_NUMBER = re.compile(rb"(?<![0-9.eE+-])[0-9.eE+-]{%d}" % (NUMBER_CHARACTERS + 1))
+_LARGE_NUMBER = re.compile(rb"(?<![0-9.])[0-9.]++[eE]\+?[0-9]{3,}")
 _NO_NUMBERS = (b"NaN", b"Infinity")  # which some parsers take and JSON has not
 _ALL = bytes(range(256))
 _BRACKETS = b"[]{}"
@@ -34,15 +35,19 @@ def must_be_small(body: bytes, *, items: int, levels: int = LEVELS) -> None:
     """
     if b"\0" in body or body.startswith((b"\xff\xfe", b"\xfe\xff")):  # another encoding, with other signs
         raise ValueError("The body is not JSON in UTF-8.")
-    signs = _STRINGS.sub(b'"', body)
+    signs, strings = _STRINGS.subn(b'"', body, items + 1)
     brackets = signs.translate(None, _ALL.translate(None, _BRACKETS))
-    if signs.count(b",") + signs.count(b":") + len(brackets) // 2 > items:
+    if strings > items or signs.count(b",") + signs.count(b":") + len(brackets) // 2 > items:
         raise ValueError(f"The body has too many items: at most {items:,} values, names and lists.")
     depth = max(accumulate(1 if sign in b"[{" else -1 for sign in brackets), default=0)
     if depth > levels:
         raise ValueError(f"The body is nested too deeply: at most {levels} levels.")
     is_long = _LONG_NUMBER.search(signs) is not None
-    if is_long or any(name in signs for name in _NO_NUMBERS) or any(map(_is_endless, _LARGE_NUMBER.findall(signs))):
+    if (
+        is_long
+        or any(name in signs for name in _NO_NUMBERS)
+        or any(_is_endless(found[0]) for found in _LARGE_NUMBER.finditer(signs))
+    ):
         raise ValueError("The body contains a number that is too large or too long.")
 
 
