@@ -127,6 +127,7 @@ class Shield:
                     headers["Strict-Transport-Security"] = "max-age=31536000"
             await send(message)
 
+        scope["headers"] = [(name, _plain(value) if name == b"cookie" else value) for name, value in scope["headers"]]
         refused = self._refused(scope)
         if refused is not None:
             return await refused(scope, receive, send_with_headers)
@@ -216,6 +217,11 @@ def local_path(value: str, otherwise: str = "/") -> str:
     if not value.startswith("/") or value.startswith("//"):
         return otherwise
     return otherwise if any(char in value for char in "\\\r\n\t") else value
+
+
+def _plain(cookies: bytes) -> bytes:
+    """Cookies without those that have an escape: none of ours has, and Python before 3.11.10 takes seconds for one."""
+    return cookies if b"\\" not in cookies else b";".join(one for one in cookies.split(b";") if b"\\" not in one)
 
 
 def _is_own_origin(headers: Headers) -> bool:

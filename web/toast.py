@@ -10,6 +10,7 @@ import json
 from fastapi import Request
 from fastapi.responses import RedirectResponse
 
+from cortex.base.json_text import parsed
 from web.render import Toast
 from web.security import is_secure, local_path
 
@@ -32,7 +33,7 @@ def take(request: Request) -> Toast | None:
     if not packed:
         return None
     try:
-        text, undo_href = json.loads(base64.urlsafe_b64decode(packed))
+        text, undo_href = parsed(base64.urlsafe_b64decode(packed))
     except (ValueError, binascii.Error, TypeError):
         return None
     request.state.shown = COOKIE  # `respond` takes it off the browser: news is told once

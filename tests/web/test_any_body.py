@@ -5,6 +5,7 @@ import inspect
 import io
 import json
 import zipfile
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from urllib.parse import quote_from_bytes
@@ -156,6 +157,35 @@ def _body(case: Case) -> tuple[tuple[bytes, bytes], bytes]:
     value = quote_from_bytes(text.encode()).encode()
     rest = b"".join(b"&%s=1" % one.encode() for one in _names(route) if one != name)
     return FORM, name.encode() + b"=" + value * ((size - len(rest) - 20) // len(value)) + rest
+
+
+HEAD_BYTES = 60_000
+HEADS: Mapping[str, tuple[bytes, bytes]] = {
+    "a cookie of quotes": (b"cookie", b'a="' + b'\\"' * (HEAD_BYTES // 2) + b'"'),
+    "cookies": (b"cookie", b"a=b;" * (HEAD_BYTES // 4)),
+    "news that are nested": (b"cookie", b"cortex_toast=" + b64encode(b"[" * 40_000)),
+    "a gap in the encodings": (b"accept-encoding", b"gzip" + b" " * HEAD_BYTES + b"br"),
+    "ranges": (b"range", b"bytes=" + b"0-0," * (HEAD_BYTES // 4)),
+    "kinds": (b"accept", b"a/b;q=0.1," * (HEAD_BYTES // 10)),
+    "parameters": (b"content-type", b"a;" * (HEAD_BYTES // 2)),
+    "a place": (b"hx-current-url", b"http://a/" + b"?#" * (HEAD_BYTES // 2)),
+    "a number": (b"last-event-id", b"9" * HEAD_BYTES),
+    "a token": (b"authorization", b"Bearer" + b" " * HEAD_BYTES + b"a"),
+}
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("who", ["visitor", "admin"])
+async def test_any_line_of_a_head_on_any_page(app: FastAPI, house: Cortex, ada: Browser, who: str, head: str) -> None:
+    login = (b"cookie", b"cortex=" + ada.http.cookies["cortex"].encode())
+    sender, wrong = Sender(app), {}
+    for path in ("/login", "/account", "/static/vendor/app.css", "/v1/models", "/manifest.webmanifest", "/nowhere"):
+        given = [HEADS[head], login] if who == "admin" else [HEADS[head]]
+        with costs() as cost:
+            await sender.send("GET", path, *given)
+        if not sender.is_in_words or cost.held_s > HELD_S or cost.grown_mb > GROWN_MB:
+            wrong[path] = (sender.status, round(cost.held_s, 2), round(cost.grown_mb), sender.text[:200])
+    assert wrong == {}
 
 
 CASES = sorted(_cases(), key=lambda case: case.place)
