@@ -64,6 +64,8 @@ class LazyRoute(APIRoute):
                 return await handler(asked)
             except ClientDisconnect:  # cut off: nobody waits for an answer, and nothing was kept
                 return Response(status_code=400)
+            finally:
+                await asked.close()  # the files of its form, also of one that was refused
 
         async def handle(request: Request) -> Response:
             cortex = services(request)
