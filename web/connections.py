@@ -29,6 +29,9 @@ UPLOAD_S = 3_600.0  # from the head until an upload is whole
 STALLED_S = 30.0  # in which a reader takes nothing of what waits to be sent
 KEPT_FILES = 96  # descriptors left for databases, model calls, tools, and for what one round of the loop accepts
 MOST = 4_000  # connections, however many descriptors there are: each costs some ten kilobytes
+# What is taken in at once, before a body is paused and a head is too long: asyncio's quarter of a megabyte, in pieces of
+# a byte each or of a head of fifty thousand lines, holds the loop for a fifth of a second.
+READ_BYTES = 32_768
 SEND_BUFFER_BYTES = 131_072  # of the system's for each connection; left to itself it grows to megabytes
 
 _LATE = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -134,6 +137,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Taken in, or told that there is no room."""
+        transport.max_size = READ_BYTES  # as asyncio's own line has it
         super().connection_made(transport)
         if not self._all.accept(self):
             transport.write(_FULL)
