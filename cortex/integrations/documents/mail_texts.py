@@ -11,7 +11,7 @@ QUIET = frozenset(
 _FOLD = re.compile(r"\n[ \t]")
 _ESCAPED = re.compile(r"\\([nN,;\\])")
 _MARK = re.compile(r"<(/?[A-Za-z][\w-]*)>")
-_PARAMETER = re.compile(r"(?s)<param>.*?</param>", re.IGNORECASE)
+_PARAMETER = re.compile(r"(?s)<param>.{0,1000}?</param>", re.IGNORECASE)
 _UUENCODED = re.compile(r"(?m)^begin [0-7]{3,4} (.{1,200})\n(?:[\x20-\x60]{1,80}\n){1,}?(?:`?\n)?end[ \t]*$")
 _QUOTES = re.compile(r">*")
 

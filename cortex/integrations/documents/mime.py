@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from email.message import Message
 from email.utils import collapse_rfc2231_value
+from typing import Any
 
 from cortex.integrations.documents.charsets import codec_of, decoded
 
@@ -16,6 +17,7 @@ DEPTH_MOST = 30
 PARTS_MOST = 500
 HEADERS_MOST = 2_000
 VALUE_CHARACTERS = 100_000
+FACTS_CHARACTERS = 4_000  # of a header with parameters, whose parser looks at all before each semicolon again
 LOOK_LINES = 50  # behind a line that is no header, for one that is
 _HEADER = re.compile(rb"([!-9;-~]{1,100})[ \t]*:")
 _KNOWN = re.compile(rb"(?i)(?:content-[\w-]+|subject|from|to|cc|date|mime-version|received|message-id|reply-to)[ \t]*:")
@@ -169,22 +171,28 @@ def _described(headers: list[tuple[str, bytes]], default: str) -> Part:
         value = next((value for key, value in headers if key == name), b"")
         if value:
             reading[name] = (
-                _FOLD.sub(" ", decoded(value[:VALUE_CHARACTERS])).replace("\n", " ").replace("\r", " ").strip()
+                _FOLD.sub(" ", decoded(value[:FACTS_CHARACTERS])).replace("\n", " ").replace("\r", " ").strip()
             )
     try:
         said = str(reading.get("content-type", "")).partition(";")[0].strip("\"' \t").lower()
         part.kind = said if re.fullmatch(r"[\w.+-]+/[\w.+-]+", said) else "text/plain" if said else default
-        part.charset = _fact(reading.get_param("charset"))
-        names = (reading.get_param("filename", header="content-disposition"), reading.get_param("name"))
+        content, disposition = _facts(reading, "content-type"), _facts(reading, "content-disposition")
+        part.charset = _fact(content.get("charset"))
+        names = (disposition.get("filename"), content.get("name"))
         part.name = header_text(next(filter(None, map(_fact, names)), "").encode("utf-8", "replace"))
         if part.name.lower().endswith(".eml") and not part.kind.startswith("multipart/"):
             part.kind = "message/rfc822"
-        facts = {key: _fact(reading.get_param(key)) for key in ("format", "delsp", "smime-type")}
-        facts["boundary"] = str(collapse_rfc2231_value(reading.get_param("boundary") or "")).rstrip()
+        facts = {key: _fact(content.get(key)) for key in ("format", "delsp", "smime-type")}
+        facts["boundary"] = str(collapse_rfc2231_value(content.get("boundary") or "")).rstrip()
         part.facts = {key: value for key, value in facts.items() if value}
     except (ValueError, TypeError, LookupError, AttributeError, IndexError):
         pass  # no header costs the text
     return part
+
+
+def _facts(reading: Message, header: str) -> dict[str, Any]:  # Any: a text, or one with its encoding
+    """The parameters of a header, of doubled ones the first."""
+    return {key.lower(): value for key, value in reversed(reading.get_params([], header))}
 
 
 def _fact(value: object) -> str:

@@ -366,6 +366,8 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "many encoded words": lambda: b"Subject: " + b"=?utf-8?Q?a?= " * 100_000 + b"\n\nx",
     "many forms": lambda: mixed(*(text(f"word{n} " * 2_000) for n in range(400)), kind="alternative"),
     "begins without an end": lambda: mixed(text("begin 644 a\n" * 100_000 + "\nend")),
+    "semicolons in an open quote": lambda: mixed(*[text("x", kind=f'plain; x="{";" * 90_000}')] * 9),
+    "marks without an end": lambda: mixed(text("<param>" * 400_000, kind="enriched")),
     "a boundary that begins each line": lambda: b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b\n" * 1_000_000,
 }
 
