@@ -252,6 +252,8 @@ async def test_lines_of_a_crontab_that_are_not_read_are_counted(house: LivingHou
     (long, odd) = await jobs.crontab(ada, "0 3 * * * " + "x" * 900_000 + "\n0 3 * * * a\x85b\u2028c")
     assert long.why == "a line has at most 2,000 characters; this has 900,010"
     assert odd.prompt.endswith("a\x85b\u2028c")
+    (marked,) = await jobs.crontab(ada, "\ufeff# Backup\n0 3 * * * x")
+    assert marked.name == "Backup"
     (zone, under) = await jobs.crontab(ada, f"CRON_TZ=../{'a/' * 900}\n0 3 * * * x")
     assert (zone.timing, under.timing, bool(under.why)) == (None, None, True)
 

@@ -16,7 +16,7 @@ _LINE = re.compile(r"((?:\S+\s+){4}\S+)\s+(.+)")
 def read(source: Source, emit: Emit) -> None:
     """Every line but blank ones and comments, in order; the comment above one is its name."""
     try:
-        text = source.data.decode()
+        text = source.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableError("This crontab is not in UTF-8.") from error
     above, count = "", 0
