@@ -29,8 +29,8 @@ UPLOAD_S = 3_600.0  # from the head until an upload is whole
 STALLED_S = 30.0  # in which a reader takes nothing of what waits to be sent
 KEPT_FILES = 96  # descriptors left for databases, model calls, tools, and for what one round of the loop accepts
 MOST = 4_000  # connections, however many descriptors there are: each costs some ten kilobytes
-# What is taken in at once, before a body is paused and a head is too long: asyncio's quarter of a megabyte, in pieces of
-# a byte each or of a head of fifty thousand lines, holds the loop for a fifth of a second.
+# What is taken in at once, before a body is paused and a head is too long: asyncio's quarter of a megabyte, in chunks
+# of a byte each or as a head of fifty thousand lines, holds the loop for a fifth of a second.
 READ_BYTES = 32_768
 SEND_BUFFER_BYTES = 131_072  # of the system's for each connection; left to itself it grows to megabytes
 
