@@ -3,15 +3,19 @@
 Read from the parser's events, so that nothing is built that was not looked at. Runs in `program.py` only.
 """
 
+import re
 from typing import Any
 
 import yaml
 
+from cortex.base.front_matter import quoted
 from cortex.integrations.documents.kinds import UnreadableError
 
 DEPTH_MOST = 8
 NODES_MOST = 2_000
 CHARACTERS = 20_000
+# `description: Use when: asked`, which YAML refuses and many skills have: a text with a colon on one line.
+_LOOSE = re.compile(r"^([A-Za-z_][\w-]*): +([^\s\"'\[{>|&*!%@`#-].*: .*?)\s*$", re.MULTILINE)
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Any: the one in C is not always there
 
 
@@ -20,12 +24,22 @@ def texts_of(text: str) -> dict[str, Any]:
     if len(text) > CHARACTERS:
         raise UnreadableError(f"The front matter has {len(text):,} characters; {CHARACTERS:,} are read.")
     try:
-        found = _document(text)
+        found = _read(text)
     except yaml.YAMLError as error:
         raise UnreadableError(_slip(error)) from error
     if not isinstance(found, dict):
         raise UnreadableError("The front matter is no list of `key: value` lines.")
     return found
+
+
+def _read(text: str) -> Any:
+    try:
+        return _document(text)
+    except yaml.YAMLError:
+        meant = _LOOSE.sub(lambda line: f"{line[1]}: {quoted(line[2])}", text)
+        if meant == text:
+            raise
+        return _document(meant)
 
 
 def _document(text: str) -> Any:

@@ -120,6 +120,12 @@ x
     assert (one.title, one.phrases, one.tools) == ("2026-01-01", ["yes", "1e3", "12:30"], ["no"])
 
 
+async def test_a_colon_in_a_text_without_quotes_is_a_colon(house: LivingHouse) -> None:
+    text = '---\nname: tea\ndescription: Brews tea. Use when: asked "how: so"\nlicense: MIT\n---\nx\n'
+    (one,) = await found(house, text.encode())
+    assert (one.name, one.description, one.error) == ("tea", 'Brews tea. Use when: asked "how: so"', "")
+
+
 async def test_a_skill_by_hand_in_the_whole_of_yaml_is_read_once(house: LivingHouse) -> None:
     skills, ada = house.cortex.skills, house.admin
     name = await skills.create(ada, "Pulls", "x")
