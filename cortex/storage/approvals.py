@@ -17,7 +17,7 @@ ApprovalState = Literal["asked", "allowed", "denied", "expired", "used", "change
 
 # From the person's answer to the effect a signal has to travel: an answer in time does not come too late for it.
 _GRACE = timedelta(seconds=60)
-_RUN_OUT = "The time for this request is up, so your answer changed nothing. Ask again in its chat."
+_RUN_OUT = "This request ran out or was closed, so your answer changed nothing. Ask again in its chat."
 _LATE: dict[str, str] = {
     "asked": _RUN_OUT,
     "expired": _RUN_OUT,

@@ -16,6 +16,7 @@ from cortex.toolkit.words import cut
 GRANT_CHARS = 100
 SHOWN_CHARACTERS = 20_000
 NOBODY = "Nobody answered in time, so nothing was done."
+CLOSED = "Its chat was deleted, or its message changed, before you answered, so nothing was done."
 DENIED = "You did not allow it."
 TIMER = "approvals"  # the key of the hub on which the timer of requests waits
 
@@ -73,18 +74,18 @@ def notice_values(verb: str, detail: str, why: str, conversation_id: str, expire
     )
 
 
-async def close_alone(repository: Opener, row: ApprovalRow) -> None:
+async def close_alone(repository: Opener, row: ApprovalRow, words: str = NOBODY) -> None:
     """Close a question whose turn has ended, if nobody has answered it: its card says so and offers to ask again."""
     if await repository(ApprovalsRepository).expire(row.id, is_alone=True):
         await repository(NoticesRepository).settle(row.id)
-        await end_call(repository, row, "expired", NOBODY)
+        await end_call(repository, row, "expired", words)
 
 
 async def close_of_turns(repository: Opener, conversation_id: str, turn_ids: Collection[str]) -> None:
     """Close what these turns still ask, which are out of view or deleted now."""
     for row in await repository(ApprovalsRepository).asked_in(conversation_id):
         if row.turn_id in turn_ids:
-            await close_alone(repository, row)
+            await close_alone(repository, row, CLOSED)
 
 
 async def end_call(repository: Opener, row: ApprovalRow, state: str, words: str) -> None:

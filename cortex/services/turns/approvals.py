@@ -16,6 +16,7 @@ from cortex.services.notifier import Notifier, PageOnlyNotifier, PendingNotice
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.approval_log import (
+    CLOSED,
     DENIED,
     TIMER,
     answer_payload,
@@ -303,7 +304,7 @@ class ApprovalsService:
         """Close what a deleted conversation still asks; once it is restored it can be asked again."""
         async with self.runtime.transaction_then_notify(user_id, conversation_id) as repository:
             for row in await repository(ApprovalsRepository).asked_in(conversation_id):
-                await close_alone(repository, row)
+                await close_alone(repository, row, CLOSED)
 
     async def _answered(self, user: User, row: ApprovalRow, after: AfterTurn) -> None:
         """After the commit: whoever waits hears of it. If this process dies first, `TurnQueue.look_after` does it."""

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from cortex.base.errors import Conflict, NotFound
-from cortex.services.turns.approval_log import NOBODY, scope_of
+from cortex.services.turns.approval_log import CLOSED, NOBODY, scope_of
 from cortex.services.turns.approvals import APPROVAL_HOURS
 from cortex.services.turns.end import WAITS
 from cortex.services.turns.queue import waiting_in_the_way
@@ -190,7 +190,7 @@ async def test_nobody_answers_for_twelve_hours_and_it_is_asked_again_once(chat: 
     await chat.cortex.approval_timer.look()
     assert await chat.state(approval) == "expired"
     assert [text for *_, text in await chat.calls()] == [NOBODY]
-    with pytest.raises(Conflict, match="time for this request is up"):
+    with pytest.raises(Conflict, match="ran out or was closed"):
         await chat.answer(approval)
     assert await chat.cortex.approvals.ask_again(chat.house.admin, approval) == chat.cid
     made = await chat.last()
@@ -220,7 +220,8 @@ async def test_a_deleted_chat_asks_nothing_any_more(chat: Chat) -> None:
     await chat.until_ended(await chat.send("remind me of the bread"))
     await chat.cortex.conversations.delete(chat.house.admin, chat.cid)
     assert await chat.rows(ApprovalsRepository).pending() == []
-    with pytest.raises(Conflict):
+    assert [text for *_, text in await chat.calls()] == [CLOSED], "nobody was too late"
+    with pytest.raises(Conflict, match="ran out or was closed"):
         await chat.answer(approval)
 
 
