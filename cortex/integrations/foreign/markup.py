@@ -38,7 +38,7 @@ _REFERENCE = r"turn\d{1,4}[a-z_]{2,20}\d{1,4}"
 _MARKS = (
     "\u3010[^\u3010\u3011\n]{0,200}\u2020[^\u3010\u3011\n]{0,300}\u3011"  # 【4†source】
     rf"|\u3010\d+(?::\d+)+\u3011|\u3010{_REFERENCE}\u3011"
-    "|\ue200(?!url\ue202|entity\ue202|link_title\ue202)[^\ue200\ue201]{0,4000}\ue201"
+    "|\ue200(?!url\ue202|(?:product_)?entity\ue202|link_title\ue202)[^\ue200\ue201]{0,4000}\ue201"
     rf"|\b(?:file)?cite(?:\ue202?{_REFERENCE})+(?:L\d+(?:-L\d+)?)?"
     rf"|(?:navlist|image_group|video)(?=[\w, ]{{0,60}}{_REFERENCE})(?:[\w ]{{0,60}}?,? ?{_REFERENCE})+"
     rf"|[\[(]{_REFERENCE}(?:,\s*{_REFERENCE})*[\])]"
@@ -47,17 +47,20 @@ _MARKS = (
     r"|<\|(?:begin|start|end|im|eot|eom|channel|message|return|call|python|constrain|header|fim)[a-z_]{0,30}\|>(?:final(?=<\|))?"
 )
 _MARK = re.compile(rf"[ \t]{{0,8}}(?:{_MARKS})(?=[ \t]{{0,8}}(?:[.,;:!?)]|\n|$))|(?:{_MARKS})")
-_NAMED = re.compile("\ue200(?P<kind>url|entity|link_title)\ue202(?P<said>[^\ue200\ue201]{0,4000})\ue201")
+_NAMED = re.compile("\ue200(?P<kind>url|(?:product_)?entity|link_title)\ue202(?P<said>[^\ue200\ue201]{0,4000})\ue201")
 _PRIVATE = re.compile("[\ue200-\ue206]")
 _LOST = re.compile(r"(!?)\[([^\[\]\n]{0,300})\]\((?:sandbox:|file-service:|/api/v1/files/)[^()\s]{0,500}\)")
+_WRITING = re.compile(
+    r"(?m)^:::writing\{[^\n]{0,1000}\}[ \t]*\n((?:(?!:::).*\n)*):::[ \t]*$"
+)  # a text to be sent or kept
 _END_OF_LINE = re.compile(r"(?:[ \t]{0,8}\n){0,3}")
 
 
 def cleaned(text: str) -> str:
     """The answer as a person was meant to read it."""
-    if not any(one.search(text) for one in (_OPENING, _STRAY_END, _MARK, _LOST, _PRIVATE)):
+    if not any(one.search(text) for one in (_OPENING, _STRAY_END, _MARK, _LOST, _PRIVATE, _WRITING)):
         return text
-    rest = _without_stray_end(text)
+    rest = _WRITING.sub(r"\1", _without_stray_end(text))
     made: list[str] = []
     unclosed: set[str] = set()
     at = 0
@@ -154,7 +157,7 @@ def _plain(text: str) -> str:
 def _said(mark: re.Match[str]) -> str:
     """A link or a name in our form."""
     parts = mark["said"].split("\ue202")
-    if mark["kind"] == "entity":
+    if mark["kind"].endswith("entity"):
         try:
             names = json.loads(parts[0])
         except (ValueError, RecursionError):

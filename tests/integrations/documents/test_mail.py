@@ -265,6 +265,11 @@ def test_all_words_are_read_in_their_order(what: str) -> None:
     assert found_note == note
 
 
+def test_a_kept_web_page_is_read_as_the_mail_that_it_is() -> None:
+    page = mixed(text("<p>Gruss</p>", kind="html"), kind="related")
+    assert {kind_of(page[:HEAD_BYTES], f"page{ending}") for ending in (".mht", ".MHTML")} == {"mail"}
+
+
 def test_the_same_words_in_two_forms_are_read_once() -> None:
     plain = "Dear Ada,\nthe meeting about\nthe roof is on Monday.\n* bring the plan\nsee https://example.org/a"
     html = "<p>Dear Ada,</p><p>the meeting about the roof is on <b>Monday</b>.</p><ul><li>bring the plan</li></ul>"

@@ -99,6 +99,14 @@ async def test_both_exports_are_read_as_they_are_shown(house: LivingHouse) -> No
     )
 
 
+async def test_what_was_drawn_is_an_answer_and_what_was_thought_is_none(house: LivingHouse) -> None:
+    drawn = {"content_type": "multimodal_text", "parts": [{"content_type": "image_asset_pointer"}]}
+    chat = chatgpt(("user", "Draw it."), ("assistant", "hm"), ("tool", drawn))
+    chat["mapping"]["n1"]["message"]["channel"] = "analysis"
+    ((found,), _) = await read(house, json.dumps([chat]).encode())
+    assert pairs(found) == [("Draw it.", "(a picture)")]
+
+
 async def test_every_file_of_an_archive_is_read_whatever_it_is_called(house: LivingHouse) -> None:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -160,6 +168,11 @@ ANSWERS = {
     "a private mark": ("Yes \ue200cite\ue202turn0search1\ue202turn0news2\ue201.", "Yes."),
     "a mark that lost its signs": ("Yes citeturn0search1turn0search12.", "Yes."),
     "a name": ('In \ue200entity\ue202["city","Rome","a city"]\ue201', "In Rome"),
+    "a product": ('Buy \ue200product_entity\ue202["turn0product1","a pan"]\ue201 now.', "Buy a pan now."),
+    "a text to be sent": (
+        'Here:\n:::writing{variant="email" id="1"}\nDear Bo\n:::\nYes.\n:::note\nb\n:::',
+        "Here:\nDear Bo\n\nYes.\n:::note\nb\n:::",
+    ),
     "a link": ("See \ue200url\ue202the docs\ue202https://example.org\ue201", "See [the docs](https://example.org)"),
     "a tool's call": ('<tool_call>{"name": "x"}</tool_call>\nYes.', "Yes."),
     "a tool's call that folds": (

@@ -186,11 +186,12 @@ def _of_mapping(nodes: Mapping[str, Any], leaf: Any, tally: _Tally) -> list[_Sai
         if not isinstance(message, Mapping):
             continue
         marks = _part(message, "metadata")
-        is_shown = (
-            not marks.get("is_visually_hidden_from_conversation") and (message.get("recipient") or "all") == "all"
-        )
+        is_hidden = marks.get("is_visually_hidden_from_conversation") or message.get("channel") == "analysis"
+        is_shown = not is_hidden and (message.get("recipient") or "all") == "all"
         speaker = str(_part(message, "author").get("role") or "")
         text = _content(_part(message, "content"))
+        if speaker == "tool" and text and not text.replace(PICTURE, "").strip():  # drawn for the person
+            speaker = "assistant"
         if speaker == "user":
             text = _with_files(text, marks.get("attachments"))
         else:
