@@ -22,14 +22,8 @@ from cortex.toolkit.words import counted
 
 SUMMARY = "the user's files: read, write, search, check"
 NEEDS = ("Files", "DocumentTexts")
-DOCUMENTS = (
-    ".pdf",
-    ".docx",
-    ".odt",
-    ".eml",
-    ".mht",
-    ".mhtml",
-)  # have no text of their own; others are read as they are
+# What has no text of its own; all else is read as it stands.
+DOCUMENTS = (".pdf", ".docx", ".odt", ".eml", ".mht", ".mhtml")
 PAGES_AT_ONCE = 10
 PAGES_MOST = 10_000
 CONTENTS_CHARACTERS = 1_200

@@ -1,4 +1,4 @@
-"""The values of a JSON text that is too long to be held as a whole: an array's elements, or values in a row.
+"""The values of a JSON text that is too long to be held as a whole: elements of arrays, or values, in a row.
 
 Only one element at a time is unfolded. Numbers of absurd length, NaN and infinities are no numbers here.
 """
@@ -12,6 +12,7 @@ from typing import Any
 ENTRY_CHARACTERS = 40_000_000
 DONE_CHARACTERS = 1_000_000  # read before what is done is let go
 LONGEST_INTEGER = 24
+LISTS_MOST = 10_000  # in a row, as files that were put together
 _BLANK = re.compile(r"[ \t\r\n]*")
 _BEGINS = re.compile(r'[\[{"]')
 
@@ -86,13 +87,17 @@ def values(chunks: Iterable[bytes]) -> Iterator[Any]:
         first = text.next_sign()
         if not _BEGINS.match(first):
             raise BrokenJsonError(0)
-        is_list = first == "["
-        text.at += is_list
-        while (sign := text.next_sign()) and not (is_list and sign == "]"):
-            yield text.value()
+        is_list, ends = False, 0
+        while (sign := text.next_sign()) and ends < LISTS_MOST:
+            if sign == ("]" if is_list else "["):
+                ends += is_list
+                is_list = not is_list
+                text.at += 1
+            else:
+                yield text.value()
             if text.next_sign() == ",":
                 text.at += 1
-        if is_list and not sign:
+        if is_list or sign:
             raise BrokenJsonError(text.past + text.at)
     except UnicodeDecodeError as error:
         raise BrokenJsonError(text.past + text.at) from error

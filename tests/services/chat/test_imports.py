@@ -105,6 +105,10 @@ async def test_what_was_drawn_is_an_answer_and_what_was_thought_is_none(house: L
     chat["mapping"]["n1"]["message"]["channel"] = "analysis"
     ((found,), _) = await read(house, json.dumps([chat]).encode())
     assert pairs(found) == [("Draw it.", "(a picture)")]
+    chat = webui(("user", "Draw it."), ("assistant", ""), key="2")
+    chat["chat"]["history"]["messages"]["m1"]["files"] = [{"type": "image", "url": "x"}]
+    ((found,), _) = await read(house, json.dumps([chat]).encode())
+    assert pairs(found) == [("Draw it.", "(a picture)")]
 
 
 async def test_every_file_of_an_archive_is_read_whatever_it_is_called(house: LivingHouse) -> None:
@@ -114,21 +118,25 @@ async def test_every_file_of_an_archive_is_read_whatever_it_is_called(house: Liv
         archive.writestr("export/zwei", json.dumps([chatgpt(("user", "b"), key="2"), webui(("user", "a"), key="1")]))
         archive.writestr("export/lines.jsonl", "\n".join(json.dumps(webui(("user", n), key=n)) for n in "cd"))
         archive.writestr("export/wrapped.txt", json.dumps({"conversations": [webui(("user", "e"), key="5")]}))
+        archive.writestr("export/joined.json", json.dumps([webui(("user", "h"), key="8")]) + "\n[")
+        archive.writestr("export/two.json", "[]\n" + json.dumps([webui(("user", "i"), key="9")]))
+        two = {"chats": [webui(("user", "j"), key="10")], "items": [webui(("user", "k"), key="11")]}
+        archive.writestr("export/lists.json", json.dumps(two))
         archive.writestr("export/wide.json", json.dumps([webui(("user", "f"), key="6")]).encode("utf-16"))
         archive.writestr("export/cut.json", json.dumps([webui(("user", "g"), key="7"), "x" * 99])[:-20])
-        archive.writestr("export/one.json", json.dumps(webui(("user", "h"), key="8"))[:-9])
+        archive.writestr("export/one.json", json.dumps(webui(("user", "l"), key="12"))[:-9])
         archive.writestr("export/inner.zip", packed(conversations=[]))
         archive.writestr("export/chat.html", "<html>")
         archive.writestr("export/photo.png", b"\x89PNG")
         archive.writestr("export/empty.json", "")
     found, state = await read(house, held.getvalue())
-    assert sorted(chat["exchanges"][0][0] for chat in found) == ["a", "b", "c", "d", "e", "f", "g"]
-    assert state.files == 6
+    assert sorted(chat["exchanges"][0][0] for chat in found) == [*"abcdefghijk"]
+    assert state.files == 9
     assert [reason for reason in state.reasons if "Other versions" not in reason] == [
         "Messages of tools and systems, and reasoning: 1.",  # the hidden one
         "Chats that are in it twice: 1 (Truffles).",
-        "Files that could be read only in part: 2 (cut.json, nothing past character 322, "
-        "one.json, nothing past character 1).",
+        "Files that could be read only in part: 3 (joined.json, nothing past character 323, "
+        "cut.json, nothing past character 322, one.json, nothing past character 1).",
         "Archives inside the archive: 1 (inner.zip).",
         "Files without chats: 3 (chat.html, photo.png, empty.json).",
     ]

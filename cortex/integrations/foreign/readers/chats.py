@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from cortex.integrations.documents.kinds import UnreadableError
@@ -135,15 +136,8 @@ def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 def _entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     for entry in values(chunks):
-        inner = (
-            next((entry[name] for name in WRAPPED if isinstance(entry.get(name), list)), None)
-            if _is_bare(entry)
-            else None
-        )
-        if inner is None:
-            yield entry
-        else:
-            yield from inner
+        lists = [entry[name] for name in WRAPPED if isinstance(entry.get(name), list)] if _is_bare(entry) else []
+        yield from chain.from_iterable(lists) if lists else [entry]
 
 
 def _is_bare(entry: Any) -> bool:
@@ -218,7 +212,7 @@ def _of_history(chat: Mapping[str, Any], tally: _Tally) -> list[_Said]:
             continue
         content, speaker = message.get("content"), str(message.get("role") or "")
         text = _joined(content) if isinstance(content, list) else _clean(content)
-        text = _with_files(text, message.get("files")) if speaker == "user" else _answer(text, tally)
+        text = _with_files(text if speaker == "user" else _answer(text, tally), message.get("files"))
         if text and speaker in ("user", "assistant"):
             said.append(_Said(speaker, text, _moment(message.get("timestamp"))))
         elif text or content:
@@ -243,7 +237,7 @@ def _with_files(text: str, files: Any) -> str:
         _clean(one.get("name"))[:100] for one in found if str(one.get("mimeType") or one.get("type"))[:5] != "image"
     ]
     pictures = [PICTURE] * sum(1 for one in found if one.get("type") == "image")
-    return _clean("\n\n".join([*pictures, text, *(f"(a file: {name})" for name in names if name)]))
+    return _clean("\n\n".join(filter(None, [*pictures, text, *(f"(a file: {name})" for name in names if name)])))
 
 
 def _newest(said: list[_Said], tally: _Tally) -> list[_Said]:
