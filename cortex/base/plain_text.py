@@ -5,7 +5,7 @@ import re
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.M), ""),  # a fence
     (re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$", re.M), ""),  # a rule
-    (re.compile(r"^[ \t]*\|?[ \t:|-]*-{3,}[ \t:|-]*$", re.M), ""),  # below a table's head
+    (re.compile(r"^(?=[ \t:|-]*?---)[ \t:|-]++$", re.M), ""),  # below a table's head
     (re.compile(r"^[ \t]*(?:(?:#{1,6}|>|[-*+])[ \t]+)+", re.M), ""),  # headings, quotes, items
     (re.compile(r"^[ \t]*\[[ xX]\][ \t]+", re.M), ""),  # a task's box
     (re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*(?:[ \t]+\"[^\"\n]*\")?\)"), r"\1"),  # links and pictures

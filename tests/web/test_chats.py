@@ -10,6 +10,7 @@ import pytest
 
 from cortex.app import Cortex
 from tests.web.conftest import Browser
+from tests.web.sender import costs
 
 
 @pytest.fixture
@@ -119,5 +120,16 @@ async def test_a_search_leads_to_the_line_of_a_note(house: Cortex, ada: Browser)
     page = await ada.get(place[1])
     assert 'data-line="3"' in page.text
     assert (await ada.get("/notes/Fruit%20%26%20nuts?line=99")).status_code == 200
+
+
+@pytest.mark.parametrize("sign", ["-", " ", "[", "- ", "|", "*"])
+async def test_a_note_is_opened_at_a_long_line_of_anything(house: Cortex, ada: Browser, sign: str) -> None:
+    """A rule that somebody drew, 8,000 dashes and a word, held the loop for minutes."""
+    name = await house.notes.create(ada.user, "Rules")
+    version = (await house.notes.read(ada.user, name)).version
+    await house.notes.write(ada.user, name, f"-{sign * 20_000}y", version)
+    with costs() as cost:
+        page = await ada.get("/notes/Rules?line=1")
+    assert (page.status_code, cost.held_s < 0.5) == (200, True)
     nothing = await ada.get("/search?q=hazel")
     assert "Nothing found for “hazel”" in nothing.text

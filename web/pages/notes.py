@@ -19,6 +19,7 @@ from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
+LINE_CHARACTERS = 1_000  # of the line that a search led to; the page shows 200
 NAV = NavEntry(title="Notes", href="/notes", icon="note", order=20)
 
 Text = Annotated[str, Form()]
@@ -232,6 +233,6 @@ async def _editor(
         delete=f"{here}/delete" if name else "",
         delete_words="Delete" if name else "",
         line=line,
-        line_text=plain_text(lines[line - 1]) if line else "",
+        line_text=plain_text(lines[line - 1][:LINE_CHARACTERS]) if line else "",
     )
     return respond(request, "note.html", context, status=status)
