@@ -25,6 +25,7 @@ _RESULT_CHARACTERS = 4_000
 _CLAUSES = re.compile(
     r"\s*;\s+|,?\s+(?:and|but)\s+(?:then|also|afterwards)\s+|,\s*then\s+|[.!]\s+(?:then|also|and)\s+", re.IGNORECASE
 )
+_LONG_BLANK = re.compile(r"(\s{20})\s+")  # patterns that begin anew at each blank take seconds for thousands of them
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:?\d\d|Z)?)?)")
 _ATTACHED = re.compile(re.escape(HEAD) + r" (.+?) · ")
 _ID = re.compile(r"\s*\(id [0-9a-z]{4,}(?:, ([^()]*(?:\([^()]*\)[^()]*)*))?\)")
@@ -71,7 +72,8 @@ class OfflineProvider:
     def _answer(self, request: Request) -> Message:
         start = _last_user(request.messages)
         first = _first_sent(request.messages, start)
-        words = "; ".join(_asked(request.messages, at) for at in range(first, start + 1))
+        said = "; ".join(_asked(request.messages, at) for at in range(first, start + 1))
+        words = _LONG_BLANK.sub(r"\1", said)
         results = _results(request.messages[start + 1 :])
         told = _results(request.messages[max(0, first - 1) : start]) + results
         if request.purpose == "summary":

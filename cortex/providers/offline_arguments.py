@@ -14,10 +14,12 @@ from cortex.ports.schedule import Timings
 from cortex.providers.offline_rhythms import find_rhythm
 from cortex.providers.offline_words import find_moment
 
-_CODE = re.compile(r"`+([^`]+?)`+")
+_CODE = re.compile(r"(?<!`)`++([^`]++)`+")
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|(?<!\w)'([^']+)'(?!\w)")
 _URL = re.compile(r"\bhttps?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)]")
-_PATH = re.compile(r"(?<![\w/.:])(?:~?/?(?:[\w.@+-]+/)+[\w.@+-]*|[\w-][\w.-]*\.[A-Za-z]\w{0,7}|\.[A-Za-z]\w+)(?![\w/])")
+_PATH = re.compile(
+    r"(?<![\w/.:@+-])(?:~?/?(?:[\w.@+-]+/)+[\w.@+-]*|[\w-][\w.-]*\.[A-Za-z]\w{0,7}|\.[A-Za-z]\w+)(?![\w/])"
+)
 _NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w.,]*\d)")
 _POLITE = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|so|now|please|kindly|just|also|and|then|cortex|"

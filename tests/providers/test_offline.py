@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -252,6 +253,14 @@ async def test_it_words_the_result_and_stops() -> None:
     text, done = await run(ask(user("add milk"), first.message, answer, task_create=0.9))
     assert text == "Added milk to inbox." == done.message.text
     assert done.finish == "stop"
+
+
+@pytest.mark.parametrize("filler", [" ", "\n", "-", "`", "a@", "a/", ". ", "and ", "(id abcd, "])
+async def test_a_long_message_of_anything_is_read_at_once(filler: str) -> None:
+    """On the event loop: 30,000 blanks took 6 s."""
+    begun_s = thread_time()
+    await run(ask(user(f"read the file x{filler * (30_000 // len(filler))}y"), tools=(READ, CREATE), file_read=0.9))
+    assert thread_time() - begun_s < 1
 
 
 async def test_a_second_clause_is_done_in_a_second_round() -> None:
