@@ -13,7 +13,7 @@ def test_a_rule_is_no_text(rule: str) -> None:
 
 
 def test_a_line_of_dashes_is_looked_at_once() -> None:
-    """Each result of a search shows such a piece, on the event loop: eight hundred took 0.3 s, eight thousand minutes."""
+    """Each result of a search shows such a piece: eight hundred held the loop 0.3 s, eight thousand minutes."""
     begun_s = thread_time()
     assert plain_text("-" * 800 + "x") == "-" * 800 + "x"
     assert thread_time() - begun_s < 0.1
