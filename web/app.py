@@ -25,6 +25,7 @@ STATIC = Path(__file__).parent / "static"
 FOR_EVER = "public, max-age=31536000, immutable"
 PAGES = "web.pages"
 DRIP_S = 1.0
+LONGEST = 200  # characters of a file of ours: the system fails on names of more than 255
 KINDS = {
     ".css": "text/css",
     ".js": "text/javascript",
@@ -113,7 +114,7 @@ async def readyz(request: Request) -> Response:
 @frame_routes.get("/static/{path:path}")
 async def static(request: Request, path: str, v: str = "") -> Response:
     """A file of the page; for ever when the address carries its hash, or that of all files and templates."""
-    file = (STATIC / path).resolve()
+    file = (STATIC / path[:LONGEST]).resolve()
     if file.suffix not in KINDS or not file.is_relative_to(STATIC) or not file.is_file():
         raise not_found()
     pages: Renderer = request.app.state.pages

@@ -101,3 +101,8 @@ async def test_static_files_are_kept_for_ever_under_their_hash(app: FastAPI, vis
     assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
     for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/"):
         assert (await visitor.get(path)).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["a" * 250 + ".css", "a" * 5_000 + ".css", "a/" * 2_500 + "a.css"])
+async def test_a_file_of_any_name_is_not_there(visitor: httpx.AsyncClient, name: str) -> None:
+    assert (await visitor.get(f"/static/{name}")).status_code == 404
