@@ -35,8 +35,9 @@ def main() -> None:
 
 def _leave_when_told() -> None:
     """Until `web/signals.py` hears them: end in order, for nothing is open yet, also in a container of its own."""
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: os._exit(0))
+    for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if ending != signal.SIGHUP or signal.getsignal(ending) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(ending, lambda *_: os._exit(0))
     for order in (signal.SIGUSR1, signal.SIGUSR2):  # by default they kill
         signal.signal(order, lambda *_: None)
 

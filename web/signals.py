@@ -1,8 +1,9 @@
 """The signals of a process that serves or works, heard from its first moment to its last.
 
-SIGTERM and SIGINT end it, whatever it is at: what is being opened or served says how, and nothing begins anew
-afterwards. One more of them while it closes ends it where it stands, as a kill would. The loop's own handlers were gone
-as soon as the server had ended, and an ordered restart served again.
+SIGTERM, SIGINT and, unless nohup had it ignored, SIGHUP end it, whatever it is at: what is being opened or served says
+how, and nothing begins anew afterwards. One more of them while it closes ends it where it stands, as a kill would; a
+SIGHUP does not: a terminal that is closed may send two. The loop's own handlers were gone as soon as the server had
+ended, and an ordered restart served again.
 """
 
 import asyncio
@@ -13,7 +14,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-ENDINGS = (signal.SIGTERM, signal.SIGINT)
+IS_TERMINAL_HEARD = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+ENDINGS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] * IS_TERMINAL_HEARD))
 ORDERS = (signal.SIGUSR1, signal.SIGUSR2)  # for as long as nobody takes them they do nothing: by default they kill
 
 T = TypeVar("T")
@@ -74,7 +76,7 @@ class ProcessSignals:
             self.ends += 1
             if self._end is not None:
                 self._end()
-            elif self.ends > 1:  # it is closing already, and somebody does not want to wait for that
+            elif self.ends > 1 and number != signal.SIGHUP:  # it closes, and somebody does not want to wait
                 os._exit(128 + number)
         elif number in self._orders:
             self._orders[number]()

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT end the daemon whatever it is at; what was ordered before brings it back no more."""
+"""SIGTERM, SIGINT and SIGHUP end the daemon whatever it is at; what was ordered before brings it back no more."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.children import Child
+from tests.children import Child, Program
 from tests.databases import is_on_postgresql
 from tests.e2e.caller import Caller
 from tests.e2e.crowd import shopping_model
@@ -16,7 +16,7 @@ from tests.e2e.tables import locked
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault
 
-ENDINGS = [signal.SIGTERM, signal.SIGINT]
+ENDINGS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 READY = "Cortex is at "
 KILLED = 128
 
@@ -73,6 +73,22 @@ def test_it_ends_while_it_opens(daemon: Daemon, ending: signal.Signals) -> None:
         assert opening.wait() == 0
     assert daemon.log.count(READY) == 1
     assert "Traceback" not in daemon.log
+
+
+def test_a_closed_terminal_ends_it_in_order_and_not_where_nohup_began_it(daemon: Daemon) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    daemon.starts = Program
+    try:
+        daemon.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    os.kill(daemon.pid, signal.SIGHUP)
+    with Caller(daemon) as ada:
+        assert ada.get("/setup").status_code == 200
+    daemon.restart()
+    os.kill(daemon.pid, signal.SIGHUP)
+    assert daemon._end(signal.SIGHUP) == 0
+    assert daemon.log.count("shutting down: ") == 2
 
 
 def test_a_second_signal_waits_for_no_turn(busy: Daemon) -> None:
