@@ -1,9 +1,8 @@
-"""The signals of a process that serves or works, heard from its first moment to its last.
+"""The signals of a process that serves or works, heard from its first moment to its last (the loop's own end earlier).
 
 SIGTERM, SIGINT and, unless nohup had it ignored, SIGHUP end it, whatever it is at: what is being opened or served says
 how, and nothing begins anew afterwards. One more of them while it closes ends it where it stands, as a kill would; a
-SIGHUP does not: a terminal that is closed may send two. The loop's own handlers were gone as soon as the server had
-ended, and an ordered restart served again.
+SIGHUP does not: a terminal that is closed may send two.
 """
 
 import asyncio
