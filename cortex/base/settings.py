@@ -60,7 +60,7 @@ class Settings(NotificationSettings):
         "", description="lan: serve without HTTPS on a network you trust. Passwords are sent unencrypted."
     )
     connections_per_address: int = Field(
-        32,
+        256,
         ge=1,
         description="Connections per address without a complete request or a login; beyond this, the oldest is closed.",
     )

@@ -32,7 +32,11 @@ LONG = "\n\n".join(f"{number}. " + "It goes on and on, and then some more. " * 2
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """A daemon that may open 256 files, behind a proxy at 127.9.9.9."""
     made = Daemon(
-        tmp_path_factory.mktemp("small") / "home", limit=FILES, trusted_proxies="127.9.9.9", streams_per_person=4
+        tmp_path_factory.mktemp("small") / "home",
+        limit=FILES,
+        trusted_proxies="127.9.9.9",
+        connections_per_address=32,
+        streams_per_person=4,
     )
     made.start()
     yield made
@@ -100,6 +104,20 @@ def test_a_person_at_the_same_address_gets_through(small: Daemon, ada: Caller, c
     for _ in range(100):
         connect(HALF_HEAD)
     assert is_well(small, ada)
+
+
+def test_a_house_full_of_people_at_one_address_may_send_at_the_same_moment(daemon: Daemon) -> None:
+    """As behind one router, Docker's bridge, or a proxy that was not named."""
+    daemon.start()
+    with Caller(daemon) as ada, ExitStack() as opened:
+        head = "POST /tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\n"
+        who = f"Cookie: cortex={ada.set_up().token}\r\n"
+        form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\ntitle=milk"
+        sockets = [opened.enter_context(socket.create_connection(("127.0.0.1", daemon.port))) for _ in range(60)]
+        for one in sockets:
+            one.settimeout(PATIENCE_S)
+            one.sendall((head + who + form).encode())
+        assert {one.recv(12) for one in sockets} == {b"HTTP/1.1 303"}
 
 
 def test_a_trusted_proxy_may_open_many_but_each_of_its_clients_a_few(
