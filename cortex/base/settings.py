@@ -348,6 +348,9 @@ def read_settings(env_file: Path | None = Path(".env"), **given: Any) -> Setting
         return Settings(_env_file=env_file, **given)
     except ValidationError as error:
         raise ConfigError(_one_line(error)) from error
+    except (UnicodeDecodeError, OSError) as error:
+        why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror or error
+        raise ConfigError(f"{str(env_file)!r} cannot be read: {why}") from error
 
 
 def unknown_variables(environ: Mapping[str, str], env_file: Path | None = Path(".env")) -> list[str]:

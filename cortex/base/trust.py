@@ -1,7 +1,10 @@
 """Whom TLS believes: the system's certificate authorities, those of `certifi`, and what a form adds for one server."""
 
+import os
 import re
 import ssl
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 
 import certifi
@@ -34,6 +37,21 @@ def trusting(ca: str) -> ssl.SSLContext:
 
 def _context() -> ssl.SSLContext:
     """A private authority is in the system's store, or where SSL_CERT_FILE says; a bare system has only `certifi`."""
-    context = ssl.create_default_context(cafile=certifi.where())
-    context.load_default_certs()
+    context = ssl.create_default_context()
+    with suppress(OSError):  # an empty or missing one: the system's is enough
+        context.load_verify_locations(cafile=certifi.where())
     return context
+
+
+def unusable(environ: Mapping[str, str]) -> str:
+    """What is wrong with the authorities that are trusted here, in words; "" for nothing."""
+    named = environ.get("SSL_CERT_FILE")
+    try:
+        if named:
+            ssl.create_default_context(cafile=named)
+    except OSError:
+        return f"SSL_CERT_FILE names {named!r}, which cannot be read as certificates: its authorities are not trusted."
+    folder = ssl.get_default_verify_paths().capath
+    if not certificates().cert_store_stats()["x509_ca"] and not (folder and os.listdir(folder)):
+        return "No certificate authority is known here: no model or page can be reached by https."
+    return ""

@@ -86,6 +86,13 @@ def test_the_environment_wins_over_the_env_file(tmp_path: Path, monkeypatch: pyt
     assert settings.allowed_hosts == ("one.example", "two.example")
 
 
+@pytest.mark.parametrize("content", [b"CORTEX_PORT=1\n\xff\xfe", "CORTEX_PORT=1\n".encode("utf-16")])
+def test_an_env_file_that_is_no_text_is_named(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"\.env' cannot be read: it is not UTF-8 text"):
+        load_settings(tmp_path / ".env", home=tmp_path)
+
+
 def test_folders_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CORTEX_ALLOWED_FOLDERS", "code=/srv/code, docs=/srv/docs")
     folders = load_settings(None, home=tmp_path).folders

@@ -113,7 +113,7 @@ class Doctor:
         """
         await self._db.end_view()
         found = [self._disk(), *await asyncio.to_thread(self._home), *self._clock(), *self._variables()]
-        found += outgoing_findings(os.environ)
+        found += await asyncio.to_thread(outgoing_findings, os.environ)
         database = await self._database(is_whole=of is None)
         found += [database, await self._engine(is_whole=of is None), self._key_file()]
         if database.state == "good":
@@ -140,7 +140,11 @@ class Doctor:
                 else "There is none; a start makes one while no secret is stored."
             )
             return Finding(name="secret key", state="good", text=text)
-        mode = stat.S_IMODE(path.stat().st_mode)
+        about = path.stat()
+        if not about.st_size:
+            mend = "Put the old file back; without one, a start makes another while no secret is stored."
+            return Finding(name="secret key", state="bad", text=f"{str(path)!r} is empty.", mend=mend)
+        mode = stat.S_IMODE(about.st_mode)
         if mode & private.OTHERS:
             return Finding(
                 name="secret key",
@@ -215,7 +219,9 @@ class Doctor:
                 text=f"{kind} answers, but its tables are at {here!r} and should be at {newest!r}."
                 if here
                 else f"{kind} answers, but has no tables yet.",
-                mend="Run `cortex migrate`; `cortex serve` does it too.",
+                mend="Run that newer version of Cortex again, or restore a backup."
+                if here > newest
+                else "Run `cortex migrate`; `cortex serve` does it too.",
             )
         wrote = " and can be written" if is_whole else ""
         return Finding(name="database", state="good", text=f"{kind} answers{wrote}; its tables are at {here!r}.")
@@ -286,7 +292,11 @@ class Doctor:
                 text="Only the offline demo model, which is not an AI.",
                 mend="Add one on the Models page.",
             )
-        return Finding(name=name, state="good", text=", ".join(entry.name for entry in registry.entries) + ".")
+        text = ", ".join(entry.name for entry in registry.entries) + "."
+        if failing := await self.failing_model(user):
+            text = f"{text} {failing} did not answer the last request."
+            return Finding(name=name, state="warn", text=text, mend="Test it on the Models page.")
+        return Finding(name=name, state="good", text=text)
 
     def _backup(self) -> Finding:
         state = self._backups.state()

@@ -5,7 +5,7 @@ Called by `live.py` and `cortex doctor`.
 
 from collections.abc import Mapping
 
-from cortex.base import scan
+from cortex.base import scan, trust
 from cortex.base.errors import CortexError
 from cortex.services.health.finding import Finding
 
@@ -32,15 +32,20 @@ async def proxy_finding(public_url: str) -> Finding:
 
 
 def outgoing_findings(environ: Mapping[str, str]) -> list[Finding]:
-    """That the environment names a proxy which Cortex does not use; nothing where it names none."""
+    """What keeps it from other servers: a proxy that Cortex does not use, authorities that it cannot."""
+    found = []
+    if untrusted := trust.unusable(environ):
+        mend = "Install ca-certificates, and let SSL_CERT_FILE name a file of them in PEM, or nothing."
+        found.append(Finding(name="certificates", state="bad", text=untrusted, mend=mend))
     named = [name for name in OUTGOING if environ.get(name) or environ.get(name.lower())]
     if not named:
-        return []
+        return found
     return [
+        *found,
         Finding(
             name="outgoing proxy",
             state="warn",
             text=f"{', '.join(named)} is set. Cortex ignores it: it checks every address as it connects, by itself.",
             mend="Where only a proxy reaches the internet, run a model gateway beside it: docs/proxies.md.",
-        )
+        ),
     ]
