@@ -10,12 +10,13 @@ import os
 import re
 import sys
 import zoneinfo
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import SettingsConfigDict
 
@@ -354,10 +355,12 @@ def read_settings(env_file: Path | None = Path(".env"), **given: Any) -> Setting
 
 
 def unknown_variables(environ: Mapping[str, str], env_file: Path | None = Path(".env")) -> list[str]:
-    """A line for each CORTEX_ variable that nothing reads, with the likeliest right name."""
+    """A line for each CORTEX_ variable that nothing reads, with the likeliest right name, and for each that is none."""
     known = [PREFIX + name.upper() for name in Settings.model_fields]
-    written: Iterable[str] = dotenv_values(env_file) if env_file and env_file.is_file() else ()
-    lines = []
+    text = env_file.read_text(encoding="utf-8") if env_file and env_file.is_file() else ""
+    bindings = list(parse_stream(StringIO(text)))
+    written = [one.key for one in bindings if one.key]
+    lines = [f"Line {one.original.line} of {str(env_file)!r} cannot be read" for one in bindings if one.error]
     for name in sorted({*environ, *written}):
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)

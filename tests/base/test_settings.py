@@ -114,9 +114,10 @@ def test_a_home_that_is_a_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_variable_is_pointed_at_its_likeliest_name(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("CORTEX_HOSTS=x\n")
+    (tmp_path / ".env").write_text("CORTEX_HOSTS=x\nfoo bar\n")
     lines = unknown_variables({"CORTEX_PROT": "1", "PATH": "x"}, tmp_path / ".env")
     assert lines == [
+        f"Line 2 of {str(tmp_path / '.env')!r} cannot be read",
         "CORTEX_HOSTS is not a setting; did you mean CORTEX_HOST?",
         "CORTEX_PROT is not a setting; did you mean CORTEX_PORT?",
     ]
