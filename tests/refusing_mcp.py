@@ -94,6 +94,7 @@ class RefusingServer:
     did: list[str] = field(default_factory=list)
     is_refusing_all: bool = False
     is_doing_first: bool = False
+    is_starting: bool = False
     is_streaming: bool = False
 
     def forget(self) -> None:
@@ -104,6 +105,8 @@ class RefusingServer:
         method, params = asked.get("method", ""), asked.get("params") or {}
         if method == "server/discover":
             return 200, JSON, self._error(asked, -32601, "Method not found"), ""
+        if method == "initialize" and self.is_starting:
+            return 200, JSON, '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Not ready"}}', ""
         if method == "initialize":
             self.opened += 1
             opened = f"session-{self.opened}"

@@ -268,7 +268,7 @@ class McpConnection:
             return why
         if isinstance(error, CortexError):
             return error.message
-        if isinstance(error, MCPError) and error.error.code == CONNECTION_CLOSED:
+        if isinstance(error, MCPError) and _is_cut(error):
             return "it ended the connection."
         return f"{_cut(str(error), 300) or type(error).__name__}."
 

@@ -30,6 +30,7 @@ CONNECT_S = 10.0
 OPENING = ("initialize", "server/discover")
 JSON, EVENTS = "application/json", "text/event-stream"
 _SAID = re.compile(r"<pre[^>]*>([^<]*)", re.IGNORECASE)  # of a page for people, as frameworks show an error
+OLD = " (servers of the old kind, SSE, are not supported; ask for its streamable HTTP address)"
 LOG_IN = "It needs a login: an admin can log in on the page of its tools."
 
 
@@ -186,7 +187,8 @@ async def _instead_of(request: httpx2.Request, asked: _Asked, response: httpx2.R
         words, code = error["message"], error["code"]
     refusal = refusal_of(response.status_code, words, code)
     if asked.method in OPENING:
-        return _answer(request, asked, {"code": -32603, "message": refusal.words})
+        is_old = response.status_code in (404, 405) and request.url.path.rstrip("/").endswith("/sse")
+        return _answer(request, asked, {"code": -32603, "message": f"{refusal.words}{OLD if is_old else ''}"})
     return _instead(request, asked, refusal)
 
 
@@ -212,16 +214,20 @@ async def _legible(request: httpx2.Request, asked: _Asked, response: httpx2.Resp
     """The server's answer as the package takes it, where it did answer."""
     if response.status_code >= 400:
         return await _instead_of(request, asked, response)
-    if asked.id is None or asked.method in OPENING or response.is_redirect:
+    if asked.id is None or response.is_redirect:
         return response
+    is_opening = asked.method in OPENING
     if _kind(response) == EVENTS:
         is_plain = response.headers.get("content-encoding", "identity") == "identity"
-        if is_plain and isinstance(response.stream, httpx2.AsyncByteStream):
+        if is_plain and not is_opening and isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Events(response.stream, asked)
         return response
     found = await asyncio.to_thread(messages_in, await response.aread(), asked.id, is_answer=True)
     if found:
-        return httpx2.Response(200, request=request, headers={"content-type": JSON}, content=found[0])
+        session = {name: value for name, value in response.headers.items() if name == "mcp-session-id"}
+        return httpx2.Response(200, request=request, headers={"content-type": JSON, **session}, content=found[0])
+    if is_opening:
+        return response
     what = (_kind(response) or "text") if response.content else "nothing"
     words = f"it answered with {what} in place of the result (HTTP {response.status_code})"
     return _instead(request, asked, HttpRefusal(kind=BROKEN, words=words))
