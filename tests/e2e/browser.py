@@ -128,6 +128,7 @@ def axe(page: Page) -> list[str]:
 
 
 def overflow_px(page: Page) -> int:
-    """How far the page reaches past its window's side."""
-    wide: int = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
-    return wide
+    """How far the page reaches past its window's side; a phone's own width grows with what is too wide."""
+    assert page.viewport_size is not None
+    wide: int = page.evaluate("() => document.documentElement.scrollWidth")
+    return wide - page.viewport_size["width"]

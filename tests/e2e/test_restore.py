@@ -10,6 +10,7 @@ import pytest
 
 from tests.children import Program, environment, run
 from tests.databases import house_settings, is_on_postgresql
+from tests.e2e.browser import axe, chromium, open_window, overflow_px
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
 from tests.e2e.walled import run_walled
@@ -55,6 +56,7 @@ def test_the_set_up_page_of_a_fresh_server_restores(tmp_path: Path, backup: tupl
         daemon.close()
 
 
+@pytest.mark.browser
 def test_the_set_up_page_shows_what_nobody_vouches_for_and_asks(tmp_path: Path, backup: tuple[Path, str]) -> None:
     """Here because its key is another one, and none is given."""
     file, _ = backup
@@ -72,6 +74,14 @@ def test_the_set_up_page_shows_what_nobody_vouches_for_and_asks(tmp_path: Path, 
             assert shown.status_code == 422
             assert "Nobody can vouch for this backup." in shown.text
             assert re.search(r"<dt>Admins</dt><dd>ada</dd>", shown.text)
+            with chromium() as browser:
+                page = open_window(browser, daemon.origin, is_phone=True).page
+                page.goto(daemon.setup_link)
+                page.get_by_label("Backup").fill(str(file))
+                page.get_by_label("Passphrase").fill(PASSPHRASE)
+                page.get_by_role("button", name="Restore").click()
+                page.get_by_label("Restore this backup although nobody can vouch for it").check()
+                assert (overflow_px(page), axe(page)) == (0, [])
             accepted = re.search(r'name="accepted" value="([0-9a-f]{64})" required', shown.text)
             assert accepted
             restored = caller.post("/setup/restore", **form, accepted=accepted[1]).text
