@@ -92,6 +92,7 @@ def test_the_set_up_page_shows_what_nobody_vouches_for_and_asks(tmp_path: Path, 
         with Caller(daemon) as caller:
             caller.log_in("ada")
             assert "cannot be vouched for" in caller.get("/health").text
+            assert "To accept it as it is: cortex audit accept" in caller.get("/admin/audit").text
     finally:
         daemon.close()
 

@@ -14,7 +14,7 @@ from fastapi.responses import Response, StreamingResponse
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.accounts.people import AccountRow
-from cortex.services.health.audit_log import AuditFilter, AuditPage, AuditRow, AuditVerdict
+from cortex.services.health.audit_log import MEND, AuditFilter, AuditPage, AuditRow, AuditVerdict
 from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import ADMIN, Context, NavEntry, described, respond, zone_of
@@ -41,6 +41,7 @@ class AuditContext(Context):
 
     page: AuditPage = described("the rows that are meant, the newest first")
     verdict: AuditVerdict = described("whether the log still ends as it was last seen")
+    mend: str = described("what to do where it does not")
     names: Mapping[str, str] = described("of the accounts, by id")
     people: Sequence[AccountRow] = described("whom to filter by")
     kinds: Sequence[str] = described("what to filter by")
@@ -70,6 +71,7 @@ async def show(
         frame=await frame_of(request, services, user, here=HREF),
         page=await services.audit_log.page(which, before),
         verdict=await services.audit_log.glance(),
+        mend=MEND,
         names={one.id: one.name for one in people},
         people=people,
         kinds=await services.audit_log.kinds(),
