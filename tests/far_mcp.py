@@ -4,7 +4,6 @@ The login server is a faithful double over the package's own routes: registratio
 end, refresh tokens for one use. It says yes at once, where a real one asks a person.
 """
 
-import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -12,7 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
@@ -27,7 +25,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from mcp.types import ToolAnnotations
 from pydantic import AnyHttpUrl
 
-from tests.patience import PATIENCE_S
+from tests.listening import listening
 
 
 @dataclass
@@ -144,13 +142,5 @@ async def far_server(port: int, *, has_login: bool = False) -> AsyncIterator[Far
             far.headers.append({key.decode(): value.decode() for key, value in scope["headers"]})
         await inner(scope, receive, send)
 
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, ws="none", log_config=None))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve())
-        async with asyncio.timeout(PATIENCE_S):
-            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.01)
-        try:
-            yield far
-        finally:
-            server.should_exit = True
+    async with listening(app, port, lifespan="auto"):
+        yield far

@@ -12,17 +12,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cortex.app import Cortex
 from cortex.base.clock import Clock, now
 from cortex.base.events import Event
 from cortex.base.user import User
 from cortex.storage.plans import PlansRepository
+from cortex.storage.repository import Repository
 from cortex.storage.turns import TurnsRepository
 from tests.databases import copy_home, house_settings
 from tests.patience import PATIENCE_S
+from tests.scripted_server import ScriptedServer
 
+R = TypeVar("R", bound=Repository)
 PASSWORD = "tulip quarry lantern 97"
 
 
@@ -42,6 +45,15 @@ class LivingHouse:
     cortex: Cortex
     admin: User
     member: User
+
+    async def connect(self, server: ScriptedServer, user: User | None = None, **more: Any) -> None:
+        """Have this scripted server answer, as a model of the admin's or of this user; `more`: of the form."""
+        form = {"name": "m", "provider": "openai", "model": "s", "base_url": server.base_url, "api_key": "test-key"}
+        await self.cortex.models.save(user or self.admin, {**form, **more})
+
+    def rows(self, kind: type[R]) -> R:
+        """The admin's of this kind."""
+        return self.cortex.runtime.db.repository(kind, self.admin.id)
 
     async def conversation(self, user: User | None = None, role: str = "orchestrator") -> str:
         return (await self.cortex.conversations.new(user or self.admin, role=role)).id

@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cortex.base.messages import Message, ToolCall, ToolResult, ToolSchema, assistant
 from cortex.base.turn import Answer, Decision, Need, Past, Performed, Reply, RoundPlan, Turn
+from cortex.storage.turns import NOTHING_READ
 
+# Of `TurnsRepository.create`, where nothing depends on it.
+PLAIN_TURN: dict[str, Any] = {"mode": "auto", "role": "orchestrator", "is_tainted": False, "reads": NOTHING_READ}
 TURN = Turn(
     id="turn:1",
     conversation_id="c1",

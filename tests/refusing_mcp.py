@@ -3,17 +3,14 @@
 Each way of `WAYS` is what a real one answers; its comment says which. `did` counts what was really carried out.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
-
+from tests.listening import listening
 from tests.mcp_house import READS, listed
-from tests.patience import PATIENCE_S
 
 JSON, TEXT, EVENTS = "application/json", "text/plain", "text/event-stream"
 CUT = "cut=yes"  # the connection ends in the middle of the answer
@@ -158,14 +155,5 @@ async def refusing_server(port: int) -> AsyncIterator[RefusingServer]:
         await send({"type": "http.response.start", "status": status, "headers": given})
         await send({"type": "http.response.body", "body": text.encode()})
 
-    config = uvicorn.Config(app, host="127.0.0.1", port=port, ws="none", log_config=None, lifespan="off")
-    listening = uvicorn.Server(config)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(listening.serve())
-        async with asyncio.timeout(PATIENCE_S):
-            while not listening.started:  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.01)
-        try:
-            yield server
-        finally:
-            listening.should_exit = True
+    async with listening(app, port):
+        yield server

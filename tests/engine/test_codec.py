@@ -1,27 +1,16 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from cortex.base.errors import ConfigError, NotFound, ProviderError, Throttled
 from cortex.base.messages import Message, Opaque, Text, Thinking, ToolCall, ToolResult, ToolSchema, Usage
-from cortex.base.turn import Decision, Outcome, Past, Performed, Reply, RoundPlan, Turn
+from cortex.base.turn import Decision, Outcome, Past, Performed, Reply, RoundPlan
 from cortex.engine.codec import decode, decode_error, encode, encode_error
 from cortex.ports.stored_names import ERRORS, VALUES, StepName
+from tests import plain_world
 
-TURN = Turn(
-    id="turn:1",
-    conversation_id="c",
-    user_id="u",
-    role="orchestrator",
-    channel="chat",
-    text="héllo",
-    mode="auto",
-    max_rounds=8,
-    max_rounds_from="role",
-    models=("a", "b"),
-    window_tokens=32_000,
-    now="2026-11-21T10:00:00+00:00",
-)
+TURN = replace(plain_world.TURN, text="héllo", models=("a", "b"))
 MESSAGE = Message(
     speaker="assistant",
     parts=(

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from cortex.base.errors import DiskFull, UserError
 from cortex.integrations.mcp.host import Machine
 from cortex.integrations.mcp.packages import install, installed_in, package_of
+from tests.listening import listening
 from tests.patience import PATIENCE_S
 from tests.ports import port_for
 
@@ -141,16 +141,8 @@ async def registry(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncItera
         await send({"type": "http.response.body", "body": body or b"{}"})
 
     port = int(address.rpartition(":")[2])
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None, lifespan="off", ws="none")
-    )
-    async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve())
-        async with asyncio.timeout(PATIENCE_S):
-            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.01)
+    async with listening(app, port):
         yield address
-        server.should_exit = True
 
 
 @pytest.mark.skipif(NO_NPM, reason="npm is not on this machine")

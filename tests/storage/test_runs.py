@@ -9,6 +9,7 @@ from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.runs import AllRunsRepository, RunFilter, RunsRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from tests.plain_world import PLAIN_TURN
 
 ANY = RunFilter()
 
@@ -74,9 +75,7 @@ async def test_a_person_has_their_own_runs_and_the_house_has_all(db: Database, t
 async def test_a_call_by_hand_is_a_run_and_no_conversation_of_the_list(db: Database, ann: str) -> None:
     conversations = db.repository(ConversationsRepository, ann)
     made = await conversations.create("orchestrator", "auto", "Tried: git_log", source="try", is_title_tainted=False)
-    await db.repository(TurnsRepository, ann).create(
-        "turn:1", made.id, "x", mode="auto", role="orchestrator", state="running", is_tainted=False, reads=NOTHING_READ
-    )
+    await db.repository(TurnsRepository, ann).create("turn:1", made.id, "x", state="running", **PLAIN_TURN)
     await called(db, ann, made.id, "turn:1", 1, "git_log")
     (row,) = await db.repository(RunsRepository, ann).list(RunFilter(tool="git_log"), skip=0, limit=9)
     assert row.source == "try"

@@ -7,7 +7,8 @@ from cortex.base.messages import Message, ToolCall, ToolResult, assistant, resul
 from cortex.base.user import User
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
+from tests.plain_world import PLAIN_TURN
 from tests.tool_world import World
 
 
@@ -16,9 +17,7 @@ async def _talk(world: World, owner: User, title: str, *messages: Message, is_ta
         "orchestrator", "auto", title, is_title_tainted=False
     )
     turn = f"turn:{head.id}"
-    await world.db.repository(TurnsRepository, owner.id).create(
-        turn, head.id, "hi", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
-    )
+    await world.db.repository(TurnsRepository, owner.id).create(turn, head.id, "hi", **PLAIN_TURN)
     for number, message in enumerate(messages):
         await world.db.repository(MessagesRepository, owner.id).add(
             turn, number, message, is_tainted and message.speaker == "tool"

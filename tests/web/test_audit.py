@@ -11,7 +11,8 @@ from cortex.app import Cortex
 from cortex.base.ids import new_id
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.audit import AuditRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
+from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 
 
@@ -65,16 +66,7 @@ async def asked(house: Cortex, person: Browser, command: str) -> ApprovalRow:
     conversation = await house.conversations.new(person.user)
     db, turn_id = house.runtime.db, f"turn:{new_id()}"
     async with db.transaction(person.user.id) as repository:
-        await repository(TurnsRepository).create(
-            turn_id,
-            conversation.id,
-            "x",
-            mode="auto",
-            role="orchestrator",
-            state="waiting",
-            is_tainted=False,
-            reads=NOTHING_READ,
-        )
+        await repository(TurnsRepository).create(turn_id, conversation.id, "x", state="waiting", **PLAIN_TURN)
         return await repository(ApprovalsRepository).ask(
             call_id=new_id(),
             turn_id=turn_id,

@@ -73,7 +73,7 @@ async def test_a_model_that_failed_last_is_named_until_it_answers(tmp_path: Path
         live = house.cortex.live_health
         assert (await live.models()).text == "No model was asked in the last 24 hours."
         turn = await house.say(await house.conversation(), "hello")
-        rounds = house.cortex.runtime.db.repository(RoundsRepository, house.admin.id)
+        rounds = house.rows(RoundsRepository)
         await rounds.failed(turn, 7, "cloud", 10)
         failed = await live.models()
         assert (failed.state, "cloud: 0 answers, 1 failures" in failed.text) == ("warn", True)

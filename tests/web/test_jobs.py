@@ -20,7 +20,8 @@ from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.schema import JobTable, SlotTable
 from cortex.storage.slot_line import SlotLineRepository
 from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
+from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 
 BRIEF = JobForm(name="Brief", prompt="Say what is due.", when="every weekday at half past seven")
@@ -50,17 +51,7 @@ async def ran(house: Cortex, who: Browser, job: JobRow, state: str = "done", ago
             chat = await repository(ConversationsRepository).create(
                 "orchestrator", "auto", "Brief", id=f"c-{job.id}", source="job", is_title_tainted=False
             )
-            await repository(TurnsRepository).create(
-                id,
-                chat.id,
-                "x",
-                mode="auto",
-                role="orchestrator",
-                channel="cron",
-                job_id=job.id,
-                is_tainted=False,
-                reads=NOTHING_READ,
-            )
+            await repository(TurnsRepository).create(id, chat.id, "x", channel="cron", job_id=job.id, **PLAIN_TURN)
             await repository(JobsRepository).settle_in(job.id, chat.id)
         await slots.start(id, id)
     end = await slots.end(id, state, why=why, result=f"result of {ago}", cost_usd=0.02, tokens=1234)  # type: ignore[arg-type]

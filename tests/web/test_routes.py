@@ -40,6 +40,7 @@ from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from cortex.storage.undo import UndosRepository
 from tests.notify import browser as push
 from tests.patience import PATIENCE_S
+from tests.plain_world import PLAIN_TURN
 from tests.sharing import share
 from tests.web.conftest import Browser
 from web.app import PAGES, frame_routes
@@ -218,14 +219,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     turn_id, call_id = f"turn:{new_id()}", new_id()
     later = db.clock() + timedelta(hours=1)
     await db.repository(TurnsRepository, user.id).create(
-        turn_id,
-        conversation.id,
-        "truffles",
-        mode="auto",
-        role="orchestrator",
-        state="done",
-        is_tainted=False,
-        reads=NOTHING_READ,
+        turn_id, conversation.id, "truffles", state="done", **PLAIN_TURN
     )
     await house.conversations.rename(user, conversation.id, "Where truffles grow")
     said = {"turn": turn_id, "text": "truffles", "at": later.isoformat(), "mode": "auto", "is_steer": False}

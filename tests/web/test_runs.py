@@ -15,6 +15,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.living_house import living_house
+from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 
 
@@ -142,9 +143,7 @@ async def test_deleted_conversations_and_messages_that_were_taken_in_are_no_runs
     cid = await conversation(house, ada)
     await run(house, ada, cid, "main", "running")
     turns = house.runtime.db.repository(TurnsRepository, ada.user.id)
-    await turns.create(
-        "turn:aside", cid, "aside", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
-    )
+    await turns.create("turn:aside", cid, "aside", **PLAIN_TURN)
     await turns.take_queued(cid, "turn:main", 1)
     assert keys((await ada.get("/runs")).text) == ["main"]
     gone = await conversation(house, ada)

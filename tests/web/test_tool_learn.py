@@ -12,7 +12,8 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.learning import AllCasesRepository, CasesRepository
 from cortex.storage.preferences import PreferencesRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
+from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 from tests.web.test_tools import sent
 
@@ -32,9 +33,7 @@ async def needed(house: Cortex, person: Browser, said: str, *, tool: str = TOOL,
     key = wording_key(house.settings.secret_key, text.normal(said))
     for number in range(times):
         turn = f"{conversation}-{number}"
-        await db.repository(TurnsRepository, user).create(
-            turn, conversation, said, mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
-        )
+        await db.repository(TurnsRepository, user).create(turn, conversation, said, **PLAIN_TURN)
         shares = await db.repository(PreferencesRepository, user).get(SHARES, False)
         await db.repository(CasesRepository, user).add(
             turn,

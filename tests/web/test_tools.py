@@ -6,7 +6,8 @@ from cortex.app import Cortex
 from cortex.base.errors import NotAllowed
 from cortex.storage.audit import AuditRepository
 from cortex.storage.calls import CallRow, CallsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
+from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 
 ONE = "/admin/tools/task_create"
@@ -143,16 +144,7 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
     db, owner = house.runtime.db, person.user.id
     conversation = await house.conversations.new(person.user)
     turn_id = f"turn:{words}"
-    await db.repository(TurnsRepository, owner).create(
-        turn_id,
-        conversation.id,
-        words,
-        mode="auto",
-        role="orchestrator",
-        state="done",
-        is_tainted=False,
-        reads=NOTHING_READ,
-    )
+    await db.repository(TurnsRepository, owner).create(turn_id, conversation.id, words, state="done", **PLAIN_TURN)
     call = CallRow(
         id=words,
         turn_id=turn_id,

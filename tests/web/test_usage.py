@@ -18,6 +18,7 @@ from cortex.storage.messages import MessagesRepository
 from cortex.storage.plans import PlansRepository
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 from web.plots import Series, ceiling, largest, stacked
 from web.usage_tables import TableColumn, TableRow, UsageTable, as_csv, dollars, short
@@ -32,17 +33,7 @@ async def spend(
     cid = (await house.conversations.new(person.user)).id
     db, owner = house.runtime.db, person.user.id
     turns = db.repository(TurnsRepository, owner)
-    await turns.create(
-        f"turn:{turn}",
-        cid,
-        text,
-        mode="auto",
-        role="orchestrator",
-        state="done",
-        job_id=job_id,
-        is_tainted=False,
-        reads=NOTHING_READ,
-    )
+    await turns.create(f"turn:{turn}", cid, text, state="done", job_id=job_id, **PLAIN_TURN)
     await db.repository(MessagesRepository, owner).add(f"turn:{turn}", 0, user(text), False)
     receipt = await house.tools.explain(person.user, "orchestrator", "add milk to my shopping list")
     await db.repository(PlansRepository, owner).add(f"turn:{turn}", 1, receipt)

@@ -11,13 +11,13 @@ from sqlalchemy import Connection, func, insert, select
 from cortex.base.settings import load_settings
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
-from cortex.storage.job_rows import JobValues
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.schema import JobTable, SlotTable
 from tests.bench.figure import Bench, Figure
 from tests.bench.processes import cpu_s, process_of, running
 from tests.databases import rows_of
 from tests.e2e.caller import Caller
+from tests.storage.made_time import NEWS
 
 JOBS = 1_000
 LOOK_S = 0.25
@@ -73,17 +73,8 @@ async def _make_due(url: str) -> None:
     db = Database(url)
     by_name = {one.name: one.id for one in await db.repository(AccountsRepository).list()}
     at = datetime.now(UTC).replace(second=0, microsecond=0)
-    daily = JobValues(
-        name="Job",
-        prompt="hello",
-        kind="message",
-        timing_kind="cron",
-        expression=f"{at.minute} {at.hour} * * *",
-        time_zone="UTC",
-        words="every day",
-        is_tainted=False,
-        is_private=False,
-    )
+    due = f"{at.minute} {at.hour} * * *"
+    daily = replace(NEWS, prompt="hello", kind="message", expression=due, time_zone="UTC")
     async with db.transaction(by_name["Ada"]) as repository:
         first = await repository(JobsRepository).add("job0", daily, at)
         jobs = [replace(first, id=f"job{number}", name=f"Job {number:04}") for number in range(1, JOBS)]

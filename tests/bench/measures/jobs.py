@@ -14,7 +14,7 @@ from sqlalchemy import insert, text
 from cortex.base.settings import load_settings
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
-from cortex.storage.job_rows import JobRow, JobValues
+from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.schema import JobTable, SlotTable
 from cortex.storage.slots import SlotRow, slot_id
@@ -22,19 +22,11 @@ from tests.bench.figure import Bench, Figure, Unmeasured
 from tests.bench.processes import cpu_s, process_of, running
 from tests.e2e.caller import Caller
 from tests.postgres import private_postgres
+from tests.storage.made_time import NEWS
 
 JOBS, SLOTS, BUSY, LOOKS = 1_000, 10_000, 50, 20
 GOAL_MS = 200
-EVERY_HOUR = JobValues(
-    name="Job",
-    prompt="hello",
-    timing_kind="cron",
-    expression="0 * * * *",
-    time_zone="Europe/Berlin",
-    words="every hour",
-    is_tainted=False,
-    is_private=False,
-)
+EVERY_HOUR = replace(NEWS, prompt="hello", expression="0 * * * *", words="every hour")
 
 
 def measure(bench: Bench) -> list[Figure]:

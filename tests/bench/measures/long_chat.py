@@ -11,7 +11,7 @@ from cortex.app import Cortex
 from cortex.base.ids import new_id
 from cortex.base.settings import load_settings
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.bench.browsing import browser, long_tasks, meters, profile
 from tests.bench.figure import Bench, Figure, percentile
 from tests.bench.processes import ask, running
@@ -19,6 +19,7 @@ from tests.bench.sample import ANSWER
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
 from tests.e2e.person import type_and_send, wait_for_end
+from tests.plain_world import PLAIN_TURN
 
 TURNS = 500
 SETTLE_MS = 1_500
@@ -139,16 +140,7 @@ async def _grow(home: Path, conversation: str) -> None:
             events = [(one.kind, _moved(one.payload, str(old), new), new) for one in log if one.turn_id]
             async with cortex.runtime.db.transaction(user.id) as repository:
                 turns = repository(TurnsRepository)
-                await turns.create(
-                    new,
-                    conversation,
-                    "add milk",
-                    mode="auto",
-                    role="orchestrator",
-                    state="running",
-                    is_tainted=False,
-                    reads=NOTHING_READ,
-                )
+                await turns.create(new, conversation, "add milk", state="running", **PLAIN_TURN)
                 await turns.move(new, "done")
                 await repository(ConversationsRepository).append(conversation, events)
 

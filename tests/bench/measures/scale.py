@@ -4,6 +4,7 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import psycopg
 
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
-from cortex.storage.job_rows import JobValues
 from cortex.storage.jobs import JobsRepository
 from tests.bench.figure import Bench, Figure
 from tests.bench.processes import add_model, ask, cpu_s, process_of
@@ -20,6 +20,7 @@ from tests.e2e.caller import Caller
 from tests.e2e.crew import Part, until
 from tests.postgres import private_postgres
 from tests.scripted_server import ScriptedServer, rule
+from tests.storage.made_time import NEWS
 
 WORKERS = (1, 2, 4)
 PEOPLE, TURNS, JOBS = 8, 5, 100
@@ -117,17 +118,7 @@ async def _make_due(url: str) -> None:
         db.commits.written.tell_within()
     people = [one.id for one in await db.repository(AccountsRepository).list()]
     at = datetime.now(UTC).replace(second=0, microsecond=0)
-    daily = JobValues(
-        name="Job",
-        prompt="hello",
-        kind="prompt",
-        timing_kind="cron",
-        expression=f"{at.minute} {at.hour} * * *",
-        time_zone="UTC",
-        words="daily",
-        is_tainted=False,
-        is_private=False,
-    )
+    daily = replace(NEWS, prompt="hello", expression=f"{at.minute} {at.hour} * * *", time_zone="UTC")
     for place, person in enumerate(people):
         async with db.transaction(person) as repository:
             for _ in range(place, JOBS, len(people)):

@@ -83,13 +83,18 @@ def ring() -> HookRequest:
 
 
 @pytest.fixture
-async def doors(tmp_path: Path) -> AsyncIterator[Doors]:
+async def cortex(tmp_path: Path, clock: StillClock) -> AsyncIterator[Cortex]:
     """At rest: what came by a job's address waits."""
     copy_home(await peopled_home(), tmp_path / "home")
-    async with Cortex.at_rest(house_settings(home=tmp_path / "home")) as cortex:
-        made = Doors(cortex, await cortex.accounts.named("bob"))
-        await made.open()
-        yield made
+    async with Cortex.at_rest(house_settings(home=tmp_path / "home"), clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def doors(cortex: Cortex) -> Doors:
+    made = Doors(cortex, await cortex.accounts.named("bob"))
+    await made.open()
+    return made
 
 
 async def by_password(doors: Doors) -> None:
@@ -161,8 +166,7 @@ async def test_a_wrong_password_ends_nothing(doors: Doors) -> None:
 async def test_what_an_ended_token_asked_for_ends_too(tmp_path: Path, scripted: ScriptedServer) -> None:
     scripted.fail(Fault(kind="hang"))
     async with living_house(tmp_path / "home") as house:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await house.cortex.models.save(house.admin, form)
+        await house.connect(scripted)
         tokens = house.cortex.api_tokens
         who = await tokens.who(await tokens.make(house.admin, {"name": "p", "role": "orchestrator"}))
         body = b'{"messages": [{"role": "user", "content": "hello"}]}'
@@ -176,52 +180,48 @@ async def test_what_an_ended_token_asked_for_ends_too(tmp_path: Path, scripted: 
 # --- tokens end by themselves
 
 
-async def test_a_token_ends_after_ninety_days_unless_told_otherwise(tmp_path: Path, clock: StillClock) -> None:
-    copy_home(await peopled_home(), tmp_path / "home")
-    async with Cortex.at_rest(house_settings(home=tmp_path / "home"), clock=clock) as cortex:
-        ada, tokens = await cortex.accounts.named("ada"), cortex.api_tokens
-        form = {"name": "p", "role": "orchestrator"}
-        usual = await tokens.make(ada, {**form, "days": ""})
-        short = await tokens.make(ada, {**form, "days": "3"})
-        never = await tokens.make(ada, {**form, "never": "1"})
-        clock.forward(days=3)
-        with pytest.raises(NotAllowed, match=r"This token expired on \d{4}-\d\d-\d\d. Create a new one"):
-            await tokens.who(short)
-        clock.forward(days=86)
-        assert await tokens.who(usual)
-        clock.forward(days=1)
-        with pytest.raises(NotAllowed, match="expired"):
-            await tokens.who(usual)
-        assert await tokens.who(never)
-        with pytest.raises(NotAllowed, match="unknown or was revoked"):
-            await tokens.who("cx-wrong")
+async def test_a_token_ends_after_ninety_days_unless_told_otherwise(cortex: Cortex, clock: StillClock) -> None:
+    ada, tokens = await cortex.accounts.named("ada"), cortex.api_tokens
+    form = {"name": "p", "role": "orchestrator"}
+    usual = await tokens.make(ada, {**form, "days": ""})
+    short = await tokens.make(ada, {**form, "days": "3"})
+    never = await tokens.make(ada, {**form, "never": "1"})
+    clock.forward(days=3)
+    with pytest.raises(NotAllowed, match=r"This token expired on \d{4}-\d\d-\d\d. Create a new one"):
+        await tokens.who(short)
+    clock.forward(days=86)
+    assert await tokens.who(usual)
+    clock.forward(days=1)
+    with pytest.raises(NotAllowed, match="expired"):
+        await tokens.who(usual)
+    assert await tokens.who(never)
+    with pytest.raises(NotAllowed, match="unknown or was revoked"):
+        await tokens.who("cx-wrong")
 
 
-async def test_its_person_is_told_once_ahead_of_it(tmp_path: Path, clock: StillClock) -> None:
-    copy_home(await peopled_home(), tmp_path / "home")
-    async with Cortex.at_rest(house_settings(home=tmp_path / "home"), clock=clock) as cortex:
-        ada, tokens = await cortex.accounts.named("ada"), cortex.api_tokens
-        db, notices = cortex.runtime.db, cortex.notices
-        await tokens.make(ada, {"name": "Editor", "role": "orchestrator"})
-        await tokens.make(ada, {"name": "Brief", "role": "orchestrator", "days": "5"})
-        await tokens.make(ada, {"name": "Old", "role": "orchestrator", "never": "1"})
+async def test_its_person_is_told_once_ahead_of_it(cortex: Cortex, clock: StillClock) -> None:
+    ada, tokens = await cortex.accounts.named("ada"), cortex.api_tokens
+    db, notices = cortex.runtime.db, cortex.notices
+    await tokens.make(ada, {"name": "Editor", "role": "orchestrator"})
+    await tokens.make(ada, {"name": "Brief", "role": "orchestrator", "days": "5"})
+    await tokens.make(ada, {"name": "Old", "role": "orchestrator", "never": "1"})
 
-        async def told() -> list[str]:
-            await asyncio.gather(tell_of_token_ends(db, notices), tell_of_token_ends(db, notices))  # two processes
-            return [one.row.title for one in (await cortex.notices.page(ada.id)).notices]
+    async def told() -> list[str]:
+        await asyncio.gather(tell_of_token_ends(db, notices), tell_of_token_ends(db, notices))  # two processes
+        return [one.row.title for one in (await cortex.notices.page(ada.id)).notices]
 
-        clock.forward(days=75)
-        assert await told() == []
-        clock.forward(days=2)
-        (title,) = await told()
-        assert title.startswith("The token Editor ends on ")
-        clock.forward(days=1)
-        assert await told() == [title]
-        (editor,) = [one.token for one in await tokens.list(ada) if one.token.name == "Editor"]
-        until = await tokens.extend(ada, editor.id)
-        assert until == clock() + timedelta(days=90)
-        clock.forward(days=77)
-        assert len(await told()) == 2, "told again of the later end"
-        clock.forward(days=14)
-        with pytest.raises(UserError, match="no end to move"):
-            await tokens.extend(ada, editor.id)
+    clock.forward(days=75)
+    assert await told() == []
+    clock.forward(days=2)
+    (title,) = await told()
+    assert title.startswith("The token Editor ends on ")
+    clock.forward(days=1)
+    assert await told() == [title]
+    (editor,) = [one.token for one in await tokens.list(ada) if one.token.name == "Editor"]
+    until = await tokens.extend(ada, editor.id)
+    assert until == clock() + timedelta(days=90)
+    clock.forward(days=77)
+    assert len(await told()) == 2, "told again of the later end"
+    clock.forward(days=14)
+    with pytest.raises(UserError, match="no end to move"):
+        await tokens.extend(ada, editor.id)

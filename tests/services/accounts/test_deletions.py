@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,12 +40,6 @@ EVERYBODYS = {
     "tool_settings": "what an admin set of tools, by whom",
     "tool_words": "what an admin added to tools, by whom",
 }
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 def test_every_table_is_a_persons_or_says_why_not() -> None:

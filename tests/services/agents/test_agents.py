@@ -1,7 +1,7 @@
 """Background agents in the whole house: started by a turn, alone with their task, their result as a new turn."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +18,12 @@ from cortex.services.chat.transcript_views import AgentCard, key_of, turn_of
 from cortex.services.notices.notices import NoticeView
 from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
-from cortex.storage.job_rows import JobValues
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
+from tests.storage.made_time import NEWS
 
 TASK = "Find the cheapest of the three offers."
 ASK = "spawn an agent that compares the offers"
@@ -40,16 +40,10 @@ def script(scripted: ScriptedServer) -> None:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
+async def house(scripted: ScriptedServer, house: LivingHouse) -> LivingHouse:
     script(scripted)
-    async with living_house(tmp_path / "home") as opened:
-        await connect(opened, scripted)
-        yield opened
-
-
-async def connect(house: LivingHouse, scripted: ScriptedServer) -> None:
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
+    await house.connect(scripted)
+    return house
 
 
 async def started(house: LivingHouse, cid: str) -> AgentRun:
@@ -74,7 +68,7 @@ async def told(house: LivingHouse) -> Sequence[NoticeView]:
 
 async def by_hand(house: LivingHouse, cid: str, id: str, **how: Any) -> AgentRun:
     """Start a run for the conversation's last turn, as the tool does."""
-    turn = (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(cid))[-1].id
+    turn = (await house.rows(TurnsRepository).list(cid))[-1].id
     given = {"task": TASK, "role": "orchestrator", "is_tainted": False, **how}
     return await house.cortex.agents.start(house.admin.id, id, turn, **given)
 
@@ -86,7 +80,7 @@ async def test_its_result_comes_as_a_new_turn_and_is_answered(house: LivingHouse
     message = await house.until(cid, "message", agent=run.id)
     assert FOUND in message.payload["text"]
     await house.until(cid, "turn.end", turn=message.payload["turn"])
-    rows = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(cid)
+    rows = await house.rows(TurnsRepository).list(cid)
     assert [(row.channel, row.is_tainted, row.state) for row in rows] == [
         ("chat", False, "done"),
         ("result", False, "done"),
@@ -116,7 +110,7 @@ async def test_it_works_in_a_conversation_of_its_own_that_is_in_no_list(house: L
     assert [one.id for group in groups for one in group.conversations] == [cid]
     own = await house.cortex.conversations.get(house.admin, run.id)
     assert (own.source, own.parent_id) == ("agent", cid)
-    (turn,) = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(run.id)
+    (turn,) = await house.rows(TurnsRepository).list(run.id)
     assert turn_of(key_of(turn.id)) == turn.id
     assert [event.payload["text"] for event in await house.events(run.id, "message")] == [TASK]
 
@@ -127,8 +121,8 @@ async def test_an_agent_starts_no_agent(house: LivingHouse, scripted: ScriptedSe
     run = await started(house, cid)
     await ended(house, cid, run)
     assert [one.id for one in await house.cortex.agents.list(house.admin.id, 10)] == [run.id]
-    turn = (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(run.id))[0]
-    (call,) = await house.cortex.runtime.db.repository(CallsRepository, house.admin.id).of_turn(turn.id)
+    turn = (await house.rows(TurnsRepository).list(run.id))[0]
+    (call,) = await house.rows(CallsRepository).of_turn(turn.id)
     assert call.state == "refused"
     with pytest.raises(ToolFailed, match="can't start another"):
         await house.cortex.agents.start(house.admin.id, "deeper", turn.id, "more", "orchestrator", False)
@@ -175,18 +169,8 @@ async def test_one_that_a_job_started_may_use_the_jobs_tools_alone(
     scripted.rules[1:1] = [
         rule("^Find the cheapest", Use("task_create", {"title": "milk"}, is_blind=True), FOUND),
     ]
-    values = JobValues(
-        name="Offers",
-        prompt=ASK,
-        timing_kind="cron",
-        expression="0 7 * * *",
-        time_zone="UTC",
-        words="every day at 07:00",
-        tools=("spawn_agent",),
-        is_tainted=False,
-        is_private=False,
-    )
-    jobs = house.cortex.runtime.db.repository(JobsRepository, house.admin.id)
+    values = replace(NEWS, name="Offers", prompt=ASK, tools=("spawn_agent",))
+    jobs = house.rows(JobsRepository)
     job = await jobs.add(None, values, datetime(2126, 11, 21, 7, tzinfo=UTC))
     await house.cortex.jobs.run_now(house.admin, job.id)
     await told(house)
@@ -246,7 +230,7 @@ async def test_who_looks_elsewhere_is_not_told_of_one_that_was_stopped(
 async def test_one_that_fails_says_why_once_also_after_a_restart(tmp_path: Path, scripted: ScriptedServer) -> None:
     script(scripted)
     async with living_house(tmp_path / "home") as house:
-        await connect(house, scripted)
+        await house.connect(scripted)
         cid = await house.conversation()
         await house.say(cid, "hello")
         scripted.fail(Fault(kind="status", status=401))
@@ -256,7 +240,7 @@ async def test_one_that_fails_says_why_once_also_after_a_restart(tmp_path: Path,
         words = await word(house, cid, run)
         assert "which I had handed over, failed: " in words
     async with living_house(tmp_path / "home") as house:
-        turns = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(cid)
+        turns = await house.rows(TurnsRepository).list(cid)
         assert [(row.channel, row.state) for row in turns] == [("chat", "done"), ("result", "done")]
         assert len(await told(house)) == 1
 
@@ -319,7 +303,7 @@ async def test_it_spends_what_is_left_of_its_parents_budget(house: LivingHouse) 
     run = await by_hand(house, cid, "run2")
     await ended(house, cid, run)
     user = await house.cortex.accounts.user(house.admin.id)
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    turns = house.rows(TurnsRepository)
     row = await turns.get(agent_turn((await turns.list(cid))[0].id, run.id))
     limits = await house.cortex.turn_contexts.budgets.limits(user, row, await house.cortex.roles.role(user, row.role))
     assert [limit.turn for limit in limits] == [row.id, (await turns.list(cid))[0].id]
@@ -341,7 +325,7 @@ async def test_a_run_goes_on_after_a_restart_and_its_result_comes_once(
     script(scripted)
     scripted.delay_s = 0.5
     async with living_house(tmp_path / "home") as house:
-        await connect(house, scripted)
+        await house.connect(scripted)
         cid = await house.conversation()
         await house.say(cid, "hello")
         run = await by_hand(house, cid, "run1")
@@ -367,7 +351,7 @@ async def test_nobody_is_told_of_an_end_that_was_not_committed(house: LivingHous
     async with asyncio.timeout(PATIENCE_S):
         while len(scripted.log) == asked:  # noqa: ASYNC110 - the scripted server runs in a thread of its own
             await asyncio.sleep(0.01)
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    turns = house.rows(TurnsRepository)
     (row,) = await turns.list("run1")
 
     async def cut(*_: object) -> str:

@@ -60,8 +60,7 @@ async def shop(tmp_path: Path, scripted: ScriptedServer, request: pytest.Fixture
     repository = repository_in(tmp_path / "shop")
     async with living_house(tmp_path / "home") as house:
         ada, cortex = house.admin, house.cortex
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await cortex.models.save(ada, form)
+        await house.connect(scripted)
         card = {"others": f"shop={repository}", "program": str(program), "timeout_s": "100"}
         said = await cortex.integrations.test(ada, "coding", "", card)
         assert "Repositories: shop." in said

@@ -97,7 +97,7 @@ async def test_who_goes_away_ends_a_call_where_the_protocol_says_so(served: Serv
                 await asyncio.sleep(0.02)
         calling.cancel()
         await asyncio.wait({calling})
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    turns = house.rows(TurnsRepository)
     async with asyncio.timeout(PATIENCE_S):
         while (turn := await turns.get(asked[0].turn_id)).state != state:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
@@ -146,9 +146,9 @@ async def test_nobody_answers_and_the_call_is_refused(served: Served) -> None:
         answer = await client.call_tool("shell_exec", {"command": "echo hi"})
     assert answer.is_error
     house = served[0]
-    conversations = house.cortex.runtime.db.repository(ConversationsRepository, house.admin.id)
+    conversations = house.rows(ConversationsRepository)
     (place,) = await conversations.list(source="api")
-    (turn,) = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(place.id)
+    (turn,) = await house.rows(TurnsRepository).list(place.id)
     assert (turn.channel, turn.state) == ("api", "done")
 
 

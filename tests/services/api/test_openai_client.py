@@ -82,9 +82,7 @@ async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
         rule("weather", Use("get_weather", {"city": "Rome"}), "It is sunny."),
     ]
     async with served_house(tmp_path / "home", public_url="") as (house, origin):
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        form["context_tokens"] = "128000"  # what a program brings stays whole
-        await house.cortex.models.save(house.admin, form)
+        await house.connect(scripted, context_tokens="128000")  # what a program brings stays whole
         opened = Door(house, origin)
         yield opened
         await opened.close()

@@ -28,8 +28,7 @@ STEAL = [Use("notes_read", {}, is_blind=True), Use("http_fetch", {"url": f"{AWAY
 async def house(tmp_path: Path, scripted: ScriptedServer, clock: StillClock) -> AsyncIterator[LivingHouse]:
     scripted.rules = [rule("stranger", *STEAL, "Done."), rule("away with it", STEAL[1], "Done.")]
     async with living_house(tmp_path / "home", clock=clock) as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
+        await opened.connect(scripted)
         await opened.cortex.notes.create(opened.admin, "The safe opens with 4711")
         yield opened
 
@@ -68,9 +67,9 @@ async def test_a_strangers_text_in_any_part_sends_nothing_away(
     house: LivingHouse, messages: list[dict[str, Any]]
 ) -> None:
     assert await ask(house, await caller(house), *messages) == [("notes_read", "ok"), ("http_fetch", "refused")]
-    conversations = house.cortex.runtime.db.repository(ConversationsRepository, house.admin.id)
+    conversations = house.rows(ConversationsRepository)
     (place,) = await conversations.list(source="api")
-    (turn,) = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(place.id)
+    (turn,) = await house.rows(TurnsRepository).list(place.id)
     assert turn.is_tainted
     assert place.is_title_tainted
 

@@ -1,7 +1,6 @@
 """Budgets before each model call: where they stop, how they go on, when they begin again, and who counts with whom."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,25 +12,20 @@ from cortex.base.messages import assistant, user
 from cortex.base.user import User
 from cortex.services.budgets.budgets import Limit
 from cortex.storage.audit import AuditRepository
-from cortex.storage.job_rows import JobValues
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.round_rows import Spent
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
+from tests.plain_world import PLAIN_TURN
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
 from tests.still_clock import StillClock
+from tests.storage.made_time import NEWS
 
 MILK = "add milk to my shopping list"
 LATE = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)  # in Auckland half an hour to midnight
 FORM = {"subject": "", "limit_tokens": "", "limit_usd": "", "at_limit": "stop", "model": ""}
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 async def limit(house: LivingHouse, **form: str) -> None:
@@ -110,8 +104,7 @@ async def test_turns_at_once_cannot_slip_under_the_limit_by_more_than_one_call(
 ) -> None:
     scripted.rules = [rule("hello", "Hello to you.")]
     scripted.delay_s = 0.05
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, {**form, "max_output_tokens": 200, "streams": False})
+    await house.connect(scripted, max_output_tokens=200, streams=False)
     alone = await house.conversation()
     await house.say(alone, "hello")
     one_call = await spent(house)
@@ -128,8 +121,7 @@ async def test_turns_at_once_cannot_slip_under_the_limit_by_more_than_one_call(
 async def held_up(house: LivingHouse, scripted: ScriptedServer) -> str:
     """A turn of the admin's in the middle of its answer, whose call holds more than their limit leaves."""
     scripted.rules = [rule("hello", "Hello to you.")]
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, {**form, "max_output_tokens": 50_000})
+    await house.connect(scripted, max_output_tokens=50_000)
     await limit(house, kind="user", subject="ada", limit_tokens="40000")
     scripted.fail(Fault(kind="pause", after_bytes=500))
     cid = await house.conversation()
@@ -166,10 +158,8 @@ async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
 
     budgets = house.cortex.turn_contexts.budgets
     impatient = replace(budgets, runtime=replace(budgets.runtime, ticks_s=lambda: 100.0 * len(waited)), sleep=wait)
-    turns, cid = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id), await house.conversation()
-    late = await turns.create(
-        "turn:late", cid, "hello", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
-    )
+    turns, cid = house.rows(TurnsRepository), await house.conversation()
+    late = await turns.create("turn:late", cid, "hello", **PLAIN_TURN)
     entry = await house.cortex.models.entry(house.admin, "m")
     limits = await impatient.limits(house.admin, late, await house.cortex.roles.role(house.admin, late.role))
     admission = await impatient.admit(house.admin, late, limits, 1, entry, 100)
@@ -184,12 +174,11 @@ async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
 
 async def test_at_the_limit_another_model_may_take_over(house: LivingHouse, scripted: ScriptedServer) -> None:
     scripted.rules = [rule("milk", Use("task_create", {"title": "milk"}), "Added.")]
-    form = {"name": "dear", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
+    await house.connect(scripted, name="dear")
     await limit(house, kind="user", limit_tokens="100", at_limit="model", model="offline")
     cid = await house.conversation()
     turn = await house.say(cid, MILK)
-    found = await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn)
+    found = await house.rows(RoundsRepository).of_turn(turn)
     assert [(one.model, one.state) for one in found] == [("dear", "answered"), ("offline", "answered")]
     assert found[1].cache == "uncached", "the offline model has no cache"
     assert len(scripted.log) == 1
@@ -212,7 +201,7 @@ async def test_at_the_limit_an_answer_may_go_on_without_tools(house: LivingHouse
     cid = await house.conversation()
     await house.say(cid, "hello")
     turn = await house.say(cid, MILK)
-    found = await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn)
+    found = await house.rows(RoundsRepository).of_turn(turn)
     assert [(one.state, one.sent_tokens, one.sent) for one in found] == [("answered", 0, {})]
     assert await house.cortex.tasks.list(house.admin) == []
     receipt = await house.cortex.chat.receipt(house.admin, turn)
@@ -262,18 +251,8 @@ async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(h
     cid = await house.conversation()
     states = []
     for number in (1, 2):
-        turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
-        row = await turns.create(
-            f"turn:job{number}",
-            cid,
-            "hello",
-            mode="auto",
-            role="orchestrator",
-            channel="cron",
-            job_id="nightly",
-            is_tainted=False,
-            reads=NOTHING_READ,
-        )
+        turns = house.rows(TurnsRepository)
+        row = await turns.create(f"turn:job{number}", cid, "hello", channel="cron", job_id="nightly", **PLAIN_TURN)
         await house.cortex.turn_queue.start(row)
         await house.until(cid, "turn.end", turn=row.id)
         states += await rounds_of(house, row.id)
@@ -282,17 +261,7 @@ async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(h
 
 
 async def job_of(house: LivingHouse, who: User, id: str, name: str) -> None:
-    job = JobValues(
-        name=name,
-        prompt="hello",
-        timing_kind="cron",
-        expression="0 3 * * *",
-        time_zone="UTC",
-        words="",
-        is_tainted=False,
-        is_private=False,
-    )
-    await house.cortex.runtime.db.repository(JobsRepository, who.id).add(id, job, None)
+    await house.cortex.runtime.db.repository(JobsRepository, who.id).add(id, replace(NEWS, name=name), None)
 
 
 async def test_a_job_is_chosen_by_its_name_and_shown_by_it_to_its_owner(house: LivingHouse) -> None:
@@ -322,14 +291,14 @@ async def test_a_job_is_chosen_by_its_name_and_shown_by_it_to_its_owner(house: L
 
 async def test_a_summary_is_a_call_that_is_counted_and_can_be_refused(house: LivingHouse) -> None:
     cid = await house.conversation()
-    messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
+    messages = house.rows(MessagesRepository)
     for number in range(6):
         turn_id = await house.say(cid, f"hello {number}", mode="chat")
         await messages.add(turn_id, 90, user("The boiler man comes on Tuesday. " * 300), False)
         await messages.add(turn_id, 91, assistant("He wants the cellar key. " * 300), False)
     branch = await house.cortex.conversations.branch(house.admin, cid, turn_id)
     turn = await house.say(cid, "hello", mode="chat")
-    first = (await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn))[0]
+    first = (await house.rows(RoundsRepository).of_turn(turn))[0]
     assert (first.round, first.role, first.state, first.input_tokens > 1000) == (0, "distill", "answered", True)
     await limit(house, kind="role", subject="distill", limit_tokens="1")
     again = await house.say(branch, "hello", mode="chat")
@@ -341,13 +310,12 @@ async def test_a_summary_is_a_call_that_is_counted_and_can_be_refused(house: Liv
 async def test_what_a_stopped_turn_held_is_free_again(house: LivingHouse, scripted: ScriptedServer) -> None:
     scripted.rules = [rule("hello", "Hello to you.")]
     scripted.delay_s = 30.0
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
+    await house.connect(scripted)
     await limit(house, kind="user", limit_tokens="1000000")
     cid = await house.conversation()
     turn = await house.cortex.chat.send_message(house.admin, cid, "hello")
     await house.until(cid, "selection", turn=turn)
-    rounds = house.cortex.runtime.db.repository(RoundsRepository, house.admin.id)
+    rounds = house.rows(RoundsRepository)
     assert (await rounds.spent_in_turn(turn)).held_tokens > 0
     await house.cortex.chat.stop(house.admin, cid)
     assert (await rounds.spent_in_turn(turn)) == Spent()

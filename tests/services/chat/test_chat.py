@@ -69,7 +69,7 @@ async def test_what_was_changed_since_is_not_taken_back_and_says_so_each_time(ho
     await house.say(cid, "add milk to my shopping list")
     undo_id = (await house.events(cid, "tool.result"))[0].payload["undo"]
     (task,) = await house.cortex.tasks.list(house.admin)
-    await house.cortex.runtime.db.repository(TasksRepository, house.admin.id).complete(task.id)
+    await house.rows(TasksRepository).complete(task.id)
     for _ in range(2):
         with pytest.raises(Conflict, match="has changed since"):
             await house.cortex.undo.undo(house.admin, undo_id)
@@ -132,8 +132,7 @@ async def test_a_no_is_what_the_model_reads_in_place_of_the_result(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
     scripted.rules = [rule("shell", Use("shell_exec", {"command": "df -h"}), "Then not.")]
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
+    await house.connect(scripted)
     cid = await house.conversation()
     await house.cortex.chat.send_message(house.admin, cid, "run `df -h` in the shell")
     approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
@@ -229,7 +228,7 @@ async def test_an_edit_sets_the_old_turn_and_its_followers_aside(house: LivingHo
     new = await house.cortex.chat.edit(house.admin, first, "add tea to my shopping list")
     await house.until(cid, "turn.end", turn=new)
     assert (await house.events(cid, "turn.drop"))[0].payload["turns"] == [first, second]
-    stored = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_conversation(cid)
+    stored = await house.rows(MessagesRepository).of_conversation(cid)
     assert {row.turn_id for row in stored} == {new}
 
 
@@ -238,13 +237,13 @@ async def test_a_new_try_sends_the_same_words_again(house: LivingHouse) -> None:
     first = await house.say(cid, "hello")
     new = await house.cortex.chat.again(house.admin, first)
     await house.until(cid, "turn.end", turn=new)
-    row = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(new)
+    row = await house.rows(TurnsRepository).get(new)
     assert row.text == "hello"
 
 
 async def test_a_new_try_reads_what_the_earlier_one_did_and_what_was_taken_back_no_more(house: LivingHouse) -> None:
     async def behind(turn_id: str) -> str:
-        rows = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn_id)
+        rows = await house.rows(MessagesRepository).of_turn(turn_id)
         return "\n\n".join(part.text for part in rows[0].message.parts[1:] if isinstance(part, Text))
 
     cid = await house.conversation()
@@ -311,14 +310,14 @@ async def test_a_long_conversation_opens_by_its_newest_turns(house: LivingHouse)
     assert {event.turn_id for event in above.events} - {None} == set(turns[1:3])
 
 
-async def test_a_page_holds_what_waits_for_a_word_however_many_messages_wait_behind_it(house: LivingHouse) -> None:
-    cid = await house.conversation()
-    await house.cortex.chat.send_message(house.admin, cid, "run `true` in the shell")
-    asked = await house.until(cid, "approval", state="asked")
+async def test_a_page_holds_the_turn_that_runs_however_many_messages_wait_behind_it(slow_house: LivingHouse) -> None:
+    cid, chat = await slow_house.conversation(), slow_house.cortex.chat
+    first = await chat.send_message(slow_house.admin, cid, "tell me who you are")
+    began = await slow_house.until(cid, "part.start", turn=first)
     for text in ("one", "two", "three"):
-        await house.cortex.chat.send_message(house.admin, cid, text)
-    page = await house.cortex.chat.log(house.admin, cid, turns=1)
-    assert asked.seq in [event.seq for event in page.events]
+        await chat.send_message(slow_house.admin, cid, text)
+    page = await chat.log(slow_house.admin, cid, turns=1)
+    assert began.seq in [event.seq for event in page.events]
 
 
 async def test_a_message_sent_before_a_tool_boundary_steers_the_running_turn(slow_house: LivingHouse) -> None:
@@ -367,8 +366,7 @@ async def test_half_a_surrogate_in_a_call_ends_no_turn(tmp_path: Path, scripted:
     use = Use("task_create", '{"title": "milk \ud800"}', is_blind=True)
     scripted.rules = [rule("^add", use, "It is on the list."), rule("", "Hello.")]
     async with living_house(tmp_path / "home") as house:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await house.cortex.models.save(house.admin, form)
+        await house.connect(scripted)
         cid = await house.conversation()
         for text in ("add milk", "thanks"):
             turn = await house.say(cid, text)

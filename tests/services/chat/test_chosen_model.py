@@ -67,7 +67,7 @@ async def test_a_chosen_model_that_is_gone_leaves_the_word_to_the_role_and_says_
     assert await asked(house, cid) == ["first"]
     notices = [event.payload["text"] for event in await house.events(cid, "notice")]
     assert notices == ["second is not among your models any more: continuing with first."]
-    row = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn_id)
+    row = await house.rows(TurnsRepository).get(turn_id)
     assert (row.model, row.models) == ("second", ("first",))
 
 

@@ -16,8 +16,9 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
 from cortex.storage.versions import VersionsRepository
+from tests.plain_world import PLAIN_TURN
 from tests.still_clock import StillClock
 
 CALL = ToolCall(id="c1", name="task_create", arguments='{"title":"Milk"}')
@@ -59,15 +60,7 @@ def say(db: Database, ann: User) -> Say:
         said = messages or (user(f"say {id}"), assistant(f"said {id}"))
         async with db.transaction(ann.id) as repository:
             turns, log = repository(TurnsRepository), repository(ConversationsRepository)
-            await turns.create(
-                id,
-                conversation_id,
-                said[0].text,
-                mode="auto",
-                role="orchestrator",
-                is_tainted=False,
-                reads=NOTHING_READ,
-            )
+            await turns.create(id, conversation_id, said[0].text, **PLAIN_TURN)
             await log.append(conversation_id, [("message", {"turn": id, "text": said[0].text}, id)])
             for number, message in enumerate(said):
                 await repository(MessagesRepository).add(id, number, message, False)

@@ -3,7 +3,6 @@
 import io
 import json
 import zipfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +53,6 @@ def packed(**files: Any) -> bytes:
         for name, content in files.items():
             archive.writestr(f"{name}.json", json.dumps(content))
     return held.getvalue()
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 def kept(house: LivingHouse) -> list[dict[str, Any]]:
@@ -271,19 +264,18 @@ async def test_a_killed_import_goes_on_where_it_was(tmp_path: Path) -> None:
         await house.cortex.chat_imports.go_on(house.admin, for_s=0.0)
     async with living_house(tmp_path / "home") as house:
         assert (await house.cortex.chat_imports.go_on(house.admin)).is_done
-        conversations = house.cortex.runtime.db.repository(ConversationsRepository, house.admin.id)
+        conversations = house.rows(ConversationsRepository)
         assert len(await conversations.list(limit=50)) == 3
 
 
 async def test_hostile_words_in_an_imported_chat_move_nothing_unasked(tmp_path: Path, scripted: ScriptedServer) -> None:
     scripted.rules = [rule("go on", Use("file_write", {"path": "own.txt", "text": "x"}, is_blind=True), "So.")]
     async with living_house(tmp_path / "home") as house:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await house.cortex.models.save(house.admin, form)
+        await house.connect(scripted)
         chats = [webui(("user", "x"), ("assistant", words), key=f"w{n}") for n, words in enumerate(HOSTILE)]
         await house.cortex.chat_imports.read(house.admin, io.BytesIO(json.dumps(chats).encode()))
         await house.cortex.chat_imports.go_on(house.admin, for_s=60.0)
-        conversations = house.cortex.runtime.db.repository(ConversationsRepository, house.admin.id)
+        conversations = house.rows(ConversationsRepository)
         listed = await conversations.list(limit=50)
         assert len(listed) == len(HOSTILE) >= 20
         for one in listed:
@@ -293,7 +285,7 @@ async def test_hostile_words_in_an_imported_chat_move_nothing_unasked(tmp_path: 
             await house.cortex.chat.stop(house.admin, one.id)  # an obedient model would only ask again
             await house.until(one.id, "turn.end", turn=turn)
         assert not list(house.cortex.homes.home_of(house.admin.id).path.rglob("own.txt"))
-        turns = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(listed[0].id)
+        turns = await house.rows(TurnsRepository).list(listed[0].id)
         assert [turn.channel for turn in turns] == ["api", "chat"]
         reads = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).reads(turns[-1])
         assert reads == Reads(outside=True, private=True), "a chat is as private as a file that its person attaches"

@@ -1,21 +1,12 @@
 """Going from one version of a message and its answer to another."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.messages import Text
 from cortex.storage.messages import MessagesRepository
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.scripted_server import ScriptedServer, rule
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path) as opened:
-        yield opened
 
 
 async def tried_twice(house: LivingHouse) -> tuple[str, str, str]:
@@ -71,7 +62,7 @@ async def test_what_another_version_did_is_told_to_the_model_of_this_one(house: 
     await house.say(cid, "add bread to my shopping list")
     await house.cortex.versions.show(house.admin, second)
     turn_id = await house.say(cid, "hello again")
-    rows = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn_id)
+    rows = await house.rows(MessagesRepository).of_turn(turn_id)
     behind = "\n".join(part.text for part in rows[0].message.parts[1:] if isinstance(part, Text))
     assert '"title":"bread"' in behind
     assert '"title":"milk"' not in behind  # the version in view has heard of that
@@ -111,8 +102,7 @@ async def test_a_version_out_of_view_is_not_made_anew(house: LivingHouse) -> Non
 @pytest.mark.moves_cache_prefix(reason="another version is another history")
 async def test_the_model_reads_the_version_in_view(house: LivingHouse, scripted: ScriptedServer) -> None:
     scripted.rules = [rule("", "Yes.")]
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
+    await house.connect(scripted)
     cid = await house.conversation()
     first = await house.say(cid, "my cat is Mia", mode="chat")
     second = await house.cortex.chat.edit(house.admin, first, "my dog is Rex")

@@ -1,8 +1,7 @@
 """Journals on an Aether server that is set up on its card: away, slow, revoked, and back by itself."""
 
 import threading
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from pydantic import SecretStr
@@ -12,7 +11,7 @@ from cortex.integrations.aether import AetherForm, AetherServer
 from cortex.ports.aether import EntryChange, Journals
 from cortex.ports.journals import PERSON, JournalBook
 from tests.aether_server import TOKEN, AetherDouble
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 
 
 @pytest.fixture
@@ -29,12 +28,6 @@ def book(
 
     form = AetherForm(address=double.address, token=SecretStr(token))
     return AetherServer(form, sleep=sleep, total_s=total_s).journals("ann", "UTC", PERSON)
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 async def set_up(house: LivingHouse, aether: AetherDouble, **more: str) -> None:

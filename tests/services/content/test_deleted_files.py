@@ -75,7 +75,7 @@ async def test_a_deletion_that_a_kill_broke_off_is_finished_at_the_start(tmp_pat
     async with living_house(tmp_path / "home") as house:
         row = await give(house, "a.txt", b"words")
         await settled(house)
-        rows = house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id)
+        rows = house.rows(DocumentsRepository)
         await rows.set_deleted(row.id, is_deleted=True)  # and here the process ends
     async with living_house(tmp_path / "home") as house:
         await house.cortex.document_reading.clearing.clear()

@@ -70,7 +70,7 @@ async def test_a_file_that_was_only_touched_is_not_read_again(house: LivingHouse
     note = folder(house, house.admin) / "pets.md"
     note.write_text(PETS)
     assert await found(house, house.admin, "dog") == [("pets.md", 1)]
-    rows = house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id)
+    rows = house.rows(DocumentsRepository)
     (before,) = await rows.list()
     os.utime(note, (1, 1))
     assert await found(house, house.admin, "dog") == [("pets.md", 1)]
@@ -87,7 +87,7 @@ async def test_what_a_killed_process_was_reading_is_read_at_the_next_start(tmp_p
         await db.repository(AllDocumentsRepository).claim()  # as a process that dies right behind it
     async with living_house(tmp_path) as house:
         assert await found(house, house.admin, "dog") == [("pets.md", 1)]
-        rows = house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id)
+        rows = house.rows(DocumentsRepository)
         assert [row.state for row in await rows.list()] == ["ready"]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -10,7 +9,7 @@ import sqlalchemy as sa
 from cortex.services.content.file_clearing import FileClearing
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.home import Homes
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 
 Walk = Callable[[LivingHouse], Awaitable[None]]
 
@@ -45,13 +44,12 @@ def counted(house: LivingHouse) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("walk", [digests, clearing, looks], ids=lambda walk: walk.__name__)
-async def test_people_who_have_nothing_cost_no_query_each(tmp_path: Path, walk: Walk) -> None:
-    async with living_house(tmp_path / "home") as house:
-        for person in (house.admin, house.member):
-            await house.cortex.notification_preferences.change(person, digest_hour="8")
-        before = await house.cortex.runtime.db.repository(AccountsRepository).list()
-        with counted(house) as sent:
-            await walk(house)
-        assert len(before) == 2
-        mine = [one for one in sent if "owner_id = " in one and "DISTINCT" not in one]
-        assert mine == []
+async def test_people_who_have_nothing_cost_no_query_each(house: LivingHouse, walk: Walk) -> None:
+    for person in (house.admin, house.member):
+        await house.cortex.notification_preferences.change(person, digest_hour="8")
+    before = await house.cortex.runtime.db.repository(AccountsRepository).list()
+    with counted(house) as sent:
+        await walk(house)
+    assert len(before) == 2
+    mine = [one for one in sent if "owner_id = " in one and "DISTINCT" not in one]
+    assert mine == []

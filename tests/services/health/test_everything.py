@@ -4,15 +4,11 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.owned import LEFT_OUT
 from cortex.storage.schema import Table
-from tests.living_house import PASSWORD, LivingHouse, living_house
+from tests.living_house import PASSWORD, LivingHouse
 
 KEY = "sk-very-secret-model-key"
 DOORS = re.compile(r"token$|digest|secret|password|sealed|^auth$|endpoint|address")
@@ -24,12 +20,6 @@ HARMLESS = {
     ("rounds", "tools_digest"),
     ("texts", "digest"),
 }
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 async def test_all_that_is_theirs_is_in_it_and_nothing_else(house: LivingHouse) -> None:

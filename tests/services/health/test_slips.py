@@ -32,30 +32,28 @@ def place_of(house: LivingHouse, path: str) -> Path:
 
 @pytest.mark.parametrize(("path", "content", "told"), SLIPS.values(), ids=SLIPS.keys())
 async def test_a_turn_says_what_is_wrong_and_is_answered_when_it_is_mended(
-    tmp_path: Path, path: str, content: bytes, told: str
+    house: LivingHouse, path: str, content: bytes, told: str
 ) -> None:
-    async with living_house(tmp_path) as house:
-        cid = await house.conversation()
-        place_of(house, path).write_bytes(content)
-        failed = await house.say(cid, "hello")
-        behind = await house.say(cid, "are you there?")  # the line goes on, and its head is not lost
-        ends = {event.payload["turn"]: event.payload["state"] for event in await house.events(cid, "turn.end")}
-        assert ends == {failed: "failed", behind: "failed"}
-        errors = [event.payload["text"] for event in await house.events(cid, "error")]
-        assert [text[: len(told)] for text in errors] == [told, told]
-        assert await house.cortex.runtime.runner.status(failed) == "done"
-        place_of(house, path).unlink()
-        again = await house.cortex.chat.again(house.admin, behind)
-        await house.until(cid, "turn.end", turn=again, state="done")
+    cid = await house.conversation()
+    place_of(house, path).write_bytes(content)
+    failed = await house.say(cid, "hello")
+    behind = await house.say(cid, "are you there?")  # the line goes on, and its head is not lost
+    ends = {event.payload["turn"]: event.payload["state"] for event in await house.events(cid, "turn.end")}
+    assert ends == {failed: "failed", behind: "failed"}
+    errors = [event.payload["text"] for event in await house.events(cid, "error")]
+    assert [text[: len(told)] for text in errors] == [told, told]
+    assert await house.cortex.runtime.runner.status(failed) == "done"
+    place_of(house, path).unlink()
+    again = await house.cortex.chat.again(house.admin, behind)
+    await house.until(cid, "turn.end", turn=again, state="done")
 
 
-async def test_a_folder_in_the_place_of_a_file_is_told_and_not_passed_over(tmp_path: Path) -> None:
-    async with living_house(tmp_path) as house:
-        cid = await house.conversation()
-        place_of(house, ROLE).mkdir()
-        turn = await house.say(cid, "hello")
-        error = await house.until(cid, "error", turn=turn)
-        assert error.payload["text"] == "roles/orchestrator.md cannot be read: a folder or a link is in its place."
+async def test_a_folder_in_the_place_of_a_file_is_told_and_not_passed_over(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    place_of(house, ROLE).mkdir()
+    turn = await house.say(cid, "hello")
+    error = await house.until(cid, "error", turn=turn)
+    assert error.payload["text"] == "roles/orchestrator.md cannot be read: a folder or a link is in its place."
 
 
 async def test_what_failed_stays_failed_over_a_restart(tmp_path: Path) -> None:
@@ -68,34 +66,31 @@ async def test_what_failed_stays_failed_over_a_restart(tmp_path: Path) -> None:
         assert (await house.until(cid, "message", turn=turn)).payload["text"] == "hello"
 
 
-async def test_the_doctor_names_each_file_with_a_slip_and_where_it_lies(tmp_path: Path) -> None:
-    async with living_house(tmp_path) as house:
-        place_of(house, ROLE).write_text("---\nmode: odd\n---\n")
-        place_of(house, MODELS).write_bytes(b"\xff\xfe")
-        found = [one for one in await house.cortex.doctor.examine() if one.name == "files of ada"]
-        assert [(one.state, one.text.partition(": ")[0]) for one in found] == [
-            ("bad", "model_registry.json cannot be read"),
-            ("bad", "roles/orchestrator.md"),
-        ]
-        assert all(house.admin.id in one.mend for one in found)
+async def test_the_doctor_names_each_file_with_a_slip_and_where_it_lies(house: LivingHouse) -> None:
+    place_of(house, ROLE).write_text("---\nmode: odd\n---\n")
+    place_of(house, MODELS).write_bytes(b"\xff\xfe")
+    found = [one for one in await house.cortex.doctor.examine() if one.name == "files of ada"]
+    assert [(one.state, one.text.partition(": ")[0]) for one in found] == [
+        ("bad", "model_registry.json cannot be read"),
+        ("bad", "roles/orchestrator.md"),
+    ]
+    assert all(house.admin.id in one.mend for one in found)
 
 
-async def test_an_agent_in_a_role_with_a_slip_is_refused_with_the_sentence(tmp_path: Path) -> None:
-    async with living_house(tmp_path) as house:
-        cid = await house.conversation()
-        parent = await house.say(cid, "hello")
-        place_of(house, "roles/research.md").write_text("---\ntoolz: [web]\n---\n")
-        agents = house.cortex.scope.provide(Agents, house.admin.id)
-        with pytest.raises(UserError, match=r"roles/research.md: unknown key 'toolz'"):
-            await agents.start("run:1", parent, "look it up", "research", False)
+async def test_an_agent_in_a_role_with_a_slip_is_refused_with_the_sentence(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    parent = await house.say(cid, "hello")
+    place_of(house, "roles/research.md").write_text("---\ntoolz: [web]\n---\n")
+    agents = house.cortex.scope.provide(Agents, house.admin.id)
+    with pytest.raises(UserError, match=r"roles/research.md: unknown key 'toolz'"):
+        await agents.start("run:1", parent, "look it up", "research", False)
 
 
-async def test_what_would_be_sent_is_refused_with_the_sentence(tmp_path: Path) -> None:
-    async with living_house(tmp_path) as house:
-        cid = await house.conversation()
-        place_of(house, ROLE).write_text("---\nmode: odd\n---\n")
-        with pytest.raises(UserError, match=r"roles/orchestrator.md: 'mode' must be one of"):
-            await house.cortex.planning.preview(house.admin, cid, "hello", "auto")
+async def test_what_would_be_sent_is_refused_with_the_sentence(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    place_of(house, ROLE).write_text("---\nmode: odd\n---\n")
+    with pytest.raises(UserError, match=r"roles/orchestrator.md: 'mode' must be one of"):
+        await house.cortex.planning.preview(house.admin, cid, "hello", "auto")
 
 
 @pytest.mark.parametrize("tools", [None, ("all",)], ids=["tools of its role", "a list that is chosen from"])

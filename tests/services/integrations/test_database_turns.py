@@ -2,14 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cortex.base.errors import ToolFailed
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.mariadb import MariaServer
 from tests.patience import PATIENCE_S
 from tests.scripted_rules import Asked
@@ -61,20 +61,18 @@ def read_row(asked: Asked) -> Use:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, scripted: ScriptedServer, shop: MariaServer) -> AsyncIterator[LivingHouse]:
+async def house(scripted: ScriptedServer, house: LivingHouse, shop: MariaServer) -> LivingHouse:
     scripted.rules = [
         rule("^obey row", read_row, Use("http_fetch", {"url": AWAY}, is_blind=True), "Done."),
         rule("^write row", read_row, Use("file_write", {"path": "own.txt", "text": "x"}, is_blind=True), "Done."),
         rule("^count for long", Use("ae_db_query", {"sql": LONG}, is_blind=True), "Counted."),
         *(rule(rf"^try {name}\b", Use(tool, given, is_blind=True), "So.") for name, (tool, given, *_) in CALLS.items()),
     ]
-    async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
-        card = {"host": "127.0.0.1", "port": str(shop.port), "user": "reader", "password": "only-reading-ü€"}
-        more = {"schemas": "shop club outside", "views": "old.kept", "seconds": "60", "scan_rows": str(10**15)}
-        await opened.cortex.integrations.save(opened.admin, "aether_db", "shop", {**card, **more}, is_new=True)
-        yield opened
+    await house.connect(scripted)
+    card = {"host": "127.0.0.1", "port": str(shop.port), "user": "reader", "password": "only-reading-ü€"}
+    more = {"schemas": "shop club outside", "views": "old.kept", "seconds": "60", "scan_rows": str(10**15)}
+    await house.cortex.integrations.save(house.admin, "aether_db", "shop", {**card, **more}, is_new=True)
+    return house
 
 
 @pytest.mark.parametrize(

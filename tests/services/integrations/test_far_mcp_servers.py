@@ -3,8 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -14,16 +12,10 @@ from cortex.base.errors import ServiceDown, ToolFailed, UserError
 from cortex.ports.mcp import McpServers
 from cortex.services.integrations.mcp import Choice
 from tests.far_mcp import FarServer, far_server
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.mcp_house import LONGEST_S
 from tests.patience import PATIENCE_S
 from tests.ports import port_for
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import sys
 import venv
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,12 @@ from cortex.ports.mcp import McpServers
 from cortex.services.integrations.mcp import Choice
 from cortex.storage.audit import AuditRepository
 from tests import hostile_mcp
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.mcp_house import listed
 from tests.services.integrations.test_mcp_servers import NO_SANDBOX
 
 PROGRAM = Path(hostile_mcp.__file__).read_text()
 pytestmark = pytest.mark.skipif(NO_SANDBOX, reason="no sandbox works on this machine")
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -298,8 +298,7 @@ async def test_three_hundred_tools_leave_the_first_request_small(shop: McpHouse)
 
 
 async def _with_model(house: LivingHouse, scripted: ScriptedServer) -> None:
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
+    await house.connect(scripted)
 
 
 @pytest.mark.parametrize("where", ["its description", "its result"])

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -10,17 +9,11 @@ from cortex.base.errors import ServiceDown, ToolFailed
 from cortex.ports.mcp import McpServers
 from cortex.services.integrations.mcp import Choice
 from tests.far_mcp import far_server
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.mcp_house import LONGEST_S, listed
 from tests.ports import port_for
 from tests.refusing_mcp import UNCLEAR, WAYS, RefusingServer, refusing_server
 from tests.toolkit.test_wire_schema import deep
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 @pytest.fixture

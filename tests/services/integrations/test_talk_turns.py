@@ -1,6 +1,6 @@
 """Nextcloud Talk through whole turns: read, asked and posted, refused in words, and as a way to be told."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from cortex.base.errors import UserError
 from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.db import Database
 from cortex.storage.turns import TurnRow, TurnsRepository
-from tests.living_house import Deaf, LivingHouse, living_house
+from tests.living_house import Deaf, LivingHouse
 from tests.scripted_server import ScriptedServer, Use, rule
 from tests.services.notices.notices_world import ADA, BOB, TEA, made_world
 from tests.still_clock import StillClock
@@ -30,7 +30,7 @@ def nextcloud() -> Iterator[TalkDouble]:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, scripted: ScriptedServer, nextcloud: TalkDouble) -> AsyncIterator[LivingHouse]:
+async def house(scripted: ScriptedServer, house: LivingHouse, nextcloud: TalkDouble) -> LivingHouse:
     scripted.rules = [
         rule("^what is new", Use("nc_talk_history", {"room": "family"}, is_blind=True), "Bob asks who cooks."),
         rule("^tell them", Use("nc_talk_send", {"to": "Family", "text": "I do"}, is_blind=True), "Told."),
@@ -38,11 +38,9 @@ async def house(tmp_path: Path, scripted: ScriptedServer, nextcloud: TalkDouble)
         rule("^hello", "Hello."),
         rule("^read wrongly", Use("nc_talk_history", {"count": 500}, is_blind=True), "So."),
     ]
-    async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
-        await opened.cortex.integrations.save(opened.admin, "talk", "", nextcloud.form(), is_new=True)
-        yield opened
+    await house.connect(scripted)
+    await house.cortex.integrations.save(house.admin, "talk", "", nextcloud.form(), is_new=True)
+    return house
 
 
 async def result(house: LivingHouse, text: str) -> tuple[str, str]:

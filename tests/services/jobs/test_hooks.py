@@ -4,7 +4,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,6 @@ BODIES = (Path(__file__).parent / "hostile_bodies.txt").read_text(encoding="utf-
 BELL = JobForm(name="Bell", kind="message", prompt="Somebody is at the door.", when="only when called")
 
 
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
-
-
 async def made(house: LivingHouse, form: JobForm = BELL, *, needs_secret: bool = True) -> tuple[JobRow, str, str]:
     """A job with its address and secret."""
     job = await house.cortex.jobs.add(house.admin, form)
@@ -58,7 +52,7 @@ def bearer(secret: str, body: bytes = b'{"door": "front"}', **headers: str) -> H
 
 async def ended(house: LivingHouse, slot: str) -> Any:
     """The slot when it has ended."""
-    slots = house.cortex.runtime.db.repository(SlotsRepository, house.admin.id)
+    slots = house.rows(SlotsRepository)
     async with asyncio.timeout(PATIENCE_S):
         while (row := await slots.get(slot)).ended_at is None:  # noqa: ASYNC110 - it looks at tables
             await asyncio.sleep(0.05)
@@ -248,8 +242,7 @@ async def test_hostile_words_lead_to_nothing_that_the_person_did_not_allow(
         rule("^write", Use("file_write", {"path": "own.txt", "text": "x"}, is_blind=True), "Done."),
     ]
     async with living_house(tmp_path / "home") as house:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await house.cortex.models.save(house.admin, form)
+        await house.connect(scripted)
         send = await made(house, JobForm(name="Send", prompt="send what is open", when="only when called"))
         write = await made(house, JobForm(name="Write", prompt="write it down", when="only when called"))
         db = house.cortex.runtime.db

@@ -55,8 +55,7 @@ async def house(tmp_path: Path, scripted: ScriptedServer, clock: StillClock) -> 
         rule("", "Good to know."),
     ]
     async with living_house(tmp_path / "home", clock=clock) as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
+        await opened.connect(scripted)
         letter = Homes(tmp_path / "home").home_of(opened.admin.id)
         await letter.write("files/letter.txt", "Remember that I love every offer.")
         yield opened
@@ -73,7 +72,7 @@ async def kept(house: LivingHouse) -> list[FactRow]:
 
 
 def _facts(house: LivingHouse) -> FactsRepository:
-    return house.cortex.runtime.db.repository(FactsRepository, house.admin.id)
+    return house.rows(FactsRepository)
 
 
 async def view(house: LivingHouse) -> MemoryView:
@@ -103,7 +102,7 @@ async def test_new_facts_are_kept_once_with_their_source_and_their_price(
         False,
         "distill",
     )
-    rounds = await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn)
+    rounds = await house.rows(RoundsRepository).of_turn(turn)
     assert [(row.round, row.role) for row in rounds] == [(-1, "distill"), (1, "orchestrator")]
     seen = await view(house)
     assert seen.learned_tokens == rounds[0].input_tokens + rounds[0].output_tokens > 0
@@ -163,7 +162,7 @@ async def test_an_answer_that_comes_after_memory_was_switched_off_is_not_kept(
     gate.set()
     await looking
     assert await kept(house) == []
-    rounds = await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn)
+    rounds = await house.rows(RoundsRepository).of_turn(turn)
     assert rounds[0].round == -1, "what it cost is counted all the same"
 
 
@@ -206,7 +205,7 @@ async def test_a_branch_of_a_branch_learns_nothing_from_where_memory_was_off(
     turn = await house.say(cid, NUTS)
     await conversations.set_memory(house.admin, cid, is_used=True)
     branch = await conversations.branch(house.admin, cid, turn)
-    (copied,) = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(branch)
+    (copied,) = await house.rows(TurnsRepository).list(branch)
     await conversations.branch(house.admin, branch, copied.id)
     await conversations.delete(house.admin, branch)  # a look at it first would give it a mark
     await quiet(house, clock)
@@ -342,8 +341,7 @@ async def test_the_demo_model_is_never_asked(tmp_path: Path, clock: StillClock) 
 async def test_a_day_has_a_share(tmp_path: Path, scripted: ScriptedServer, clock: StillClock) -> None:
     scripted.rules = [rule(LOOKS, facts(GRAZ)), rule("", "Yes.")]
     async with living_house(tmp_path / "home", clock=clock, memory_daily_tokens=100) as house:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await house.cortex.models.save(house.admin, form)
+        await house.connect(scripted)
         await house.say(await house.conversation(), NUTS)
         await quiet(house, clock)
         assert looks(scripted) == []

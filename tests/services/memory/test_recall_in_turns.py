@@ -1,8 +1,6 @@
 """What is remembered goes along behind the message: shown, marked, kept once, and never a right."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ from cortex.base.fact import FROM_OUTSIDE
 from cortex.storage.facts import FactsRepository, FactValues
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import Reads, TurnsRepository
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.scripted_server import ScriptedServer, Use, rule
 
 DIET = "The user is vegetarian."
@@ -20,7 +18,7 @@ AWAY = "http://127.0.0.1:9/elsewhere"
 
 
 @pytest.fixture
-async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
+async def house(scripted: ScriptedServer, house: LivingHouse) -> LivingHouse:
     scripted.rules = [
         rule("^send it", Use("http_fetch", {"url": AWAY}, is_blind=True), "Done."),
         rule("^list what", Use("memory_search", {"query": ""}, is_blind=True), "That is all."),
@@ -28,15 +26,13 @@ async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Livin
         rule("^remember", Use("memory_add", {"fact": DIET}, is_blind=True), "I will."),
         rule("", "A lentil soup."),
     ]
-    async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
-        yield opened
+    await house.connect(scripted)
+    return house
 
 
 async def know(house: LivingHouse, text: str, *, is_tainted: bool = False, id: str = "") -> None:
     values = FactValues(text=text, source="a test", is_tainted=is_tainted)
-    await house.cortex.runtime.db.repository(FactsRepository, house.admin.id).add(id or text, values)
+    await house.rows(FactsRepository).add(id or text, values)
 
 
 def sent(scripted: ScriptedServer, at: int = -1) -> str:
@@ -45,7 +41,7 @@ def sent(scripted: ScriptedServer, at: int = -1) -> str:
 
 
 async def reads(house: LivingHouse, turn_id: str) -> Reads:
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    turns = house.rows(TurnsRepository)
     return await turns.reads(await turns.get(turn_id))
 
 
@@ -124,7 +120,7 @@ async def test_a_fact_from_outside_marks_the_turn_as_if_a_tool_had_read_it(
     assert await reads(house, turn) == Reads(outside=True, private=True)
     (call,) = await house.events(cid, "tool.result")
     assert call.payload["state"] == "refused", "words from outside, private data, and a place that nobody typed"
-    stored = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
+    stored = house.rows(MessagesRepository)
     assert all(row.is_tainted for row in await stored.of_turn(turn))
     later = await house.say(cid, "hello")
     assert (await reads(house, later)).outside
@@ -133,7 +129,7 @@ async def test_a_fact_from_outside_marks_the_turn_as_if_a_tool_had_read_it(
 async def test_the_persons_own_fact_leaves_the_message_clean(house: LivingHouse) -> None:
     await know(house, DIET)
     turn = await house.say(await house.conversation(), ASK)
-    stored = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
+    stored = house.rows(MessagesRepository)
     assert not any(row.is_tainted for row in await stored.of_turn(turn))
 
 
@@ -150,8 +146,7 @@ async def test_the_person_may_switch_it_off(house: LivingHouse, change: dict[str
 
 async def test_another_persons_facts_are_not_recalled(house: LivingHouse, scripted: ScriptedServer) -> None:
     await know(house, DIET)
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.member, form)
+    await house.connect(scripted, house.member)
     cid = await house.conversation(house.member)
     before = len(scripted.log)
     await house.say(cid, ASK, user=house.member)
@@ -178,7 +173,7 @@ async def test_the_preview_shows_what_would_go_along(house: LivingHouse) -> None
 async def test_the_tools_reach_what_is_kept(house: LivingHouse, scripted: ScriptedServer) -> None:
     cid = await house.conversation()
     added = await house.say(cid, "remember this about me")
-    (row,) = await house.cortex.runtime.db.repository(FactsRepository, house.admin.id).list()
+    (row,) = await house.rows(FactsRepository).list()
     assert (row.text, row.turn_id, row.changed_by, row.is_seen) == (DIET, added, "the assistant", False)
     await house.say(cid, "list what you know of me")
     assert any(DIET in str(seen.body["messages"][-1]) for seen in scripted.log)

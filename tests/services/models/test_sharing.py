@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from cortex.services.models.store import RegistryStore
 from cortex.storage.audit import AuditRepository
 from cortex.storage.round_rows import RoundRow
 from cortex.storage.rounds import RoundsRepository
-from tests.living_house import PASSWORD, LivingHouse, living_house
+from tests.living_house import PASSWORD, LivingHouse
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 
@@ -26,12 +25,6 @@ EVERYBODY = ShareForm(audience="everybody")
 GIVEN = "Big (from ada)"
 WRITE = Use("task_create", {"title": "milk"})
 MILK = "add milk to my shopping list"
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 def form(server: ScriptedServer, **more: Any) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """Reminders as the whole house has them: asked for in a chat, told by the running daemon, answered in the list."""
 
 import asyncio
-from pathlib import Path
 
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.patience import PATIENCE_S
 
 
@@ -16,21 +15,19 @@ async def told(house: LivingHouse) -> str:
     return page.notices[0].row.id
 
 
-async def test_the_offline_model_sets_one_and_lists_it(tmp_path: Path) -> None:
-    async with living_house(tmp_path) as house:
-        cid = await house.conversation()
-        await house.say(cid, "remind me in 20 minutes to take the bread out")
-        (row,) = (await house.cortex.reminders.listing(house.admin)).next
-        assert "take the bread out" in row.text
-        await house.say(cid, "show my reminders")
-        results = await house.events(cid, "tool.result")
-        assert [event.payload["name"] for event in results] == ["reminders_add", "reminders_list"]
-        assert "take the bread out" in results[-1].payload["text"]
+async def test_the_offline_model_sets_one_and_lists_it(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "remind me in 20 minutes to take the bread out")
+    (row,) = (await house.cortex.reminders.listing(house.admin)).next
+    assert "take the bread out" in row.text
+    await house.say(cid, "show my reminders")
+    results = await house.events(cid, "tool.result")
+    assert [event.payload["name"] for event in results] == ["reminders_add", "reminders_list"]
+    assert "take the bread out" in results[-1].payload["text"]
 
 
-async def test_the_running_daemon_tells_it_and_hears_the_answer(tmp_path: Path) -> None:
-    async with living_house(tmp_path) as house:
-        row = await house.cortex.reminders.add(house.admin, "take the bread out in 2 seconds")
-        notice = await told(house)
-        await house.cortex.notices.acknowledge(house.admin.id, notice)
-        assert (await house.cortex.reminders.get(house.admin, row.id)).state == "done"
+async def test_the_running_daemon_tells_it_and_hears_the_answer(house: LivingHouse) -> None:
+    row = await house.cortex.reminders.add(house.admin, "take the bread out in 2 seconds")
+    notice = await told(house)
+    await house.cortex.notices.acknowledge(house.admin.id, notice)
+    assert (await house.cortex.reminders.get(house.admin, row.id)).state == "done"

@@ -14,23 +14,16 @@ from cortex.base.role import Channel
 from cortex.base.user import User
 from cortex.selection.grants import CHANNEL_LACKS
 from cortex.services.jobs.forms import JobForm
-from cortex.storage.job_rows import JobRow, JobValues
+from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
+from tests.plain_world import PLAIN_TURN
 from tests.still_clock import StillClock
+from tests.storage.made_time import NEWS
 
 CALL = JobForm(name="Post", kind="call", tool="http_post", arguments='{"url": "http://a.example/"}', when="@daily")
-DAILY = JobValues(
-    name="Post",
-    prompt="x",
-    timing_kind="cron",
-    expression="0 7 * * *",
-    time_zone="UTC",
-    words="every day at 07:00",
-    is_tainted=False,
-    is_private=False,
-)
+DAILY = replace(NEWS, name="Post")
 
 
 @pytest.fixture
@@ -121,17 +114,7 @@ async def test_on_every_surface_the_gate_knows_the_tools_that_the_one_rule_permi
     user, cortex = getattr(house, rank), house.cortex
     job_id = (await kept_job(house, user, tools=("all",))).id if has_job else ""
     turns, cid = cortex.runtime.db.repository(TurnsRepository, user.id), await house.conversation(user)
-    row = await turns.create(
-        "turn:1",
-        cid,
-        "x",
-        mode="auto",
-        role="orchestrator",
-        channel=channel,
-        job_id=job_id,
-        is_tainted=False,
-        reads=NOTHING_READ,
-    )
+    row = await turns.create("turn:1", cid, "x", channel=channel, job_id=job_id, **PLAIN_TURN)
     turn = await cortex.turn_runs.turn_start.start_turn(user.id, row.id)
     assert turn is not None
     permitted = await cortex.tools.permitted(user, "orchestrator", channel=channel, job_id=job_id)

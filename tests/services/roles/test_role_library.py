@@ -1,9 +1,7 @@
 """A person's own roles: made, copied, deleted and brought back; none of them grants more than its person has."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,17 +18,11 @@ from cortex.storage.home import Home, Homes
 from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.turns import TurnsRepository
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.patience import PATIENCE_S
 from tests.storage.made_time import NEWS
 
 WORDS = st.lists(st.sampled_from(["web", "tasks", "file_read", "ha"]), unique=True).map(tuple)
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 def home_of(house: LivingHouse, user: User) -> Home:
@@ -43,7 +35,7 @@ def library(house: LivingHouse) -> RoleLibrary:
 
 async def failure(house: LivingHouse, cid: str, turn_id: str) -> str:
     await house.until(cid, "turn.end", turn=turn_id, state="failed")
-    return (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn_id)).error
+    return (await house.rows(TurnsRepository).get(turn_id)).error
 
 
 @given(

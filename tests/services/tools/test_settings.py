@@ -1,12 +1,10 @@
 """What admins set about tools: it reaches every process at the next message, and the gate at the next call."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from cortex.base.errors import NotAllowed, NotFound, UserError
-from cortex.base.turn import Turn
 from cortex.ports.loop import CallRecord
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.settings import ToolSettingsService
@@ -16,15 +14,10 @@ from cortex.services.turns.calls import CallLog
 from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
 from cortex.storage.plans import PlansRepository
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
+from tests.plain_world import TURN
 
 MILK = "add milk to my shopping list"
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 def another_process(house: LivingHouse) -> ToolsService:
@@ -113,7 +106,7 @@ async def test_only_admins_change_anything_and_only_what_there_is(house: LivingH
         await settings.take_back(house.admin, "tool_call", "is_on")
     with pytest.raises(NotFound):
         await settings.words("no_category")
-    assert await house.cortex.runtime.db.repository(CallsRepository, house.admin.id).of_tool("task_create", 5) == []
+    assert await house.rows(CallsRepository).of_tool("task_create", 5) == []
 
 
 async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescued(house: LivingHouse) -> None:
@@ -122,21 +115,8 @@ async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescu
     turn_id = await house.say(conversation, MILK)
     first = (await cortex.runtime.db.repository(PlansRepository, user.id).of_turn(turn_id))[0].receipt
     book = CallLog(runtime=cortex.runtime, contexts=cortex.turn_contexts, homes=Homes(cortex.settings.home))
-    turn = Turn(
-        id=turn_id,
-        conversation_id=conversation,
-        user_id=user.id,
-        role="orchestrator",
-        channel="chat",
-        text=MILK,
-        mode="auto",
-        max_rounds=5,
-        max_rounds_from="test",
-        models=("offline",),
-        window_tokens=8_000,
-        now=cortex.runtime.clock().isoformat(),
-        is_tainted=False,
-    )
+    now = cortex.runtime.clock().isoformat()
+    turn = replace(TURN, id=turn_id, conversation_id=conversation, user_id=user.id, text=MILK, now=now)
     late = next(one["name"] for one in first["decisions"] if not one["is_in"])
     await book.record(turn, 2, record("call-late", late))
     await book.record(turn, 2, record("call-sent", "task_create"))

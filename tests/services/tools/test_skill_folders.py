@@ -2,8 +2,6 @@
 
 import io
 import zipfile
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from cortex.services.tools.front_matters import UserFrontMatters
 from cortex.services.tools.skill_folders import FoundSkill, read_folders
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.skills import read_skills
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 
 TEA = """---
 name: make-tea
@@ -40,12 +38,6 @@ UNREADABLE = [
     "---\nname: !!python/object:os.system x\n---\nb",
     "---\n" + "a: [" * 5_000 + "\n---\n",
 ]
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 def packed(**files: str) -> bytes:
@@ -171,7 +163,7 @@ async def test_many_skills_by_hand_are_read_by_one_start_and_a_slip_costs_the_ot
 
     home, marks = (
         house.cortex.homes.home_of(house.admin.id),
-        house.cortex.runtime.db.repository(PreferencesRepository, house.admin.id),
+        house.rows(PreferencesRepository),
     )
     files = await read_skills(home, marks, UserFrontMatters(Counted(Sandbox(), is_boxed=False), marks))
     assert started == ["front_matter"]

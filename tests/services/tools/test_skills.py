@@ -1,9 +1,7 @@
 """Skills in a living house: shown in the tail, read by the tool, kept apart, brought back; one slip costs one skill."""
 
 import os
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,15 +17,9 @@ from cortex.storage.home import Home
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 
 BODY = "Number them 2026-001 and so on. Never round."
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -140,7 +132,7 @@ async def test_saving_checks_first_and_never_over_anothers_change(house: LivingH
 
 async def test_a_renamed_skill_keeps_its_text_and_its_mark(house: LivingHouse, skills: SkillsService) -> None:
     name = await invoices(skills, house.admin)
-    marks = house.cortex.runtime.db.repository(PreferencesRepository, house.admin.id)
+    marks = house.rows(PreferencesRepository)
     await marks.set(mark_of(f"skills/{name}.md"), True)
     assert await skills.rename(house.admin, name, "Bills") == "bills"
     (row,) = await skills.list(house.admin)
@@ -154,9 +146,7 @@ async def test_a_renamed_skill_keeps_its_text_and_its_mark(house: LivingHouse, s
 
 async def test_a_mark_of_outside_goes_when_a_person_saves_the_text(house: LivingHouse, skills: SkillsService) -> None:
     name = await invoices(skills, house.admin)
-    await house.cortex.runtime.db.repository(PreferencesRepository, house.admin.id).set(
-        mark_of(f"skills/{name}.md"), True
-    )
+    await house.rows(PreferencesRepository).set(mark_of(f"skills/{name}.md"), True)
     assert (await skills.tried(house.admin, "write the invoice for Acme")).shown == ()
     kept = await skills.read(house.admin, name)
     await skills.write(house.admin, name, kept.text, kept.version)
@@ -166,7 +156,7 @@ async def test_a_mark_of_outside_goes_when_a_person_saves_the_text(house: Living
 async def test_a_deleted_skill_comes_back_as_it_was(house: LivingHouse, skills: SkillsService) -> None:
     name = await invoices(skills, house.admin)
     before = (await skills.read(house.admin, name)).text
-    marks = house.cortex.runtime.db.repository(PreferencesRepository, house.admin.id)
+    marks = house.rows(PreferencesRepository)
     await marks.set(mark_of(f"skills/{name}.md"), True)
     await skills.remove(house.admin, name)
     assert await skills.list(house.admin) == []
@@ -211,7 +201,7 @@ async def test_titles_ride_behind_the_message_and_the_answer_uses_the_body_that_
     name = await invoices(skills, house.admin)
     here = await house.conversation()
     await house.say(here, f"read the skill `{name}` and tell me how I number them")
-    stored = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_conversation(here)
+    stored = await house.rows(MessagesRepository).of_conversation(here)
     said, tail = [part.text for part in stored[0].message.parts if isinstance(part, Text)]
     assert said == f"read the skill `{name}` and tell me how I number them"
     assert f"- {name}: Writing invoices. How we number and word invoices" in tail

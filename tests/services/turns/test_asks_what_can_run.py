@@ -1,15 +1,12 @@
 """A call that cannot run is put to nobody: no card, no push, no line in the audit log; the model reads why."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.notices import NoticesRepository
 from cortex.storage.turns import TurnsRepository
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.scripted_server import ScriptedServer, Use, rule
 
 BAD = Use("cron_add", {"prompt": "Water the flowers.", "when": "when it suits"}, is_blind=True)
@@ -17,11 +14,9 @@ GOOD = Use("cron_add", {"prompt": "Water the flowers.", "when": "every day at 9"
 
 
 @pytest.fixture
-async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
-        yield opened
+async def house(scripted: ScriptedServer, house: LivingHouse) -> LivingHouse:
+    await house.connect(scripted)
+    return house
 
 
 async def test_the_model_reads_what_is_wrong_and_the_person_is_asked_once_for_what_is_right(

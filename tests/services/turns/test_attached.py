@@ -2,8 +2,6 @@
 
 import base64
 import io
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import TurnsRepository
 from tests.integrations.documents.hostile import ACT
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
 
@@ -31,12 +29,6 @@ def photo(*, color: str = "teal", size: tuple[int, int] = (2_000, 1_000)) -> byt
     return data.getvalue()
 
 
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
-
-
 async def give(house: LivingHouse, name: str, data: bytes) -> str:
     return (await house.cortex.documents.give(house.admin, name, io.BytesIO(data), len(data))).id
 
@@ -45,7 +37,7 @@ async def read(house: LivingHouse, id: str, text: str, *, pages: int = 1) -> Non
     """Keep this as its text, once the reader of documents has ended with what it really holds."""
     await house.cortex.document_reading.settled(house.admin.id, PATIENCE_S)
     found = Extracted(pages=tuple(PageText(number=at + 1, text=text) for at in range(pages)), outline=("Pets",))
-    await house.cortex.runtime.db.repository(DocumentsRepository, house.admin.id).keep_text(id, found)
+    await house.rows(DocumentsRepository).keep_text(id, found)
 
 
 async def connect(house: LivingHouse, server: ScriptedServer, kind: str, **more: Any) -> None:
@@ -81,7 +73,7 @@ async def test_a_picture_goes_out_small_without_its_place_and_the_prefix_stays_w
         assert (len(first), first) == (1, second)
         shown = Image.open(io.BytesIO(first[0]))
         assert (shown.size, dict(shown.getexif()), b"PhoneMaker" in first[0]) == ((1_568, 784), {}, False)
-    rows = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn)
+    rows = await house.rows(MessagesRepository).of_turn(turn)
     assert (rows[0].message.said, rows[0].message.pictures[0].document) == ("what is this?", id)
     assert rows[0].is_tainted
 
@@ -128,7 +120,7 @@ async def test_a_short_text_goes_whole_and_a_long_one_begins(house: LivingHouse)
     assert "The first 8,000 of 15,004 characters" in sent
     assert "- Pets" in sent
     assert "Read on with file_read (uploads/lease.pdf)" in sent
-    row = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn)
+    row = await house.rows(TurnsRepository).get(turn)
     assert (row.has_read_outside, row.is_tainted, [file.name for file in row.attachments]) == (
         True,
         False,
@@ -205,7 +197,7 @@ async def test_a_new_try_a_branch_and_exports_keep_what_was_attached(house: Livi
     edited = await house.cortex.chat.edit(house.admin, again, "look closely")
     await house.until(cid, "turn.end", turn=edited)
     branch = await house.cortex.conversations.branch(house.admin, cid, edited)
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    turns = house.rows(TurnsRepository)
     for where in (cid, branch):
         (row,) = await turns.list(where)
         assert [file.id for file in row.attachments] == [id]
@@ -220,7 +212,7 @@ async def test_the_offline_model_says_what_it_got(house: LivingHouse) -> None:
     text = await give(house, "a.txt", b"...")
     await read(house, text, "No pets.")
     turn = await house.say(cid, "", mode="chat", attached=[await give(house, "photo.jpg", photo()), text])
-    rows = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn)
+    rows = await house.rows(MessagesRepository).of_turn(turn)
     assert rows[-1].message.text.startswith("I got photo.jpg, a.txt")
     assert (await house.cortex.conversations.get(house.admin, cid)).title == ""
 

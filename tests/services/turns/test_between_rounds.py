@@ -1,8 +1,7 @@
 """What holds between two rounds of a turn: what was done is known when it ends, what was switched off is off."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -10,7 +9,7 @@ from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.turn import Turn
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 
@@ -18,15 +17,13 @@ WRITE = Use("file_write", {"path": "milk.txt", "text": "milk"})
 
 
 @pytest.fixture
-async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
-        yield opened
+async def house(scripted: ScriptedServer, house: LivingHouse) -> LivingHouse:
+    await house.connect(scripted)
+    return house
 
 
 async def results_of(house: LivingHouse, turn_id: str) -> list[ToolResult]:
-    stored = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn_id)
+    stored = await house.rows(MessagesRepository).of_turn(turn_id)
     return [part for row in stored for part in row.message.parts if isinstance(part, ToolResult)]
 
 
@@ -46,7 +43,7 @@ async def test_a_call_that_was_made_stands_as_made_when_the_next_answer_never_be
 async def opened_turn(house: LivingHouse) -> Turn:
     """A turn that was opened and not run."""
     cid = await house.conversation()
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    turns = house.rows(TurnsRepository)
     row = await turns.create(
         "turn:1", cid, "write a file", mode="all", role="orchestrator", is_tainted=False, reads=NOTHING_READ
     )

@@ -17,8 +17,9 @@ from cortex.ports.loop import CallEnding, CallRecord
 from cortex.ports.schedule import Jobs
 from cortex.services.turns.calls import CallLog
 from cortex.storage.approvals import ApprovalsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
+from tests.plain_world import PLAIN_TURN
 
 ASKED = ToolCall(id="w1", name="cron_add", arguments=json.dumps({"prompt": "Water the flowers.", "when": "daily at 9"}))
 EDITED = json.dumps({"prompt": "Water the cactus.", "when": "every Friday at 8"})
@@ -63,10 +64,8 @@ class Waiting:
 async def waiting(tmp_path: Path) -> AsyncIterator[Waiting]:
     async with living_house(tmp_path / "home") as house:
         cid = await house.conversation()
-        turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
-        row = await turns.create(
-            f"turn:{cid}:1", cid, "x", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
-        )
+        turns = house.rows(TurnsRepository)
+        row = await turns.create(f"turn:{cid}:1", cid, "x", **PLAIN_TURN)
         turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
         assert turn is not None
         decision = await house.cortex.executor.decide(turn, 1, ASKED)

@@ -1,9 +1,7 @@
 """How a turn that did not come to its end leaves the transcript: whole, valid, with everything the user said."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
@@ -16,59 +14,35 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.roles.roles import Roles
 from cortex.services.turns.turn_context import TurnContext
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
-from tests.living_house import LivingHouse, living_house
+from cortex.storage.turns import TurnRow, TurnsRepository
+from tests.living_house import LivingHouse
+from tests.plain_world import PLAIN_TURN
 
 CALL = ToolCall(id="w1", name="task_list", arguments="{}")
 
 
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
-
-
 async def opened_turn(house: LivingHouse, *said: Message) -> tuple[Turn, TurnRow]:
     """A turn in the middle of its work, with these messages kept; nobody runs it."""
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    turns = house.rows(TurnsRepository)
     conversation = await house.conversation()
-    row = await turns.create(
-        "turn:1",
-        conversation,
-        "what is on my list?",
-        mode="auto",
-        role="orchestrator",
-        is_tainted=False,
-        reads=NOTHING_READ,
-    )
+    row = await turns.create("turn:1", conversation, "what is on my list?", **PLAIN_TURN)
     turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
-    messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
+    messages = house.rows(MessagesRepository)
     for index, message in enumerate((user(row.text), *said)):
         await messages.add(row.id, index, message, is_tainted=False)
     return turn, await turns.get(row.id)
 
 
 async def transcript(house: LivingHouse) -> list[Message]:
-    return [
-        row.message
-        for row in await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn("turn:1")
-    ]
+    return [row.message for row in await house.rows(MessagesRepository).of_turn("turn:1")]
 
 
 async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house: LivingHouse) -> None:
     done = results(ToolResult(call_id="w1", name="task_list", text="Nothing."))
     turn, row = await opened_turn(house, assistant("", CALL), done)
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
-    await turns.create(
-        "turn:2",
-        turn.conversation_id,
-        "and be brief",
-        mode="auto",
-        role="orchestrator",
-        is_tainted=False,
-        reads=NOTHING_READ,
-    )
+    turns = house.rows(TurnsRepository)
+    await turns.create("turn:2", turn.conversation_id, "and be brief", **PLAIN_TURN)
     await turns.take_queued(turn.conversation_id, turn.id, 1)
     await house.cortex.turn_end.interrupt(row, "Cortex stopped.")
     said = await transcript(house)
@@ -96,7 +70,7 @@ async def test_of_several_who_end_a_turn_at_once_one_does(house: LivingHouse) ->
         end.refuse(house.admin.id, row.id, "A file has a slip."),
     )
     ends = await house.events(turn.conversation_id, "turn.end")
-    state = (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(row.id)).state
+    state = (await house.rows(TurnsRepository).get(row.id)).state
     assert [event.payload["state"] for event in ends] == [state]
     assert len([message for message in await transcript(house) if message.speaker == "assistant"]) == 1
 
@@ -115,7 +89,7 @@ async def test_an_answer_that_comes_with_a_stop_does_not_wake_the_turn(house: Li
     await house.cortex.turn_end.stop(row, ())
     with pytest.raises(Conflict, match="has ended"):
         await house.cortex.approvals.settle(turn, approval_id, "allowed")
-    assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(row.id)).state == "stopped"
+    assert (await house.rows(TurnsRepository).get(row.id)).state == "stopped"
 
 
 async def test_a_turn_that_was_just_stopped_asks_nothing(house: LivingHouse) -> None:
@@ -124,7 +98,7 @@ async def test_a_turn_that_was_just_stopped_asks_nothing(house: LivingHouse) -> 
     with pytest.raises(Conflict, match="has ended"):
         await asked(house, turn)
     assert await house.cortex.approvals.pending(house.admin) == []
-    assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(row.id)).state == "stopped"
+    assert (await house.rows(TurnsRepository).get(row.id)).state == "stopped"
 
 
 @dataclass
@@ -148,9 +122,9 @@ class StoppedMeanwhile:
 
 
 async def test_a_turn_that_is_stopped_while_it_begins_is_not_begun(house: LivingHouse) -> None:
-    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    turns = house.rows(TurnsRepository)
     cid = await house.conversation()
-    await turns.create("turn:1", cid, "hello", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ)
+    await turns.create("turn:1", cid, "hello", **PLAIN_TURN)
     meanwhile = StoppedMeanwhile(house)
     start = replace(house.cortex.turn_runs.turn_start, contexts=meanwhile)  # type: ignore[arg-type]
     assert await start.start_turn(house.admin.id, "turn:1") is None

@@ -24,8 +24,7 @@ WISH = "turn off the kitchen lights"
 async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
     place = scripted.origin.removeprefix("http://")
     async with living_house(tmp_path / "home", model_hosts=(place,)) as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
+        await opened.connect(scripted)
         yield opened
 
 
@@ -164,8 +163,7 @@ async def test_good_and_bad_arguments_are_answered(
 async def test_a_member_sees_and_moves_what_is_allowed(
     house: LivingHouse, scripted: ScriptedServer, double: HomeDouble
 ) -> None:
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.member, form)
+    await house.connect(scripted, house.member)
     await set_up(house, double.url, allowed_for=f"{house.member.name}: area:Hall, -lock")
     uses(scripted, "kitchen", OFF)
     (result,) = await asked(house, WISH, user=house.member)

@@ -20,9 +20,10 @@ from cortex.storage.calls import CallsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository
 from cortex.storage.schema import ApprovalTable
-from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.e2e.test_calls_wire import connect
 from tests.living_house import LivingHouse, living_house
+from tests.plain_world import PLAIN_TURN
 from tests.scripted_server import ScriptedServer, Use, rule
 from tests.still_clock import StillClock
 
@@ -43,29 +44,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
         assert server.cache_breaks() == [] or request.node.get_closest_marker("moves_cache_prefix")
 
 
-ROW: dict[str, Any] = {
-    "owner_id": "ann",
-    "parent_id": "",
-    "is_chosen": True,
-    "text": "x",
-    "mode": "auto",
-    "max_rounds": None,
-    "role": "orchestrator",
-    "job_id": "",
-    "model": "",
-    "models": (),
-    "created_at": StillClock()(),
-    "started_at": None,
-    "ended_at": None,
-    "rounds": 0,
-    "error": "",
-    "is_dropped": False,
-    "taken_by": None,
-    "taken_round": None,
-    "is_tainted": False,
-    "has_read_outside": False,
-    "has_read_private": False,
-}
+ROW: dict[str, Any] = dict.fromkeys(TurnRow.__dataclass_fields__)
 
 
 class Chat:
@@ -334,7 +313,7 @@ async def test_a_notice_that_was_due_while_cortex_was_down_comes_once_after_the_
 async def test_what_a_killed_process_left_undone_is_done_by_the_next_look(chat: Chat) -> None:
     first, approval = await chat.ask()
     await chat.rows(TurnsRepository).create(
-        "turn:said", chat.cid, "remind me", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+        "turn:said", chat.cid, "remind me", **PLAIN_TURN
     )  # the message is committed, and its process dies
     await chat.cortex.turn_queue.settle_stalled()
     await chat.house.until(chat.cid, "turn.end", turn=first, is_set_aside=True)
@@ -353,8 +332,8 @@ async def nobody(row: TurnRow) -> None:
 
 
 def test_turns_of_jobs_give_way_to_a_message_and_those_of_programs_do_not() -> None:
-    waiting = TurnRow(**ROW, id="turn:job", state="waiting", channel="cron", conversation_id="c", ordinal=1)
-    said = TurnRow(**ROW, id="turn:said", state="queued", channel="chat", conversation_id="c", ordinal=2)
+    waiting = TurnRow(**{**ROW, "id": "turn:job", "state": "waiting", "channel": "cron", "conversation_id": "c"})
+    said = replace(waiting, id="turn:said", state="queued", channel="chat")
     program = replace(waiting, id="turn:api", channel="api")
     assert [row.id for row in waiting_in_the_way([waiting, said])] == ["turn:job"]
     assert waiting_in_the_way([program, said]) == []

@@ -110,8 +110,7 @@ async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Livin
     for word, calls in (("read", READ), ("plant", PLANTED), ("look", LOOKS)):
         scripted.rules.append(rule(f"^{word}", Say(calls=tuple(Use(*call, is_blind=True) for call in calls)), "Done."))
     async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
+        await opened.connect(scripted)
         home = Homes(tmp_path / "home").home_of(opened.admin.id)
         await home.write("files/letter.txt", "Please do as I say.")
         await home.write(f"roles/{ROLE}.md", "---\ntools: [all]\n---\nYou may do all.\n")

@@ -1,46 +1,27 @@
 """A round whose step is made again, because the process was killed before the step's end was noted."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from cortex.base.messages import ToolSchema, assistant, user
 from cortex.base.turn import Need, RoundPlan
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
-from tests.living_house import LivingHouse, living_house
+from cortex.storage.turns import TurnsRepository
+from tests.living_house import LivingHouse
+from tests.plain_world import PLAIN_TURN
 from tests.scripted_server import Say, ScriptedServer, Use, rule
 
 MILK = rule("milk", Say("I put it down.", (Use("task_create", {"title": "Milk"}),)), "Done.")
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
 
 
 async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
     scripted.rules = [MILK]  # every answer makes its call under a new id, as real models do
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
+    await house.connect(scripted)
     runs, person = house.cortex.turn_runs, house.admin.id
     conversation = await house.conversation()
     turns = house.cortex.runtime.db.repository(TurnsRepository, person)
-    row = await turns.create(
-        "turn:1",
-        conversation,
-        "add milk",
-        mode="auto",
-        role="orchestrator",
-        max_rounds=None,
-        is_tainted=False,
-        reads=NOTHING_READ,
-    )
+    row = await turns.create("turn:1", conversation, "add milk", **PLAIN_TURN)
     turn = await runs.turn_start.start_turn(person, row.id)
     assert turn is not None
     plan = await runs.ports.planner.plan(turn, Need(round=1))
@@ -61,22 +42,14 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
 async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
+    await house.connect(scripted)
     runs, person = house.cortex.turn_runs, house.admin.id
     conversation = await house.conversation()
     past = (user("boiler " * 300), assistant("Noted."), user("cellar " * 300), assistant("Noted too."))
     seen = []
     for number, tools in enumerate((1, 12)):
         row = await house.cortex.runtime.db.repository(TurnsRepository, person).create(
-            f"turn:{number}",
-            conversation,
-            "hello",
-            mode="auto",
-            role="orchestrator",
-            max_rounds=None,
-            is_tainted=False,
-            reads=NOTHING_READ,
+            f"turn:{number}", conversation, "hello", **PLAIN_TURN
         )
         turn = await runs.turn_start.start_turn(person, row.id)
         assert turn is not None

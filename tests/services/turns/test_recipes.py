@@ -1,27 +1,14 @@
 """The ways of choosing tools in a living house: by role, by conversation, with what each needs of the loop."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.events import Event
 from cortex.selection.recipes import RECIPES
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.scripted_server import ScriptedServer, Use, rule
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
-
-
-async def connect(house: LivingHouse, scripted: ScriptedServer) -> None:
-    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, form)
 
 
 def said(events: list[Event]) -> list[str]:
@@ -72,7 +59,7 @@ async def test_the_offline_model_acts_under_keywords(house: LivingHouse) -> None
 async def test_a_discovery_under_ora_declares_what_it_found_and_the_list_loses_it(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
-    await connect(house, scripted)
+    await house.connect(scripted)
     scripted.rules = [rule("notes", Use("scratch_append", {"text": "milk"}), "Noted.")]
     cid = await house.conversation()
     await house.cortex.conversations.set_recipe(house.admin, cid, "ora")
@@ -88,7 +75,7 @@ async def test_a_discovery_under_ora_declares_what_it_found_and_the_list_loses_i
 async def test_three_business_calls_a_turn_under_ora_and_discovery_is_not_counted(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
-    await connect(house, scripted)
+    await house.connect(scripted)
     lines = [Use("scratch_append", {"text": text}) for text in ("milk", "eggs", "bread", "jam")]
     scripted.rules = [rule("shop", *lines, "Done.")]
     cid = await house.conversation()
@@ -103,7 +90,7 @@ async def test_three_business_calls_a_turn_under_ora_and_discovery_is_not_counte
 async def test_short_forms_go_out_from_the_second_round_under_repi(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
-    await connect(house, scripted)
+    await house.connect(scripted)
     scripted.rules = [rule("milk", Use("task_create", {"title": "milk"}), "Done.")]
     cid = await house.conversation()
     await house.cortex.conversations.set_recipe(house.admin, cid, "repi")

@@ -3,12 +3,9 @@
 The model here obeys whoever wrote last.
 """
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.scripted_server import ScriptedServer, Use, rule
 from tests.sharing import share
 
@@ -18,19 +15,17 @@ CODE = "the safe opens with 4711"
 
 
 @pytest.fixture
-async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
+async def house(scripted: ScriptedServer, house: LivingHouse) -> LivingHouse:
     scripted.rules = [
         rule(f"^{READ}", Use("task_list", {}, is_blind=True), "There is an order."),
         rule(f"^{WRITE}", Use("file_write", {"path": "own.txt", "text": "x"}, is_blind=True), "Written."),
         rule(f"^{FETCH}", Use("http_fetch", {"url": "http://127.0.0.1:9/elsewhere"}, is_blind=True), "Done."),
         rule(f"^{PASS_ON}", Use("task_create", {"title": CODE, "list_name": "shopping"}, is_blind=True), "Told."),
     ]
-    async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
-        await opened.cortex.tasks.create(opened.admin, "Milk", list_name="shopping")
-        await share(opened.cortex.runtime.db, opened.admin.id, "shopping", [opened.member.id])
-        yield opened
+    await house.connect(scripted)
+    await house.cortex.tasks.create(house.admin, "Milk", list_name="shopping")
+    await share(house.cortex.runtime.db, house.admin.id, "shopping", [house.member.id])
+    return house
 
 
 async def asked_to(house: LivingHouse, cid: str, words: str) -> tuple[str, str]:

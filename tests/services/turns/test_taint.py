@@ -12,7 +12,6 @@ import pytest
 from cortex.base.errors import UserError
 from cortex.base.messages import assistant, user
 from cortex.storage.home import Homes
-from cortex.storage.job_rows import JobValues
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
@@ -20,6 +19,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.living_house import Deaf, LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
+from tests.storage.made_time import NEWS
 
 AWAY = "http://127.0.0.1:9/elsewhere"
 READ = "read the letter"
@@ -41,8 +41,7 @@ async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Livin
         rule(f"^{PLAN}", Use("cron_add", {"prompt": FETCH, "when": "every day at 9"}, is_blind=True), "Planned."),
     ]
     async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
+        await opened.connect(scripted)
         await (
             Homes(tmp_path / "home")
             .home_of(opened.admin.id)
@@ -82,7 +81,7 @@ async def read_and_summarised(house: LivingHouse) -> str:
     """What was read is left to a summary, and that to another one."""
     cid = await house.conversation()
     await house.say(cid, READ)
-    messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
+    messages = house.rows(MessagesRepository)
     entry = await house.cortex.models.entry(house.admin, "m")
     form = {"name": "m", "provider": "openai", "model": "s", "base_url": entry.base_url, "context_tokens": 8_000}
     await house.cortex.models.save(house.admin, form, "m")
@@ -95,7 +94,7 @@ async def read_and_summarised(house: LivingHouse) -> str:
     made = await house.events(cid, "summary")
     assert len(made) > 1
     assert all(summary.payload["is_tainted"] for summary in made)
-    stored = await house.cortex.runtime.db.repository(SummariesRepository, house.admin.id).of_conversation(cid)
+    stored = await house.rows(SummariesRepository).of_conversation(cid)
     assert [row.is_tainted for row in stored] == [True] * len(made)
     return cid
 
@@ -113,7 +112,7 @@ async def read_back_from_an_export(house: LivingHouse) -> str:
 
 
 async def rows(house: LivingHouse, cid: str) -> Sequence[TurnRow]:
-    return await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(cid)
+    return await house.rows(TurnsRepository).list(cid)
 
 
 WAYS = pytest.mark.parametrize(
@@ -216,14 +215,14 @@ async def test_a_job_sends_nothing_that_its_chat_read(house: LivingHouse) -> Non
     asked = await house.until(cid, "approval", turn=turn, state="asked")
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
     await house.until(cid, "turn.end", turn=turn)
-    (job,) = await house.cortex.runtime.db.repository(JobsRepository, house.admin.id).list()
+    (job,) = await house.rows(JobsRepository).list()
     assert (job.is_tainted, job.is_private) == (True, True)
     await house.cortex.jobs.run_now(house.admin, job.id)
     notices, seen = house.cortex.notices, -1
     async with asyncio.timeout(PATIENCE_S):
         while not (await notices.page(house.admin.id)).notices:
             seen = await notices.changed(house.admin.id, seen, PATIENCE_S)
-    own = (await house.cortex.runtime.db.repository(JobsRepository, house.admin.id).get(job.id)).conversation_id
+    own = (await house.rows(JobsRepository).get(job.id)).conversation_id
     assert own is not None
     (result,) = await house.events(own, "tool.result")
     assert result.payload["text"].startswith("Refused: this turn has read")
@@ -231,17 +230,8 @@ async def test_a_job_sends_nothing_that_its_chat_read(house: LivingHouse) -> Non
 
 @pytest.mark.moves_cache_prefix(reason="a new try begins anew")
 async def test_a_jobs_prompt_that_a_model_wrote_names_no_place_when_it_is_tried_again(house: LivingHouse) -> None:
-    values = JobValues(
-        name="News",
-        prompt=f"{FETCH}: {AWAY}",
-        timing_kind="cron",
-        expression="0 7 * * *",
-        time_zone="UTC",
-        words="every day at 07:00",
-        is_tainted=True,
-        is_private=True,
-    )
-    jobs = house.cortex.runtime.db.repository(JobsRepository, house.admin.id)
+    values = replace(NEWS, prompt=f"{FETCH}: {AWAY}", is_tainted=True, is_private=True)
+    jobs = house.rows(JobsRepository)
     job = await jobs.add(None, values, datetime(2126, 11, 21, 7, tzinfo=UTC))
     await house.cortex.jobs.run_now(house.admin, job.id)
     notices, seen = house.cortex.notices, -1
@@ -281,7 +271,7 @@ async def test_changed_words_of_others_still_name_no_place(house: LivingHouse) -
     turn = await house.say(cid, f"look at {AWAY}", is_tainted=True)
     made = await house.cortex.chat.edit(house.admin, turn, f"do look at {AWAY}")
     await house.until(cid, "turn.end", turn=made)
-    assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(made)).is_tainted
+    assert (await house.rows(TurnsRepository).get(made)).is_tainted
 
 
 @pytest.mark.moves_cache_prefix(reason="a new try begins anew")
@@ -318,9 +308,7 @@ async def test_a_tool_that_finds_by_words_reads_private_data(house: LivingHouse,
     for name, arguments in uses.items():
         scripted.rules.insert(0, rule(f"^use {name}", Use(name, arguments, is_blind=True), "Which one?"))
         turn = await house.say(await house.conversation(), f"use {name}")
-        assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn)).has_read_private, (
-            name
-        )
+        assert (await house.rows(TurnsRepository).get(turn)).has_read_private, name
 
 
 async def test_a_check_that_tells_what_a_file_has_closes_the_way_out(
@@ -334,7 +322,7 @@ async def test_a_check_that_tells_what_a_file_has_closes_the_way_out(
     results = [event.payload["text"] for event in await house.events(cid, "tool.result")]
     assert "0 times" in results[0]
     assert "Refused: this turn has read" in results[1]
-    assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn)).has_read_private
+    assert (await house.rows(TurnsRepository).get(turn)).has_read_private
 
 
 async def test_an_answer_about_outside_text_read_in_another_chat_is_from_outside(

@@ -17,10 +17,11 @@ from cortex.base.user import User
 from cortex.services.turns.end import STOPPED
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.databases import house_settings
 from tests.living_house import PASSWORD, Deaf, LivingHouse, living_house
 from tests.patience import PATIENCE_S
+from tests.plain_world import PLAIN_TURN
 from tests.services.turns.killed_process import KILLED
 
 FIRST, SECOND = "turn:1", "turn:2"
@@ -59,20 +60,19 @@ async def test_an_answer_that_a_killed_process_took_is_heard_after_the_start(
 
 @CHOICES
 async def test_an_answer_that_another_process_took_and_lost_is_heard_at_the_next_look(
-    tmp_path: Path, choice: str, state: str
+    house: LivingHouse, choice: str, state: str
 ) -> None:
-    async with living_house(tmp_path) as house:
-        cid = await house.conversation()
-        turn = await house.cortex.chat.send_message(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
-        asked = await house.until(cid, "approval", state="asked")
-        desk = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Deaf()))
-        await desk.answer(house.admin, asked.payload["approval"], choice)
-        for _ in range(3):  # told again and again it is heard once
-            await house.cortex.turn_queue.settle_stalled()
-        assert (await house.until(cid, "tool.result")).payload["state"] == state
-        await house.until(cid, "turn.end", turn=turn, state="done")
+    cid = await house.conversation()
+    turn = await house.cortex.chat.send_message(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
+    asked = await house.until(cid, "approval", state="asked")
+    desk = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Deaf()))
+    await desk.answer(house.admin, asked.payload["approval"], choice)
+    for _ in range(3):  # told again and again it is heard once
         await house.cortex.turn_queue.settle_stalled()
-        assert len(await house.events(cid, "tool.result")) == 1
+    assert (await house.until(cid, "tool.result")).payload["state"] == state
+    await house.until(cid, "turn.end", turn=turn, state="done")
+    await house.cortex.turn_queue.settle_stalled()
+    assert len(await house.events(cid, "tool.result")) == 1
 
 
 async def test_a_turn_whose_stop_was_killed_is_ended_after_the_start_and_the_next_one_runs(tmp_path: Path) -> None:
@@ -142,16 +142,7 @@ async def left(home: Path, how: str) -> AsyncIterator[Left]:
         cid = (await cortex.conversations.new(user, role="orchestrator")).id
         turns = cortex.runtime.db.repository(TurnsRepository, user.id)
         for id, state in ((FIRST, "running"), (SECOND, "queued")):
-            await turns.create(
-                id,
-                cid,
-                "hello",
-                mode="auto",
-                role="orchestrator",
-                state=cast(TurnState, state),
-                is_tainted=False,
-                reads=NOTHING_READ,
-            )
+            await turns.create(id, cid, "hello", state=cast(TurnState, state), **PLAIN_TURN)
         engine = Ended(how)
         queue = replace(cortex.turn_queue, runtime=replace(cortex.runtime, runner=engine))
         yield Left(cortex, queue, engine, user, cid)

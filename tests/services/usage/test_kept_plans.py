@@ -29,29 +29,27 @@ async def stored_bytes(db: Database) -> int:
         return found
 
 
-async def test_a_turn_with_a_tool_leaves_little_behind(tmp_path: Path) -> None:
-    async with living_house(tmp_path / "home") as house:
-        db = house.cortex.runtime.db
-        if db.is_postgresql:
-            return  # the same rows; how long a value is, is asked of SQLite
-        await house.say(await house.conversation(), MILK)
-        before = await stored_bytes(db)
-        for number in range(TURNS):
-            await house.say(await house.conversation(), f"add milk number {number} to my shopping list")
-        assert (await stored_bytes(db) - before) / TURNS <= TURN_BYTES_MOST
+async def test_a_turn_with_a_tool_leaves_little_behind(house: LivingHouse) -> None:
+    db = house.cortex.runtime.db
+    if db.is_postgresql:
+        return  # the same rows; how long a value is, is asked of SQLite
+    await house.say(await house.conversation(), MILK)
+    before = await stored_bytes(db)
+    for number in range(TURNS):
+        await house.say(await house.conversation(), f"add milk number {number} to my shopping list")
+    assert (await stored_bytes(db) - before) / TURNS <= TURN_BYTES_MOST
 
 
-async def test_a_receipt_of_before_is_read_as_it_is(tmp_path: Path) -> None:
-    async with living_house(tmp_path / "home") as house:
-        cid = await house.conversation()
-        await house.say(cid, MILK)
-        whole = await house.receipts(cid)
-        async with house.cortex.runtime.db.connection() as connection:
-            plain = text("UPDATE plans SET receipt = :it WHERE round = 1")
-            await connection.execute(plain, {"it": json.dumps(whole[0])})
-            await connection.commit()
-        assert await house.receipts(cid) == whole
-        assert whole[0]["sent"]
+async def test_a_receipt_of_before_is_read_as_it_is(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, MILK)
+    whole = await house.receipts(cid)
+    async with house.cortex.runtime.db.connection() as connection:
+        plain = text("UPDATE plans SET receipt = :it WHERE round = 1")
+        await connection.execute(plain, {"it": json.dumps(whole[0])})
+        await connection.commit()
+    assert await house.receipts(cid) == whole
+    assert whole[0]["sent"]
 
 
 async def test_receipts_go_when_the_setting_says_so(tmp_path: Path) -> None:

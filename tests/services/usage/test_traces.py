@@ -1,8 +1,6 @@
 """A turn's trace: what went out as it went out, secrets blotted, others' only on record; and its replay."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +8,7 @@ from cortex.base.errors import NotFound, UserError
 from cortex.storage.audit import AuditRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.plans import PlansRepository
-from tests.living_house import LivingHouse, living_house
+from tests.living_house import LivingHouse
 from tests.scripted_server import ScriptedServer, Use, rule
 
 MILK = rule("milk", Use("task_create", {"title": "milk test-key"}), "Added.")
@@ -18,13 +16,12 @@ ASKED = "add milk to my shopping list"
 
 
 @pytest.fixture
-async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
+async def house(scripted: ScriptedServer, house: LivingHouse) -> LivingHouse:
     scripted.rules = [MILK]
-    async with living_house(tmp_path / "home") as opened:
-        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url}
-        cache = {"late_tools": "rewrite", "strength": "strong", "read_factor": 0.1, "minimum_tokens": 1024}
-        await opened.cortex.models.save(opened.admin, {**form, "api_key": "test-key", "cache": cache})
-        yield opened
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url}
+    cache = {"late_tools": "rewrite", "strength": "strong", "read_factor": 0.1, "minimum_tokens": 1024}
+    await house.cortex.models.save(house.admin, {**form, "api_key": "test-key", "cache": cache})
+    return house
 
 
 async def test_a_round_shows_system_and_tools_to_the_byte_as_the_provider_got_them(
@@ -102,7 +99,7 @@ async def test_the_same_recipe_gives_the_same_plan_from_the_stored_input(house: 
     cid = await house.conversation()
     await house.say(cid, ASKED)
     turn = await house.say(cid, "and what is on my list?")
-    for plan in await house.cortex.runtime.db.repository(PlansRepository, house.admin.id).of_turn(turn):
+    for plan in await house.rows(PlansRepository).of_turn(turn):
         again = await house.cortex.replays.replay(house.admin.id, turn, plan.round, plan.receipt["recipe"])
         assert (again.is_exact, again.is_same_registry) == (True, True)
         assert (again.joined, again.left, again.reshaped) == ((), (), ())

@@ -1,6 +1,5 @@
 """The usage page's numbers: equal to the receipts, on the right day, of the right person."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -24,16 +23,9 @@ MILK = rule("milk", Use("task_create", {"title": "milk"}), "Added.")
 HELLO = rule("hello", Say("Hello to you. " * 20))
 
 
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
-
-
 async def use_model(house: LivingHouse, scripted: ScriptedServer, **more: Any) -> None:
-    form = {"name": "m", "provider": "openai", "model": "gpt-5", "base_url": scripted.base_url, "api_key": "test-key"}
     cache = {"caches": True, "minimum_tokens": 1024, "read_factor": 0.1, "late_tools": "rewrite", "life_s": 300}
-    await house.cortex.models.save(house.admin, {**form, "cache": cache, **more})
+    await house.connect(scripted, **{"model": "gpt-5", "cache": cache, **more})
 
 
 async def on_record(house: LivingHouse, turns: list[str], who: User) -> tuple[list[dict[str, Any]], list[RoundRow]]:
@@ -94,7 +86,7 @@ async def test_the_pages_numbers_are_the_sum_of_the_receipts(house: LivingHouse,
 @pytest.mark.parametrize("mode", ["auto", "all"])
 async def test_what_was_sent_and_what_was_left_out_are_all_the_tools_there_are(house: LivingHouse, mode: str) -> None:
     turn = await house.say(await house.conversation(), "add milk to my shopping list", mode=mode)
-    for row in await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn):
+    for row in await house.rows(RoundsRepository).of_turn(turn):
         cuts = row.cut_role + row.cut_choice + row.cut_form + row.cut_budget + row.cut_mode
         assert row.total_tokens == row.sent_tokens + cuts
 
@@ -123,8 +115,7 @@ async def test_a_new_try_and_another_model_are_told_apart(house: LivingHouse, sc
     await house.say(cid, long, mode="chat")
     edited = await house.cortex.chat.edit(house.admin, first, "hello from the start " * 700)
     await house.until(cid, "turn.end", turn=edited)
-    form = {"name": "n", "provider": "openai", "model": "gpt-5", "base_url": scripted.base_url, "api_key": "test-key"}
-    await house.cortex.models.save(house.admin, {**form, "cache": {"caches": True, "minimum_tokens": 1024}})
+    await house.connect(scripted, name="n", model="gpt-5", cache={"caches": True, "minimum_tokens": 1024})
     await house.cortex.models.set_chain(house.admin, ("n",))
     other = await house.say(cid, "hello")
     rows = (await on_record(house, [edited, other], house.admin))[1]
@@ -212,7 +203,7 @@ async def test_what_usage_teaches_is_planned_with_and_what_a_person_typed_is_not
     await use_model(house, scripted, cache={"caches": True, "read_factor": 0.1, "minimum_tokens": 1024})
     cid = await house.conversation()
     turn = await house.say(cid, "hello")
-    rounds = house.cortex.runtime.db.repository(RoundsRepository, house.admin.id)
+    rounds = house.rows(RoundsRepository)
     endpoint = (await rounds.of_turn(turn))[0].endpoint
     for number in range(2, 30):
         late = {"idle_s": 2000.0 if number % 2 else 20.0, "kept_tokens": 4000, "endpoint": endpoint}
@@ -222,7 +213,7 @@ async def test_what_usage_teaches_is_planned_with_and_what_a_person_typed_is_not
     assert (backend.learned.samples, backend.learned.hits, backend.learned.changed) == (28, 28, ("life_s",))
     assert (backend.entry.profile.life_s, backend.learned.profile.life_s) == (600, 2000)
     again = await house.say(cid, "hello")
-    given = (await house.cortex.runtime.db.repository(PlansRepository, house.admin.id).of_turn(again))[0].given
+    given = (await house.rows(PlansRepository).of_turn(again))[0].given
     assert given["profile"]["life_s"] == 2000
     await use_model(house, scripted, name="m2", cache={"life_s": 77})
     typed = (await house.cortex.profiles.all(house.admin))[1]
