@@ -48,9 +48,9 @@ class Connections:
     proxy speaks for many, and waits for its slow clients itself.
     """
 
-    def __init__(self, app: ASGIApp, *, per_address: int, proxies: Sequence[str] = (), most: int | None = None) -> None:
-        """`per_address`: unproven ones. `proxies`: trusted addresses or networks. `most`: else by the descriptors."""
-        self.most = most_connections() if most is None else most
+    def __init__(self, app: ASGIApp, *, per_address: int, proxies: Sequence[str] = ()) -> None:
+        """`per_address`: unproven ones. `proxies`: trusted addresses or networks."""
+        self.most = most_connections()
         self._app = app
         self._per_address = per_address
         self._proxies = [ipaddress.ip_network(word, strict=False) for word in proxies]

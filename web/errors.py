@@ -99,23 +99,15 @@ class Catcher:
                 return await step(scope, receive, noted)
             except Exception as error:  # whatever it is, the person gets a page and the log a traceback
                 where = f"{scope.get('method', '')} {scope.get('path', '')}"
-                is_full = disk_faults.is_full(error)
+                is_full, id = disk_faults.is_full(error), scope.get("state", {}).get("request_id")
                 told = f"disk full: {error}" if is_full else where
-                log.error("request=%s %s", _id(scope), told, exc_info=None if is_full else error)
+                log.error("request=%s %s", id, told, exc_info=None if is_full else error)
                 if has_begun:
                     raise
                 if is_full:
-                    return await _full(scope, receive, noted)
+                    answer = await _away(Request(scope, receive), DiskFull(FULL))
+                    return await answer(scope, receive, noted)
         return None
-
-
-def _id(scope: Scope) -> str:
-    return str(scope.get("state", {}).get("request_id"))
-
-
-async def _full(scope: Scope, receive: Receive, send: Send) -> None:
-    answer = await _away(Request(scope, receive), DiskFull(FULL))
-    await answer(scope, receive, send)
 
 
 async def _broken(scope: Scope, receive: Receive, send: Send) -> None:

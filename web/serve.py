@@ -134,7 +134,6 @@ async def serve(
 
 
 async def _serve(settings: Settings, cortex: Cortex, signals: ProcessSignals, *, can_restart: bool) -> None:
-    """Until it is told to end."""
     has_account = await cortex.accounts.has_users()
     why_not = refusal(settings, has_account=has_account)
     if why_not:

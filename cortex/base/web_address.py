@@ -59,6 +59,15 @@ def web_place(url: str) -> tuple[str, int]:
     return ascii_host(parts.hostname), port or (443 if parts.scheme == "https" else 80)
 
 
+def bare_address(url: str, example: str) -> str:
+    """An address that stands for a server alone, without its last slash. ValueError, in words, for any other."""
+    web_place(url)
+    parts = urlsplit(url)
+    if not url.isascii() or " " in url or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError(f"write an address such as {example}, without name, query and spaces")
+    return url.rstrip("/")
+
+
 def _is_v4(host: str) -> bool:
     try:
         ipaddress.IPv4Address(host)

@@ -32,28 +32,21 @@ async def turn_finding(settings: Settings) -> Finding:
         with tempfile.TemporaryDirectory(prefix="cortex-doctor-", ignore_cleanup_errors=True) as folder:
             async with asyncio.timeout(TURN_S), Cortex.open(_apart(settings, Path(folder))) as cortex:
                 answer = await _answer(cortex)
+            wrong = "" if answer else "The offline model's turn ended without an answer."
     except TimeoutError:
-        return Finding(
-            name=NAME, state="bad", text=f"The offline model gave no answer within {TURN_S:.0f} s.", mend=LOG
-        )
+        wrong = f"The offline model gave no answer within {TURN_S:.0f} s."
     except (ConfigError, CortexError, OSError) as error:
-        return Finding(name=NAME, state="bad", text=f"The offline model could not be asked: {error}", mend=LOG)
-    if not answer:
-        return Finding(name=NAME, state="bad", text="The offline model's turn ended without an answer.", mend=LOG)
+        wrong = f"The offline model could not be asked: {error}"
+    if wrong:
+        return Finding(name=NAME, state="bad", text=wrong, mend=LOG)
     return Finding(name=NAME, state="good", text=f"The offline model answered after {ticks_s() - began_s:.1f} s.")
 
 
 def _apart(settings: Settings, home: Path) -> Settings:
     """The settings for a home that nobody else sees, and that is gone afterwards."""
-    own = {
-        "home": home,
-        "database_url": "",
-        "engine_url": "",
-        "secret_key": "",
-        "backup_to": "",
-        "backup_nightly": False,
-    }
-    return settings.model_copy(update={**own, "shutdown_grace_s": 1.0, "offline_delay_ms": 0, "otel_endpoint": ""})
+    empty = dict.fromkeys(("database_url", "engine_url", "secret_key", "backup_to", "otel_endpoint"), "")
+    own = {"home": home, "backup_nightly": False, "shutdown_grace_s": 1.0, "offline_delay_ms": 0}
+    return settings.model_copy(update={**empty, **own})
 
 
 async def _answer(cortex: Cortex) -> str:

@@ -64,7 +64,8 @@ class Lives:
             log.error("engine: run %s was begun %d times and completed no step: given up", run.run_id, lives + moved)
             raise BegunInVain(run.run_id)
         if lives >= LIVES_TOGETHER or moved >= LIVES_MAX:
-            await self._calm(lives - LIVES_TOGETHER)
+            left_s = self._since_s + self._calm_s * 2 ** max(lives - LIVES_TOGETHER, 0) - self._ticks()
+            await asyncio.sleep(max(left_s, 0))
             await self._alone.acquire()
             run.alone = self._alone
         await self._write(run.run_id, lives + 1, len(steps), moved)
@@ -83,10 +84,6 @@ class Lives:
         """What ends this life is no fault of the run: it waits."""
         with _tolerated(run_id):
             await self._client.update_workflow_attributes_async(run_id, None)
-
-    async def _calm(self, times: int) -> None:
-        left_s = self._since_s + self._calm_s * 2 ** max(times, 0) - self._ticks()
-        await asyncio.sleep(max(left_s, 0))
 
     async def _write(self, run_id: str, lives: int, steps: int, moved: int) -> None:
         await self._client.update_workflow_attributes_async(run_id, {"lives": lives, "steps": steps, "moved": moved})

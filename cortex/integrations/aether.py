@@ -18,7 +18,7 @@ from cortex.base.address import named
 from cortex.base.clock import ticks_s
 from cortex.base.errors import Conflict, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.journal_rules import full
-from cortex.base.web_address import web_place
+from cortex.base.web_address import bare_address, web_place
 from cortex.integrations.aether_journals import AetherJournals, read
 
 if TYPE_CHECKING:  # httpx is read with the first request
@@ -48,11 +48,7 @@ class AetherForm(BaseModel):
     @field_validator("address")
     @classmethod
     def _is_address(cls, text: str) -> str:
-        web_place(text)
-        parts = urlsplit(text)
-        if not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
-            raise ValueError("write an address such as https://aether.example.org, without name, query and spaces")
-        return text.rstrip("/")
+        return bare_address(text, "https://aether.example.org")
 
     @field_validator("token")
     @classmethod
@@ -79,10 +75,9 @@ class AetherServer:
         total_s: float = TOTAL_S,
     ) -> None:
         """total_s: how long one request may take."""
-        parts = urlsplit(form.address)
-        place = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        place = web_place(form.address)
         self.total_s = total_s
-        self.host = parts.netloc.lower()
+        self.host = urlsplit(form.address).netloc.lower()
         self._root = f"{form.address}/v1"
         self._token = form.token.get_secret_value()
         self._opened = opened or (lambda: _client(place))

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed
@@ -88,20 +89,7 @@ async def run(
     start. `umask`: of the program; -1 for the one that Cortex was started with. `handles`: descriptors it inherits.
     """
     started_s = ticks_s()
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=cwd,
-            env=dict(env or {}),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            start_new_session=True,
-            umask=umask,
-            pass_fds=handles,
-        )
-    except OSError as error:
-        raise ToolFailed(f"{argv[0]!r} could not be started: {error.strerror or error}.") from error
+    process = await _started(argv, cwd, env, stderr=PIPE, umask=umask, pass_fds=handles)
     out, err = _Capture(output_bytes), _Capture(output_bytes)
     flood = asyncio.Event()
     helper = asyncio.ensure_future  # noqa: TID251 - `_end` lets every helper go
@@ -115,6 +103,15 @@ async def run(
         await _end(process, waits, pumps)
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     return ProcessResult(code=code, out=out.text(), err=err.text(), killed=killed, seconds=ticks_s() - started_s)
+
+
+async def _started(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None, **how: Any) -> Process:
+    """The program, in a session of its own. `how`: as asyncio takes it. ToolFailed when it cannot start."""
+    own: dict[str, Any] = {"cwd": cwd, "env": dict(env or {}), "start_new_session": True, **how}
+    try:
+        return await asyncio.create_subprocess_exec(*argv, stdin=PIPE, stdout=PIPE, **own)
+    except OSError as error:
+        raise ToolFailed(f"{argv[0]!r} could not be started: {error.strerror or error}.") from error
 
 
 @asynccontextmanager
@@ -133,21 +130,8 @@ async def running(
     line_bytes: a longer line of its output cannot be read (`ValueError`). is_heard: its stderr is a pipe that the
     caller reads; else it is ours. ToolFailed when it cannot start.
     """
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=cwd,
-            env=dict(env or {}),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE if is_heard else None,
-            limit=line_bytes,
-            start_new_session=True,
-            umask=umask,
-            pass_fds=handles,
-        )
-    except OSError as error:
-        raise ToolFailed(f"{argv[0]!r} could not be started: {error.strerror or error}.") from error
+    stderr = PIPE if is_heard else None
+    process = await _started(argv, cwd, env, stderr=stderr, limit=line_bytes, umask=umask, pass_fds=handles)
     try:
         yield process
     finally:

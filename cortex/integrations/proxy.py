@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cortex.base.address import named
 from cortex.base.clock import ticks_s
 from cortex.base.http import open_client
+from cortex.base.web_address import web_place
 
 TIMEOUT_S = 10.0
 DRIP, SEEN = "/healthz/drip", "/healthz/seen"  # `web/app.py` has them
@@ -22,8 +23,6 @@ OURS = "x-request-id"  # in every answer of Cortex
 
 
 class _Seen(BaseModel):
-    """How Cortex received the request."""
-
     model_config = ConfigDict(strict=True, extra="forbid")
     host: str
     scheme: str
@@ -31,10 +30,8 @@ class _Seen(BaseModel):
 
 async def faults(public_url: str) -> list[str]:
     """What is wrong, a sentence each with what to do. ConnectionError when the address does not answer as Cortex."""
-    parts = urlsplit(public_url)
-    place = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
     try:
-        async with open_client(named(place), timeout_s=TIMEOUT_S, follow_redirects=False) as client:
+        async with open_client(named(web_place(public_url)), timeout_s=TIMEOUT_S, follow_redirects=False) as client:
             found = [*_changed(public_url, await _seen(client, public_url)), await _limit(client, public_url)]
             if await _gap_s(client, public_url) < HELD_BACK_S:
                 found.append("It holds answers back until they are complete: switch its buffering off for Cortex "

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from cortex.base import scan
 from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.errors import ConfigError, ToolFailed
 from cortex.base.json_text import parsed
+from cortex.base.web_address import web_place
 
 if TYPE_CHECKING:  # httpx is read with the first request
     import httpx
@@ -54,10 +55,8 @@ class SearxngSearch:
     """A SearXNG instance's JSON API; it may stand in the house's own network, at exactly this host and port."""
 
     def __init__(self, url: str, opened: "Callable[[], httpx.AsyncClient] | None" = None) -> None:
-        parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
         self._url = url.rstrip("/") + "/search"
-        self._opened = opened or (lambda: _client(named((parts.hostname or "", port))))
+        self._opened = opened or (lambda: _client(named(web_place(url))))
 
     async def search(self, query: str, count: int) -> list[SearchResult]:
         """Ask it; a 403 means that its settings do not allow the JSON format."""
@@ -69,16 +68,13 @@ class SearxngSearch:
 class BraveSearch:
     """Brave's web search API."""
 
-    def __init__(
-        self, key: str, opened: "Callable[[], httpx.AsyncClient] | None" = None, *, url: str = BRAVE_URL
-    ) -> None:
+    def __init__(self, key: str, opened: "Callable[[], httpx.AsyncClient] | None" = None) -> None:
         self._key = key
-        self._url = url
         self._opened = opened or (lambda: _client(PUBLIC, follow_redirects=False))
 
     async def search(self, query: str, count: int) -> list[SearchResult]:
         """Ask it, with the key in a header."""
-        address = f"{self._url}?{urlencode({'q': query[:400], 'count': count})}"
+        address = f"{BRAVE_URL}?{urlencode({'q': query[:400], 'count': count})}"
         headers = {"X-Subscription-Token": self._key, "Accept": "application/json"}
         rows = await _rows(self._opened, address, headers, "web", "results")
         return [_found(row, "title", "url", "description") for row in rows[:count]]

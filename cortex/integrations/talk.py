@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
@@ -21,7 +21,7 @@ from cortex.base import scan
 from cortex.base.address import named
 from cortex.base.errors import NotAllowed, ServiceDown, ToolFailed
 from cortex.base.pem import usable_certificates
-from cortex.base.web_address import web_place
+from cortex.base.web_address import bare_address, web_place
 from cortex.ports.outgoing import Post, Room
 
 if TYPE_CHECKING:  # httpx is read with the first request
@@ -73,11 +73,7 @@ class TalkForm(BaseModel):
     @field_validator("address")
     @classmethod
     def _is_address(cls, text: str) -> str:
-        web_place(text)
-        parts = urlsplit(text)
-        if not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
-            raise ValueError("write an address such as https://cloud.example.org, without name, query and spaces")
-        return text.rstrip("/").removesuffix("/index.php")
+        return bare_address(text, "https://cloud.example.org").removesuffix("/index.php")
 
     @field_validator("user")
     @classmethod
@@ -126,9 +122,8 @@ class TalkServer:
 
     def __init__(self, form: TalkForm, *, total_s: float = TOTAL_S) -> None:
         """total_s: how long one request may take."""
-        parts = urlsplit(form.address)
         self._form = form
-        self._place = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        self._place = web_place(form.address)
         self._total_s = total_s
         login = f"{form.user}:{form.password.get_secret_value()}".encode()
         self._headers = {

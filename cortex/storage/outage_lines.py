@@ -85,8 +85,7 @@ class OutageLines(logging.Filter):
         if not self._is_away:
             return
         at_s = self._ticks_s()
-        if self._answered_s is None:
-            self._answered_s = at_s
+        self._answered_s = at_s if self._answered_s is None else self._answered_s
         if at_s - self._last_s < BACK_S:
             return
         self._is_away = False
@@ -103,15 +102,12 @@ def _is_about_an_outage(record: logging.LogRecord) -> bool:
     return record.name.split(".")[0] in FOREIGN and bool(_WORDS.search(record.getMessage()))
 
 
-def _name(kind: type) -> str:
-    return kind.__name__
-
-
 def _is_away(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, DatabaseUnavailable) or (isinstance(error, SQLAlchemyError) and passing(error)):
             return True
-        if type(error).__module__.startswith("psycopg") and "OperationalError" in map(_name, type(error).__mro__):
-            return True  # by its name: the driver is an extra
+        names = {kind.__name__ for kind in type(error).__mro__}  # the driver is an extra
+        if type(error).__module__.startswith("psycopg") and "OperationalError" in names:
+            return True
         error = error.__cause__ or error.__context__
     return False

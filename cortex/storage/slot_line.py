@@ -56,6 +56,5 @@ class SlotLineRepository(SharedRepository):
 
 
 def _is_behind_its_own() -> ColumnElement[bool]:
-    """The condition that an earlier run of the slot's job is going on."""
     earlier = aliased(SlotTable)
     return select(earlier.id).where(earlier.job_id == SlotTable.job_id, earlier.state == "running").exists()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from cortex.toolkit.schema import forms
-from cortex.toolkit.spec import Aim, Effect, Output, Policy, Precheck, PreviewOf, ReadBy, Risk, RiskOf, SendsTo, Tool
+from cortex.toolkit.spec import Aim, Effect, Output, Precheck, PreviewOf, ReadBy, Risk, RiskOf, SendsTo, Tool
 from cortex.toolkit.words import Words, fitting
 
 Function = Callable[..., Awaitable[str | Output]]
@@ -19,8 +19,6 @@ def tool(
     confirm: bool = False,
     admin: bool = False,
     idempotent: bool = False,
-    policy: Policy = "deferred",
-    ambient: bool = False,
     needs: tuple[str, ...] = (),
     reads_untrusted: bool = False,
     reads_private: bool = False,
@@ -44,8 +42,7 @@ def tool(
         name = function.__name__
         made = forms(function, name)
         flags: dict[str, Any] = {"reads_untrusted": reads_untrusted, "reads_private": reads_private}
-        flags |= {"risk_of": risk_of, "sends_to": sends_to, "aim": aim, "check": check, "preview": preview}
-        flags |= {"read_by": read_by}
+        flags |= {"risk_of": risk_of, "sends_to": sends_to, "aim": aim, "check": check, "read_by": read_by}
         return Tool(
             name=name,
             category=function.__module__.rpartition(".")[2],
@@ -61,11 +58,10 @@ def tool(
             confirm=confirm or risk == "high",
             admin=admin,
             idempotent=idempotent or effect == "read",
-            policy=policy,
-            ambient=ambient,
             needs=needs,
             sends_out=sends_out,
             free=free,
+            preview=preview,
             words=fitting(words, made.arguments.model_fields),
             **flags,
         )

@@ -121,7 +121,6 @@ def _is_plain(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Whether it is a number that JSON and arithmetic have."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= FINITE_MOST
 
 

@@ -8,6 +8,7 @@ call is still checked by the whole schema, so that nothing is lost but a hint to
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from cortex.toolkit.json_schema import one_line, without_words
@@ -61,17 +62,10 @@ def _names(properties: Iterable[str]) -> dict[str, str]:
     taken = set(made)
     for name in sorted(set(properties) - taken):
         base = _ODD.sub("_", name).strip("_")[: NAME_CHARACTERS - 4] or "argument"
-        made[name] = next(one for one in _numbered(base) if one not in taken)
+        numbered = (f"{base}_{number}" if number > 1 else base for number in count(1))
+        made[name] = next(one for one in numbered if one not in taken)
         taken.add(made[name])
     return made
-
-
-def _numbered(base: str) -> Iterable[str]:
-    yield base
-    number = 2
-    while True:
-        yield f"{base}_{number}"
-        number += 1
 
 
 def _flat(node: Node) -> Node:
@@ -114,9 +108,8 @@ def _node(given: Node, *, is_required: bool = True) -> Node:
     words = str(node.get("description", ""))
     variants: list[Node] = []
     if kinds:
-        typed = [_typed(node, kind) for kind in kinds]
-        words = " ".join(filter(None, dict.fromkeys([words, *(one.pop("description", "") for one in typed)])))
-        variants = typed
+        variants = [_typed(node, kind) for kind in kinds]
+        words = " ".join(filter(None, dict.fromkeys([words, *(one.pop("description", "") for one in variants)])))
     for part in () if kinds else node.get("anyOf", ())[:VARIANTS_MOST]:
         if _kinds(_joined(part)) == ["null"]:
             is_nullable = True
@@ -199,7 +192,6 @@ def _range(node: Node, kind: str) -> Node:
 
 
 def _fits(value: object, kind: str) -> bool:
-    """Whether it is of this type."""
     match value:
         case None:
             return kind == "null"
@@ -214,13 +206,11 @@ def _fits(value: object, kind: str) -> bool:
 
 
 def _any(words: str) -> Node:
-    """Whatever there is."""
     listed: Node = {"type": "array", "items": {"anyOf": [dict(one) for one in SIMPLE]}}
     return _described({"anyOf": [*(dict(one) for one in SIMPLE), listed]}, words)
 
 
 def _shallow(node: Node) -> Node:
-    """What stands at a place, without what stands in it."""
     if "type" not in node:
         return _any("")
     return {"type": node["type"], **({"items": _any("")} if node["type"] == "array" else {})}

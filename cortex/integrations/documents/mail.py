@@ -52,8 +52,6 @@ _ADDRESS = re.compile(r"(?:https?://|mailto:|www\.)\S+")
 
 
 class _Reading:
-    """What was read of one mail so far."""
-
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self.read = 0
@@ -189,7 +187,6 @@ def _leaves(part: Part) -> list[Part]:
 
 
 def _is_named_text(part: Part) -> bool:
-    """Whether a part of no known type has a name as texts have."""
     ending = PurePosixPath(part.name.lower()).suffix
     return part.kind in UNKNOWN and ending in SEARCHED and ENDINGS.get(ending) not in ("pdf", *PACKED)
 

@@ -6,6 +6,7 @@ It runs no script and follows no link. Pages that are pictures, and files inside
 import ctypes
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from pypdfium2 import PdfDocument, PdfiumError
@@ -117,21 +118,13 @@ def _inside(document: PdfDocument) -> str:
 
 
 def _page(document: PdfDocument, number: int) -> _Page:
-    page = document[number]
-    try:
-        text_page = page.get_textpage()
-        try:
-            text = str(text_page.get_text_range()).replace("\x02\r\n", "").translate(_HYPHENS)
-        finally:
-            text_page.close()
+    with closing(document[number]) as page, closing(page.get_textpage()) as text_page:
         return _Page(
-            text=text,
+            text=str(text_page.get_text_range()).replace("\x02\r\n", "").translate(_HYPHENS),
             notes="\n".join(_notes(page.raw)),
             has_objects=pdfium.FPDFPage_CountObjects(page.raw) > 0,
             has_large_picture=_pictured(page.raw) > LARGE_SHARE * page.get_width() * page.get_height(),
         )
-    finally:
-        page.close()
 
 
 def _pictured(page: pdfium.FPDF_PAGE) -> float:

@@ -129,7 +129,6 @@ def _end_of_block(text: str, found: re.Match[str]) -> tuple[int, int]:
 
 
 def _kept(found: re.Match[str], inside: str) -> str:
-    """What stays of a block."""
     tag, said = (found["tag"] or "").lower(), _type(found)
     if tag == "antartifact":
         is_text = said in ("text/markdown", "text/plain", "")
@@ -155,7 +154,6 @@ def _plain(text: str) -> str:
 
 
 def _said(mark: re.Match[str]) -> str:
-    """A link or a name in our form."""
     parts = mark["said"].split("\ue202")
     if mark["kind"].endswith("entity"):
         try:

@@ -177,7 +177,6 @@ def _foreign_interpreter(head: bytes, machine: Machine) -> bool:
 
 
 def _environment(program: Path) -> Path | None:
-    """The environment of Python that a program lies in."""
     root = program.parent.parent
     return root if os.path.isfile(root / "pyvenv.cfg") else None
 

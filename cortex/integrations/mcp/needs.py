@@ -160,7 +160,6 @@ def _in_project(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _of_installer(package: McpPackage, machine: Machine) -> list[HostNeed]:
-    """What runs the package once it is installed."""
     program = installer_of(package, machine)
     target = program.resolve()
     if in_system(target):
@@ -241,7 +240,6 @@ def _network(argv: Sequence[str], variables: Mapping[str, str], package: Path | 
 
 
 def _facts(package: Path, program: str) -> str:
-    """What a package says that it is made of."""
     if os.path.isfile(package / "package.json"):
         return text_of(package / "package.json")
     for points in package.glob("lib/python3*/site-packages/*.dist-info/entry_points.txt"):

@@ -239,7 +239,6 @@ async def _install_pypi(package: McpPackage, folder: Path, machine: Machine, env
 
 
 async def _with_pip(python: Path, machine: Machine, folder: Path, env: Mapping[str, str]) -> Path:
-    """A Python that has pip."""
     for one in (python, Path(sys.executable), machine.find("python3")):
         if one is not None:
             ran = await run([str(one), "-m", "pip", "--version"], cwd=folder, timeout_s=60, env=env)

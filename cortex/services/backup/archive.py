@@ -262,7 +262,6 @@ def _copy(source: IO[bytes], target: Path | None, *, is_program: bool) -> tuple[
 
 
 def _noted(pieces: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
-    """The pieces, each counted into the digest as it goes by."""
     for piece in pieces:
         digest.update(piece)
         yield piece

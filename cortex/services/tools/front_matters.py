@@ -71,13 +71,10 @@ class UserFrontMatters:
         new = {_mark(head): one for head, one in zip(heads, found, strict=True)}
         self._known |= new
         kept = await self._preferences.get(KEPT, {})
-        kept |= {mark: one.model_dump(exclude_defaults=True) for mark, one in new.items() if _can_be_kept(one)}
+        fit = [mark for mark, one in new.items() if "\\u0000" not in one.model_dump_json()]  # PostgreSQL keeps no NUL
+        kept |= {mark: new[mark].model_dump(exclude_defaults=True) for mark in fit}
         await self._preferences.set(KEPT, dict([*kept.items()][-KEPT_MOST:]))
 
 
 def _mark(head: str) -> str:
     return hashlib.sha256(head.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _can_be_kept(found: _Found) -> bool:
-    return "\\u0000" not in found.model_dump_json()  # PostgreSQL keeps no NUL

@@ -159,15 +159,15 @@ class StopAll:
                     by.id if by else "", "work.released", subject, {} if by else {"by": COMMAND}
                 )
 
-    async def switch_outward_off(self, by: User | None, *, who: str = COMMAND) -> None:
+    async def switch_outward_off(self, by: User | None) -> None:
         """Let nobody have the tools that reach outside, from the next call on. Only admins; all else goes on."""
         if by is not None and not by.is_admin:
             raise NotAllowed("Only an admin can change everybody's tools.")
         async with self.runtime.db.transaction() as repository:
-            if await repository(HaltsRepository).add(OUTWARD, by.id if by else "", by.name if by else who):
+            if await repository(HaltsRepository).add(OUTWARD, by.id if by else "", by.name if by else COMMAND):
                 await self._noted(repository(ToolSettingsRepository), OUTWARD)
                 await repository(AuditRepository).add(
-                    by.id if by else "", "work.stopped", OUTWARD, {} if by else {"by": who}
+                    by.id if by else "", "work.stopped", OUTWARD, {} if by else {"by": COMMAND}
                 )
 
     async def shown(self, user: User) -> Sequence[HaltView]:

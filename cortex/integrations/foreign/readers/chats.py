@@ -241,7 +241,6 @@ def _with_files(text: str, files: Any) -> str:
 
 
 def _newest(said: list[_Said], tally: _Tally) -> list[_Said]:
-    """As much of the end as fits."""
     room, first = CHAT_CHARACTERS, max(len(said) - MOST_MESSAGES, 0)
     for at in range(len(said) - 1, first - 1, -1):
         room -= min(len(said[at].text), TEXT_CHARACTERS)
