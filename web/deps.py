@@ -21,6 +21,8 @@ NUMBER_MOST = 2**31 - 1  # what each database keeps in every column of whole num
 
 Number = Annotated[int, Field(ge=-NUMBER_MOST, le=NUMBER_MOST)]
 FormNumber = Annotated[Number, Form()]
+Text = Annotated[str, Form()]
+Texts = Annotated[list[str] | None, Form()]
 
 
 class LoginNeeded(Exception):

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
@@ -16,7 +15,7 @@ from cortex.services.roles.settings import RoleSettings
 from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentLogin, Services
+from web.deps import CurrentLogin, Services, Text, Texts
 from web.frame import frame_of
 from web.render import MORE, Context, DeletionContext, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -32,9 +31,6 @@ NAV = NavEntry(
     under=MORE,
     about="Theme, time zone, password, roles and where you are logged in.",
 )
-
-Text = Annotated[str, Form()]
-Keys = Annotated[list[str] | None, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +149,8 @@ async def change_password(
     view: CurrentLogin,
     old: Text = "",
     new: Text = "",
-    listed: Keys = None,
-    ends: Keys = None,
+    listed: Texts = None,
+    ends: Texts = None,
 ) -> Response:
     """Another password; what lets somebody in as this person ends, but what was unticked."""
     keep = {*(listed or ())} - {*(ends or ())}  # what came to be behind the page ends too

@@ -15,7 +15,7 @@ from cortex.base.user import User
 from cortex.services.workshop.role_editing import EDITED, CategoryChoice, PricedTools, RoleSheet
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
 from web.bodies import TEXT_BYTES, takes
-from web.deps import ReauthedAdmin, Services
+from web.deps import ReauthedAdmin, Services, Texts
 from web.figures import counted
 from web.frame import frame_of
 from web.render import ADMIN, Context, NavEntry, described, respond
@@ -42,8 +42,6 @@ NAV = NavEntry(
 )
 CHAIN_LENGTH = 3
 RECIPES = tuple((name, name) for name in RECIPE_NAMES)
-
-Words = Annotated[list[str] | None, Form()]
 
 
 class RoleForm(BaseModel):
@@ -126,7 +124,7 @@ async def save(
 
 @router.post(HREF + "/{role}/tools")
 async def save_tools(
-    request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Words = None
+    request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Texts = None
 ) -> Response:
     """Let the role have what is ticked, and nothing else."""
     await services.role_editing.set_tools(user, role, tools or ())
@@ -134,7 +132,7 @@ async def save_tools(
 
 
 @router.post(HREF + "/{role}/count")
-async def count(request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Words = None) -> Response:
+async def count(request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Texts = None) -> Response:
     """What is ticked, counted; nothing is saved."""
     return await _page(request, services, user, role, ticked=services.role_editing.joined(tools or ()), block="priced")
 

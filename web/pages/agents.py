@@ -1,12 +1,10 @@
 """Background agents on the page: how far one is, and stopping it. Their conversations open as any other."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from web.chat_view import back_to
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text
 from web.render import Frame, Renderer
 from web.routes import LazyRoute
 from web.sse import TurnViewContext
@@ -26,9 +24,7 @@ async def card(request: Request, services: Services, user: CurrentUser, run_id: 
 
 
 @router.post("/agents/{run_id}/cancel")
-async def cancel(
-    request: Request, services: Services, user: CurrentUser, run_id: str, back: Annotated[str, Form()] = "/"
-) -> Response:
+async def cancel(request: Request, services: Services, user: CurrentUser, run_id: str, back: Text = "/") -> Response:
     """Stop it; the stream brings the card's new state."""
     await services.agents.cancel(user.id, run_id)
     if request.headers.get("HX-Request") == "true":

@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.api.tokens import TokenView
-from web.deps import CurrentUser, ReauthedUser, Services
+from web.deps import CurrentUser, ReauthedUser, Services, Text
 from web.figures import day
 from web.frame import frame_of
 from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, zone_of
@@ -21,8 +20,6 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HERE = "/account/tokens"
-
-Text = Annotated[str, Form()]
 
 
 async def _state(services: Cortex, user: User) -> str:

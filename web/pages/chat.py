@@ -12,7 +12,7 @@ from cortex.base.numbers import whole_number
 from cortex.base.role import ToolMode
 from web.bodies import TEXT_BYTES, takes
 from web.chat_view import chat_context, chosen_model, done, tool_choices
-from web.deps import CurrentUser, Number, Services
+from web.deps import CurrentUser, Number, Services, Text, Texts
 from web.live import LivePages
 from web.render import Frame, Renderer, respond, wants_fragment
 from web.routes import LazyRoute
@@ -23,7 +23,6 @@ router = APIRouter(route_class=LazyRoute)
 
 NOT_ATTACHED = "Press Attach first: the files that you chose have not been sent yet."
 ONCE_CHARS = 64
-Text = Annotated[str, Form()]
 Mode = Annotated[ToolMode, Form()]
 Rounds = Annotated[str, Form()]
 
@@ -87,8 +86,8 @@ async def send(
     role: Text = "",
     model: Annotated[str | None, Form()] = None,
     quick: Text = "",
-    attached: Annotated[list[str] | None, Form()] = None,
-    files: Annotated[list[str] | None, Form()] = None,
+    attached: Texts = None,
+    files: Texts = None,
     once: Text = "",
 ) -> Response:
     """Take a message; a new conversation begins with it. Rounds left at their default are not fixed.

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import CortexError, ToolFailed
@@ -14,7 +13,7 @@ from cortex.base.user import User
 from cortex.ports.agents import CodeRepository
 from cortex.services.agents.coding import PAGE
 from cortex.services.agents.coding import CodingRow as CodingRow
-from web.deps import Admin, ReauthedAdmin, Services
+from web.deps import Admin, ReauthedAdmin, Services, Text
 from web.frame import frame_of
 from web.render import ADMIN, Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -30,7 +29,6 @@ NAV = NavEntry(
     about="Folders it may work in, and what it changed.",
 )
 SHOWN = 50
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

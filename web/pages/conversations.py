@@ -1,23 +1,20 @@
 """One conversation among others: rename, pin, archive, delete and undo that, export."""
 
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from web import toast
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, in_pieces, respond
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

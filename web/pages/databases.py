@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.csv_text import csv_text
@@ -13,7 +12,7 @@ from cortex.base.errors import ToolFailed
 from cortex.base.user import User
 from cortex.ports.aether import Rows, TableFacts
 from cortex.services.integrations.browsed_databases import BrowsedDatabases, BrowsedTable
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import MORE, Context, NavEntry, described, respond
@@ -35,8 +34,6 @@ FIRST_ROWS = 20
 TABLES_SHOWN = 500
 SQL_CHARACTERS = 8_000
 CSV = "text/csv; charset=utf-8"
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

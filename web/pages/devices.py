@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from cortex.base.errors import NotFound, UserError
 from cortex.services.notices.devices import DeviceView, PushKey, Subscription
-from web.deps import CurrentLogin, CurrentUser, Services
+from web.deps import CurrentLogin, CurrentUser, Services, Text
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
@@ -28,7 +27,6 @@ NAV = NavEntry(
     about="Browsers and phones that get push notifications.",
 )
 
-Text = Annotated[str, Form()]
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from os import fstat
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 
@@ -19,7 +18,7 @@ from cortex.services.content.documents import PAGES_SHOWN, DocumentPage, Documen
 from cortex.services.search.search import Hit
 from web.bodies import TEXT_BYTES, takes
 from web.chat_view import chat_context
-from web.deps import CurrentUser, Number, Services
+from web.deps import CurrentUser, Number, Services, Text
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond
 from web.routes import LazyRoute
@@ -143,7 +142,7 @@ async def delete(request: Request, services: Services, user: CurrentUser, file_i
 
 @router.post(UPLOADS + "/{file_id}/restore")
 async def restore(
-    request: Request, services: Services, user: CurrentUser, file_id: str, back: Annotated[str, Form()] = UPLOADS
+    request: Request, services: Services, user: CurrentUser, file_id: str, back: Text = UPLOADS
 ) -> Response:
     """Bring a deleted one back; go on to where that was asked for."""
     file = await services.documents.bring_back(user, file_id)

@@ -1,15 +1,15 @@
 """The page behind a button of a notification: a single-use link that needs the login and acts when pressed here."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import Conflict
 from cortex.services.notices.action_links import Pressable
 from cortex.services.reminders.reminders import SNOOZES
-from web.deps import CurrentLogin, Services
+from web.deps import CurrentLogin, Services, Text
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -18,7 +18,6 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 
-Text = Annotated[str, Form()]
 
 DONE = {"approve": "Allowed.", "deny": "Denied.", "ack": "Done.", "snooze": "Snoozed."}
 

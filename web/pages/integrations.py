@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.app import Cortex
@@ -16,7 +16,7 @@ from cortex.services.integrations.forms import FormErrors
 from cortex.services.integrations.integrations import IntegrationCard
 from cortex.services.integrations.kinds import PAGE
 from web.bodies import TEXT_BYTES, takes
-from web.deps import ReauthedAdmin, Services
+from web.deps import ReauthedAdmin, Services, Text, Texts
 from web.frame import frame_of
 from web.render import ADMIN, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -44,9 +44,6 @@ NAV = NavEntry(
 )
 ENV_FILE = str(Path(".env").absolute())  # which `base/settings.py` reads
 VALUE_CHARACTERS = 100_000  # the forms have limits of their own, far below
-
-Text = Annotated[str, Form()]
-Names = Annotated[list[str] | None, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +142,8 @@ async def share(
     user: ReauthedAdmin,
     kind: str,
     name: Text = "",
-    roles: Names = None,
-    people: Names = None,
+    roles: Texts = None,
+    people: Texts = None,
 ) -> Response:
     """Say who may use it."""
     try:

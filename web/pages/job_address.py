@@ -1,9 +1,8 @@
 """The web address of a job: made, shown with its secret once, taken away; and what comes there from other programs."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from cortex.base.errors import CortexError, NotAllowed, Throttled
@@ -11,7 +10,7 @@ from cortex.services.jobs.hook_requests import BODY_BYTES, HookRequest
 from cortex.services.jobs.hooks import HookRow
 from cortex.services.jobs.jobs import JobView
 from web.bodies import asked_by, takes
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text
 from web.frame import frame_of
 from web.job_words import JobWordsContext
 from web.render import ConfirmContext, described, respond
@@ -21,8 +20,6 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 HOME = "/jobs"
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.services.jobs.crontab import CrontabLine
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text
 from web.frame import frame_of
 from web.job_words import JobWordsContext
 from web.render import described, respond
@@ -20,8 +20,6 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 HREF = "/jobs/import"
 CHARACTERS = 60_000
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

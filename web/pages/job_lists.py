@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.services.jobs.jobs import JobView
 from cortex.services.turns.reader_grants import ListChoice
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Texts
 from web.frame import frame_of
 from web.job_words import JobWordsContext
 from web.render import described, respond
@@ -45,7 +44,7 @@ async def save(
     services: Services,
     user: CurrentUser,
     job_id: str,
-    lists: Annotated[list[str] | None, Form()] = None,
+    lists: Texts = None,
 ) -> Response:
     """Let it write to exactly these without asking."""
     await services.approvals.reader_grants.allow(user, job_id, lists or ())

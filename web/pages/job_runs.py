@@ -3,16 +3,15 @@
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.job import SlotState
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.jobs.jobs import HISTORY, JobRun, JobView
-from web.deps import CurrentUser, FormNumber, Number, Services
+from web.deps import CurrentUser, FormNumber, Number, Services, Text
 from web.frame import frame_of
 from web.job_words import LIVE, STATES, JobWordsContext, at_zone
 from web.render import ConfirmContext, described, respond
@@ -28,8 +27,6 @@ SHOWN: dict[str, tuple[str, tuple[SlotState, ...]]] = {
     "failed": ("Failed", ("failed", "denied", "stopped")),
     "missed": ("Did not run", ("missed", "skipped")),
 }
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, ToolFailed, UserError
@@ -13,15 +12,13 @@ from cortex.ports.aether import Journal, JournalEntry
 from cortex.ports.journals import EntryVersion
 from cortex.services.content.journals import ComparedVersion
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, FormNumber, Number, Services
+from web.deps import CurrentUser, FormNumber, Number, Services, Text
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

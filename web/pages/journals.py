@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 
 from cortex.base.errors import Conflict, ToolFailed, UserError
 from cortex.ports.aether import Journal
 from cortex.services.content.journals import EntryHit
-from web.deps import CurrentUser, FormNumber, Services
+from web.deps import CurrentUser, FormNumber, Services, Text
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -26,8 +25,6 @@ NAV = NavEntry(
     under="/notes",
     about="Dated entries, sorted into journals.",
 )
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,13 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled
-from web.deps import CurrentUser, MaybeLogin, Services
+from web.deps import CurrentUser, MaybeLogin, Services, Text
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.security import clear_login, client, local_path, login_token, set_login
 
 router = APIRouter(route_class=LazyRoute)
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

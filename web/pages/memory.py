@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.fact import FACT_CHARS_MAX
 from cortex.services.memory.choices import BUDGET_TOKENS_MAX
 from cortex.services.memory.facts import FactRow, FactVersionRow, MemoryView
-from web.deps import CurrentUser, FormNumber, Number, Services
+from web.deps import CurrentUser, FormNumber, Number, Services, Text
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -30,8 +29,6 @@ NAV = NavEntry(
 )
 QUERY_CHARS_MAX = 200
 PAGE_ROWS = 100
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, ProviderError, UserError
@@ -12,7 +11,7 @@ from cortex.ports.model_lists import ListedModel
 from cortex.services.models.connecting import Listing, LocalServer
 from cortex.services.models.files import Slips
 from cortex.services.models.presets import Preset
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text, Texts
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -20,8 +19,6 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 
-Text = Annotated[str, Form()]
-Texts = Annotated[list[str] | None, Form()]
 REFUSALS = (UserError, ProviderError, Conflict)
 
 

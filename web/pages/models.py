@@ -22,7 +22,7 @@ from cortex.services.models.probe import TestReport
 from cortex.services.models.profiles import chosen_of, in_words
 from cortex.services.models.registry import ModelRegistry, default_profile
 from cortex.services.models.sharing import BorrowedModel, PersonShare, ShareForm
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text, Texts
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, wants_fragment
@@ -50,8 +50,6 @@ NAV = NavEntry(
 CHAIN_LENGTH = 3
 
 SHARE_FIELDS = ("share", "share_tokens", "share_usd", "share_people", "whom", "own_tokens", "own_usd")
-
-Text = Annotated[str, Form()]
 
 
 class ModelFormInput(BaseModel):
@@ -258,7 +256,7 @@ async def set_chain(
     request: Request,
     services: Services,
     user: CurrentUser,
-    names: Annotated[list[str] | None, Form()] = None,
+    names: Texts = None,
 ) -> Response:
     """The order in which every role that has none of its own tries models."""
     try:

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.plain_text import plain_text
 from cortex.services.content.notes import AgentNotes, Note
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Number, Services
+from web.deps import CurrentUser, Number, Services, Text
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -21,8 +20,6 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 LINE_CHARACTERS = 1_000  # of the line that a search led to; the page shows 200
 NAV = NavEntry(title="Notes", href="/notes", icon="note", order=20)
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

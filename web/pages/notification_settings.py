@@ -12,7 +12,7 @@ from cortex.ports.channels import ChannelName, NoticeKind
 from cortex.services.notices.addresses import ChannelView
 from cortex.services.notices.devices import DeviceView
 from cortex.services.notices.preferences import CHANNELS, KINDS, Choices, usual
-from web.deps import CurrentUser, ReauthedAdmin, Services
+from web.deps import CurrentUser, ReauthedAdmin, Services, Text
 from web.frame import frame_of
 from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -30,7 +30,6 @@ NAV = NavEntry(
 )
 
 PUSH_KEYS = "/admin/push-keys"
-Text = Annotated[str, Form()]
 Words = Annotated[list[str], Form()]
 Ticked = Mapping[NoticeKind, tuple[ChannelName, ...]]
 

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, cast, get_args
+from typing import cast, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.ports.channels import NoticeKind
 from cortex.services.notices.notices import NoticeFilter, NoticeView
 from cortex.services.reminders.reminders import SNOOZES
-from web.deps import CurrentUser, Number, Services
+from web.deps import CurrentUser, Number, Services, Text
 from web.frame import frame_of
 from web.live import LivePages
 from web.render import Context, described, respond
@@ -25,7 +25,6 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

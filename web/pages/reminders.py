@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
@@ -20,7 +19,7 @@ from cortex.services.reminders.reminders import (
     ReminderRow,
     Snooze,
 )
-from web.deps import CurrentUser, FormNumber, Number, Services
+from web.deps import CurrentUser, FormNumber, Number, Services, Text
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, Frame, NavEntry, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -31,8 +30,6 @@ router = APIRouter(route_class=LazyRoute)
 HOME = "/reminders"
 NAV = NavEntry(title="Reminders", href=HOME, icon="bell", order=12)
 PAGE_ROWS = 50
-
-Text = Annotated[str, Form()]
 
 
 def _rhythm(seconds: int) -> str:

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.workshop.role_library import NAME_MAX, PROMPT_MAX, RoleUse
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -21,8 +20,6 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 HREF = "/account/roles"
 SHOWN = 8
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

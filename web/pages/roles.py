@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
 from cortex.services.roles.settings import RoleSettings
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text, Texts
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -19,8 +18,6 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 CHAIN_LENGTH = 3
 TAKEN_BACK = "Default restored."
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,7 @@ async def save(
     services: Services,
     user: CurrentUser,
     role: str,
-    models: Annotated[list[str] | None, Form()] = None,
+    models: Texts = None,
     mode: Text = "",
     max_rounds: Text = "",
     default: Text = "",

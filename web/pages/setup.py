@@ -1,22 +1,20 @@
 """First start: the one-time link makes the admin's account. Open only while no account exists."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.background import BackgroundTask
 
 from cortex.base.errors import CortexError, NotAllowed, Throttled, UserError
 from cortex.services.backup.restore import Found, UnvouchedError
-from web.deps import Services
+from web.deps import Services, Text
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.security import client, set_login
 
 router = APIRouter(route_class=LazyRoute)
 
-Text = Annotated[str, Form()]
 FIRST_PAGE = "/models?welcome=1"
 
 

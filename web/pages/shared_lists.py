@@ -1,24 +1,20 @@
 """With whom a task list is shared: `/lists`. Its owner chooses people and names it; who is offered it answers here."""
 
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.services.content.shared_lists import ListSharing
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text, Texts
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
-
-Text = Annotated[str, Form()]
-Names = Annotated[list[str] | None, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +35,7 @@ async def show(request: Request, services: Services, user: CurrentUser, name: st
 
 @router.post("/lists/share")
 async def share(
-    request: Request, services: Services, user: CurrentUser, name: Text = "", people: Names = None
+    request: Request, services: Services, user: CurrentUser, name: Text = "", people: Texts = None
 ) -> Response:
     """Share it with exactly these people; with nobody, sharing ends."""
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import APIRouter, Request, UploadFile
 from fastapi import File as FormFile
 from fastapi.responses import Response
 
@@ -24,7 +24,7 @@ from cortex.services.tools.skills import (
     SkillTrial,
 )
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text
 from web.figures import counted
 from web.frame import frame_of
 from web.render import MORE, Context, NavEntry, described, respond
@@ -53,8 +53,6 @@ NAV = NavEntry(
 )
 MESSAGE_CHARS_MAX = 2_000
 MESSAGES_CHARS_MAX = 8_000
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

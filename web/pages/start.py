@@ -1,13 +1,12 @@
 """The first steps after the account is made: what is done, what is left, and the way to each."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.services.health.first_steps import FirstSteps
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Services, Text
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -33,9 +32,7 @@ async def show(request: Request, services: Services, user: CurrentUser) -> Respo
 
 
 @router.post("/start")
-async def hide(
-    request: Request, services: Services, user: CurrentUser, hidden: Annotated[str, Form()] = ""
-) -> Response:
+async def hide(request: Request, services: Services, user: CurrentUser, hidden: Text = "") -> Response:
     """Speak of them in new chats, or no more."""
     await services.first_steps.hide(user, is_hidden=bool(hidden))
     return redirect(

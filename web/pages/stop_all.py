@@ -5,13 +5,12 @@ Stopping asks for nothing more than the login. What holds for others is lifted w
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.services.turns.stop_all import HaltView
-from web.deps import CurrentUser, ReauthedAdmin, Services, reauthed_admin
+from web.deps import CurrentUser, ReauthedAdmin, Services, Text, reauthed_admin
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -19,7 +18,6 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 
-Text = Annotated[str, Form()]
 HERE = "/stop-all"
 MINE, EVERYBODY = "mine", "everybody"
 

@@ -15,7 +15,7 @@ from cortex.base.errors import Conflict, UserError
 from cortex.base.numbers import whole_number
 from cortex.services.content.shared_lists import InvitationRow
 from cortex.services.content.tasks import INBOX, TaskFields, TaskListRow, TaskRow
-from web.deps import CurrentUser, FormNumber, Number, Services
+from web.deps import CurrentUser, FormNumber, Number, Services, Text
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond, zone_of
 from web.routes import LazyRoute
@@ -25,8 +25,6 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
 PAGE_ROWS = 100
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

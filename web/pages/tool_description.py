@@ -1,14 +1,12 @@
 """Admin: a tool's description as models read it. What other words cost and change is shown before they are saved."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.tools.words import read_description
 from web.bodies import TEXT_BYTES, takes
-from web.deps import Number, ReauthedAdmin, Services
+from web.deps import Number, ReauthedAdmin, Services, Text
 from web.routes import LazyRoute
 from web.toast import redirect
 from web.tool_view import TOOLS, tool_page
@@ -16,8 +14,6 @@ from web.tool_view import TOOLS, tool_page
 router = APIRouter(route_class=LazyRoute)
 PLACE = TOOLS + "/{tool}/description"
 MESSAGES_MAX = 8_000
-
-Text = Annotated[str, Form()]
 
 
 @router.post(PLACE)

@@ -12,7 +12,7 @@ from cortex.base.errors import UserError
 from cortex.base.user import Rank
 from cortex.services.models.profiles import PROFILE_NAMES
 from cortex.services.workshop.tool_trials import RECIPE_NAMES, CaseVerdict, MessageTrial, Question, ToolCaseRow
-from web.deps import ReauthedAdmin, Services
+from web.deps import ReauthedAdmin, Services, Text
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -21,8 +21,6 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/tools"
 PLACE = f"{HREF}/try"
-
-Text = Annotated[str, Form()]
 
 
 class Asking(BaseModel):

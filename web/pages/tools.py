@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.services.tools.listing import ToolList
-from web.deps import Number, ReauthedAdmin, Services
+from web.deps import Number, ReauthedAdmin, Services, Text
 from web.frame import frame_of
 from web.render import ADMIN, Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -39,8 +38,6 @@ NAV = NavEntry(
     state=_state,
 )
 RISKS = ("low", "medium", "high")
-
-Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

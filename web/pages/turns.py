@@ -16,7 +16,7 @@ from cortex.services.chat.transcript_views import TurnView, turn_of
 from web import toast
 from web.bodies import TEXT_BYTES, takes
 from web.chat_view import back_to, chosen_model, done, find_turn, tool_choices
-from web.deps import CurrentUser, Number, Services
+from web.deps import CurrentUser, Number, Services, Text
 from web.frame import frame_of
 from web.render import Context, Frame, Renderer, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -25,7 +25,6 @@ from web.sse import TurnViewContext
 router = APIRouter(route_class=LazyRoute)
 REPORTED = "Reported. An admin sees it under Tools, Learn from use."
 
-Text = Annotated[str, Form()]
 Choice = Annotated[Literal["once", "conversation", "deny"], Form()]
 
 

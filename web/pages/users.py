@@ -12,7 +12,7 @@ from cortex.app import Cortex
 from cortex.base.errors import NotAllowed, UserError
 from cortex.base.user import User
 from cortex.services.accounts.people import AccountRow
-from web.deps import ReauthedAdmin, Services
+from web.deps import ReauthedAdmin, Services, Text
 from web.errors import not_found
 from web.figures import counted
 from web.frame import frame_of
@@ -38,7 +38,6 @@ NAV = NavEntry(
     state=_state,
 )
 
-Text = Annotated[str, Form()]
 HERE_ONLY = ("localhost", "127.0.0.1", "::1")  # hosts by which every computer names itself
 
 

@@ -2,22 +2,18 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled, UserError
 from cortex.services.accounts.accounts import Guest
-from web.deps import Services
+from web.deps import Services, Text, Texts
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.security import client, set_login
 
 router = APIRouter(route_class=LazyRoute)
-
-Text = Annotated[str, Form()]
-Kinds = Annotated[list[str] | None, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +52,8 @@ async def choose(
     token: Text = "",
     password: Text = "",
     time_zone: Text = "",
-    listed: Kinds = None,
-    ends: Kinds = None,
+    listed: Texts = None,
+    ends: Texts = None,
 ) -> Response:
     """Take the password and come in; what lets somebody in as this person ends, but what was unticked."""
     if not await services.accounts.has_users():
