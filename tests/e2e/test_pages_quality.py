@@ -239,6 +239,7 @@ def test_every_page_is_reached_by_links(house: Daemon, furnished: Furnished, ope
     by_form |= {
         "/notifications?kind=approval",
         "/admin/audit?kind=login",
+        "/files?q=cats",
         "/journals?q=dahlias",
         "/memory?q=vegetarian",
     }
