@@ -30,8 +30,8 @@ STALLED_S = 30.0  # in which a reader takes nothing of what waits to be sent
 KEPT_FILES = 96  # descriptors left for databases, model calls, tools, and for what one round of the loop accepts
 MOST = 4_000  # connections, however many descriptors there are: each costs some ten kilobytes
 # What is taken in at once, before a body is paused and a head is too long: asyncio's quarter of a megabyte, in chunks
-# of a byte each or as a head of fifty thousand lines, holds the loop for a fifth of a second.
-READ_BYTES = 32_768
+# of a byte or as fifty thousand lines of a head, holds the loop for a fifth of a second.
+READ_BYTES = 65_536
 SEND_BUFFER_BYTES = 131_072  # of the system's for each connection; left to itself it grows to megabytes
 
 _LATE = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
