@@ -21,7 +21,7 @@ _MARKS = {"ul": "- ", "ol": "1. "}
 _STARTS = {f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)} | {"p": "\n\n", "pre": "\n\n```\n"}
 _ENDS = {**dict.fromkeys(_STARTS, "\n\n"), "pre": "\n```\n\n"}
 _INDENT = re.compile(r"\n\s*$")
-_BLANK = re.compile(r"\s*\n[ \t]*\n(?:[ \t]*\n)*")
+_BLANK = re.compile(r"(?<!\s)\s*\n[ \t]*\n(?:[ \t]*\n)*")
 _ITEM = re.compile(r"^( *(?:-|1\.) )\s+", re.MULTILINE)
 
 
