@@ -108,7 +108,7 @@ class Pipe:
                 raise Left
             if fault is not None and fault.kind == "pause" and sent - paused >= fault.after_bytes:
                 paused = sent
-                await on.acquire()
+                await self._until(on)
             if limit is not None and sent >= limit:
                 if fault is not None and fault.kind == "stall":
                     await self.wait_for_client()
@@ -123,6 +123,16 @@ class Pipe:
         if self.seen is not None:
             self.seen.left.set()
         raise Left
+
+    async def _until(self, on: asyncio.Semaphore) -> None:
+        leaves, goes_on = (asyncio.ensure_future(one) for one in (self.wait_for_client(), on.acquire()))
+        try:
+            await asyncio.wait((leaves, goes_on), return_when=asyncio.FIRST_COMPLETED)
+            if leaves.done():
+                await leaves
+        finally:
+            leaves.cancel()
+            goes_on.cancel()
 
     async def _pause(self, seconds: float) -> None:
         if not seconds:

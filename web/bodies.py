@@ -15,9 +15,10 @@ from weakref import WeakValueDictionary
 
 from fastapi import Request
 from starlette.datastructures import FormData
-from starlette.types import Receive, Scope
+from starlette.types import Message, Receive, Scope
 
 from cortex.app import Cortex
+from cortex.base.clock import ticks_s
 from cortex.base.errors import Throttled, TooLarge, Unsupported
 from web.connections import bear, in_line
 
@@ -28,6 +29,7 @@ FORM_BYTES = 65_536
 TEXT_BYTES = 2_000_000  # of a form with a long text, of a program's message
 LARGE_BYTES = 32_768  # from here on it is parsed in a thread, and counted
 FIELDS = 1_000
+AT_ONCE_S = 0.1  # nobody is asked twice who they are for a body that is there so soon
 FILES = 20  # a browser sends an empty one for each field of a form that has none chosen
 TEXTS_AT_ONCE = 4  # large ones of one person that are read at the same time, into memory
 FILES_AT_ONCE = 8  # and to the disk
@@ -106,12 +108,20 @@ def asker(request: Request) -> str:
 class BodyRequest(Request):
     """A request whose body is read within limits: a small one at once, a large text in a thread, files to the disk.
 
-    TooLarge, Unsupported or Throttled before the first byte is read.
+    TooLarge, Unsupported or Throttled before the first byte is read. `took_time`: it did not come with its head.
     """
 
     def __init__(self, scope: Scope, receive: Receive, takes: Takes) -> None:
-        super().__init__(scope, receive)
+        super().__init__(scope, self._next)
         self._takes = takes
+        self._inner = receive
+        self.took_time = False
+
+    async def _next(self) -> Message:
+        begun_s = ticks_s()
+        piece = await self._inner()
+        self.took_time = self.took_time or bool(piece.get("more_body")) or ticks_s() - begun_s > AT_ONCE_S
+        return piece
 
     @property
     def length(self) -> int:

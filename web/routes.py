@@ -94,5 +94,5 @@ async def _let_in(request: BodyRequest, guards: Sequence[Guard], *, has_form: bo
         asked_by(request, view.user.id)
     if has_form:
         await request.form()
-        if guards:
+        if guards and request.took_time:
             del request.state.login  # it may have ended while the body came: the endpoint asks anew

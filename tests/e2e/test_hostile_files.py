@@ -240,7 +240,7 @@ def _after_start(daemon: Daemon, sender: Sender, id: str) -> str:
 
 def _reading(daemon: Daemon) -> list[int]:
     """The processes that read documents now."""
-    return [pid for pid in descendants(daemon.pid) if "documents" in _command(pid)]
+    return [pid for pid in descendants(daemon.pid) if "integrations.foreign" in _command(pid)]
 
 
 def _are_gone(pids: list[int]) -> bool:

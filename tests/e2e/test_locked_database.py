@@ -99,7 +99,7 @@ def test_what_another_program_keeps_out_for_long_is_given_back_and_a_stop_stops(
             assert "database is busy" in refused.text
             assert "and what about bottle 8?" in refused.text  # the words are not lost
             assert "database is busy" in posted(daemon, ada, f"/c/{place}/stop").text
-            assert model.log[-1].left.is_set(), "what was stopped goes on"
+            assert model.log[-1].left.wait(PATIENCE_S), "what was stopped goes on"
         page = ada.until_idle(place)
         assert '<p class="end">Stopped.</p>' in page
         assert "bottle 8" not in page

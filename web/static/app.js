@@ -301,7 +301,7 @@
   on('htmx:after:request', ({ detail: { ctx } }) => { if (isAct(ctx) && ctx.response.status < 400) told?.remove(); });
 
   // --- what a form sends stays in this tab until it was taken: behind a login, an error or Back its page has it again
-  const { sent } = sessionStorage, [came] = performance.getEntriesByType('navigation');
+  const { sent } = sessionStorage, [came = {}] = performance.getEntriesByType('navigation');
   const refused = $('[data-refused]');
   const SECRET = /pass|secret|token|key|auth|config|header|environment|^(old|new|code)$/i; // as web/errors.py has them
   const boxes = form => [...form.elements].filter(box => box.matches('input:not([type=password],[type=file]),textarea,select') && !SECRET.test(box.name));
