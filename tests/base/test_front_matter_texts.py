@@ -92,7 +92,7 @@ def test_what_is_read_here_yaml_reads_the_same(head: str) -> None:
         ("? [a]\n: b", "a key is a text"),
         ("a: 1\n--- \nb: 2", "second document"),
         ("- a", "key: value"),
-        ("a: b: c", "Line 2"),
+        ("a: [b: c", "Line 3"),
         ('a: "\\ud800"', "half of a sign|invalid Unicode"),  # by Python's parser, and by the one in C
         ("a: " + "x" * 20_001, "20,000 are read"),
         ("a\x01b: c", "no YAML"),

@@ -266,6 +266,12 @@ def unhandled(window: Window) -> None:
     forgive(window, 422)
 
 
+def forgive_lost_login(*windows: Window) -> None:
+    """A live page may hear that its login has ended before it is left: Chromium and htmx tell of that."""
+    for window in windows:
+        window.complaints[:] = [line for line in window.complaints if "401" not in line and "htmx:" not in line]
+
+
 def forgive_absence(*windows: Window) -> None:
     """Chromium and htmx tell of each try while the daemon was away: that is what they have to do."""
     for window in windows:

@@ -5,20 +5,14 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.browser import Window, overflow_px
+from tests.e2e.browser import overflow_px
 from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
-from tests.e2e.pages import forgive, go
+from tests.e2e.pages import forgive, forgive_lost_login, go
 from tests.e2e.person import poll
 
 pytestmark = pytest.mark.browser
-
-
-def forgive_the_end(*windows: Window) -> None:
-    """A live page may hear that its login has ended before it is left: Chromium and htmx tell of that."""
-    for window in windows:
-        window.complaints[:] = [line for line in window.complaints if "401" not in line and "htmx:" not in line]
 
 
 def test_a_person_deletes_their_account_and_is_out_everywhere(house: Daemon, ada: Caller, opens: Opens) -> None:
@@ -48,7 +42,7 @@ def test_a_person_deletes_their_account_and_is_out_everywhere(house: Daemon, ada
         page.wait_for_url(re.compile("/login"))
         elsewhere.goto("/tasks")
         elsewhere.wait_for_url(re.compile("/login"))
-        forgive_the_end(window, other)
+        forgive_lost_login(window, other)
     # The page is told that its login has ended before the last of the rows is gone.
     poll(lambda: "Cy" not in ada.get("/admin/users").text)
     assert "user.deleted" in ada.get("/admin/audit").text
