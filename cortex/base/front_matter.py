@@ -60,9 +60,8 @@ def split(text: str, where: str) -> tuple[str | None, str]:
     if lines[0].strip() != FENCE:
         return None, text.removeprefix("\ufeff")
     ends = [at for at, line in enumerate(lines[1:], 1) if line.strip() == FENCE]
-    closing = next(
-        (at for at in ends if lines[at].startswith(FENCE)), next(iter(ends), 0)
-    )  # an indented one is a text's
+    # An indented one is a text's, where another follows.
+    closing = next((at for at in ends if lines[at].startswith(FENCE)), next(iter(ends), 0))
     if not closing:
         raise UserError(f"{where}: the front matter that begins with {FENCE} is never closed.")
     head = "\n".join(lines[1:closing])
