@@ -20,7 +20,13 @@ CortexError(message, status)
 └── ConfigError      a setting is wrong: only ever raised while starting
 """
 
+from dataclasses import dataclass
 from typing import Literal
+
+RejectionKind = Literal[
+    "window", "output", "tools", "pictures", "schema", "parameter", "thinking", "ids", "order", "model", "route",
+    "credit", "overloaded", "filtered", "other",
+]  # fmt: skip
 
 
 class CortexError(Exception):
@@ -127,23 +133,48 @@ class ToolRetry(CortexError):
     """The call's arguments were wrong; nothing ran."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """What a model server did not take, as its own words say. `said`: those words, short.
+
+    `what`: `window` (the request is too long), `output` (more output tokens than it gives), `tools`, `pictures`,
+    `schema` (one tool's), `parameter` (one of the request's), `thinking` (its own reasoning, sent back), `ids`,
+    `order` (of speakers), `model` (no such model), `route` (no endpoint of this model takes such a request),
+    `credit`, `overloaded`, `filtered`, `other`.
+    `window_tokens`, `output_tokens`: its limits where it named them. `name`: the tool or the parameter, or "".
+    """
+
+    what: RejectionKind
+    said: str = ""
+    window_tokens: int | None = None
+    output_tokens: int | None = None
+    name: str = ""
+
+
 class ProviderError(CortexError):
     """A model endpoint failed.
 
     `is_retryable`: the same request may be sent again, or to the next model of the chain.
     `retry_after_s`: seconds the endpoint asked us to wait, or None.
     `kind`: rate_limit, timeout, cut, malformed, empty, auth, refused, server, connection, request,
-    unknown_host.
+    unknown_host. `rejection`: what of the request the endpoint did not take, where it said so.
     """
 
     status = 502
 
     def __init__(
-        self, message: str, *, kind: str, is_retryable: bool = False, retry_after_s: float | None = None
+        self,
+        message: str,
+        *,
+        kind: str,
+        is_retryable: bool = False,
+        retry_after_s: float | None = None,
+        rejection: Rejection | None = None,
     ) -> None:
         """Keep what the retry rule needs to decide."""
         super().__init__(message)
         self.kind = kind
+        self.rejection = rejection
         self.is_retryable = is_retryable
         self.retry_after_s = retry_after_s
 

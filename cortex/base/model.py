@@ -62,6 +62,8 @@ class ModelEntry:
     `typed`: what the person set of the profile's fields, which no usage overrules, the profile as a whole (`profile`)
     and `context_tokens`. `owner_id`, `owner`: the account whose
     model it is and whose key pays, by id and name, where that is somebody else; "" for the user's own.
+    `engine`: the row of `providers/servers.py` that its server was found to be, where its address does not say it.
+    `refused`: parameters of the wire that its server was seen to refuse; they are left out.
     """
 
     name: str
@@ -84,6 +86,8 @@ class ModelEntry:
     extra_params: tuple[tuple[str, str], ...] = ()
     owner_id: str = ""
     owner: str = ""
+    engine: str = ""
+    refused: tuple[str, ...] = ()
 
     @property
     def takes_pictures(self) -> bool:

@@ -24,7 +24,8 @@ class Request:
 
     `late_from`: the place in `tools` from which they came after the prefix was cached. A wire that can declare late
     does so where the messages reveal them; any other takes `tools` as they are. `pictures`: the bytes of those in the
-    messages, by hash; of one that is gone there are none.
+    messages, by hash; of one that is gone there are none. `without`: parameters of the wire that are left out, such as
+    `temperature`; `thinking` leaves the reasoning of earlier answers out.
     """
 
     system: str
@@ -37,6 +38,7 @@ class Request:
     hints: tuple[tuple[str, float], ...] = ()
     purpose: Literal["talk", "summary"] = "talk"
     pictures: Mapping[str, bytes] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
