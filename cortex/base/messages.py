@@ -1,6 +1,6 @@
 """Cortex's own message types: what is stored, replayed and mapped to a provider's wire.
 
-Portable JSON both ways (`to_json`, `from_json`); `providers/pydantic.py` is the only mapper to a wire format.
+Portable JSON both ways (`to_json`, `from_json`); `providers/` maps them to the wires.
 """
 
 from dataclasses import dataclass

@@ -3,13 +3,58 @@
 Used by `wire.py`. The sentences are for the person; what the endpoint said is quoted short, secrets never.
 """
 
-from pydantic_ai import exceptions as ai
+import email.utils
+import re
+from collections.abc import Mapping
+from typing import Any
 
+import httpx
+
+from cortex.base.clock import now
 from cortex.base.dial import unknown_host
 from cortex.base.errors import CortexError, ProviderError
+from cortex.base.json_text import parsed
 from cortex.base.model import ModelEntry
 from cortex.base.trust import untrusted
 from cortex.providers.said import short
+from cortex.providers.terms import Terms
+
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+# How errors inside of an answer are named, where they carry no status (Anthropic's and OpenAI's kinds).
+_STATUSES = {
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "invalid_prompt": 400,
+    "overloaded_error": 529,
+}
+
+
+class Unwanted(Exception):
+    """The endpoint answered with something else than an answer. `status`: 200 where the error stands inside of one."""
+
+    def __init__(self, status: int, text: str, headers: Mapping[str, str]) -> None:
+        """Keep what it said."""
+        super().__init__(f"{status}: {text[:200]}")
+        self.status, self.text, self.headers = status, text, headers
+
+
+def is_error(kind: str, data: Mapping[str, Any]) -> bool:
+    """Whether an event, or an answer, is the endpoint's word that something went wrong."""
+    if kind == "error" or data.get("type") == "error" or data.get("object") == "error":
+        return True
+    response = data.get("response")
+    failed = response.get("error") if isinstance(response, Mapping) else None
+    return bool(data.get("error") or failed) and not data.get("choices")
 
 
 def cut(entry: ModelEntry) -> ProviderError:
@@ -30,6 +75,12 @@ def empty(entry: ModelEntry, finish: str | None) -> ProviderError:
     return ProviderError(f"{entry.name}: the answer was empty.", kind="empty", is_retryable=True)
 
 
+def full(entry: ModelEntry) -> ProviderError:
+    """The window was full before the answer began."""
+    message = f"{entry.name}: the conversation fills what the model takes in, so that no answer fits."
+    return ProviderError(message, kind="request")
+
+
 def overlong(entry: ModelEntry) -> ProviderError:
     """The token limit cut a tool call in two."""
     message = (
@@ -43,55 +94,119 @@ def refused(entry: ModelEntry) -> ProviderError:
     return ProviderError(f"{entry.name}: the provider's content filter stopped the answer.", kind="refused")
 
 
-def mapped(entry: ModelEntry, error: BaseException) -> ProviderError:
-    """Any exception of the libraries as a ProviderError."""
+def mapped(terms: Terms, error: BaseException) -> ProviderError:
+    """Any exception on the way as a ProviderError."""
+    entry = terms.entry
     blocked = _ours(error)
     if blocked is not None:
         return ProviderError(f"{entry.name}: {blocked.message}", kind="connection")
     match error:
+        case Unwanted():
+            return _unwanted(terms, error)
         case ProviderError():
-            return error
-        case ai.ModelAuthenticationError():
-            return ProviderError(f"{entry.name}: the key was refused. {_said(error)}", kind="auth")
-        case ai.ModelQuotaExceededError():
-            return ProviderError(f"{entry.name}: the account's quota is used up. {_said(error)}", kind="rate_limit")
-        case ai.ModelRequestTimeout() | ai.ModelTimeoutError():
+            start = f"{entry.name}: "
+            return error if error.message.startswith(start) else ProviderError(start + error.message, kind=error.kind)
+        case httpx.ConnectTimeout() | httpx.PoolTimeout():
             return ProviderError(f"{entry.name}: it did not answer in time.", kind="timeout", is_retryable=True)
-        case ai.ModelConnectionError():
+        case httpx.TimeoutException() | httpx.ReadError() | httpx.RemoteProtocolError() | httpx.StreamError():
+            return cut(entry)
+        case httpx.TransportError() | OSError():
             return _unreached(entry, error)
-        case ai.ModelHTTPError():
-            return _by_status(entry, error)
-        case ai.ModelAPIError():
-            return _broken_off(entry, error)
-        case ai.UnexpectedModelBehavior():
-            message = f"{entry.name}: the answer was not understood. {short(str(error))}"
-            return ProviderError(message, kind="malformed", is_retryable=True)
+        case ValueError():
+            return _not_understood(entry, str(error))
         case _:
             message = f"{entry.name}: the request failed ({type(error).__name__}). {short(str(error))}"
             return ProviderError(message, kind="request")
 
 
-def _by_status(entry: ModelEntry, error: ai.ModelHTTPError) -> ProviderError:
-    status = error.status_code
+def _unwanted(terms: Terms, error: Unwanted) -> ProviderError:
+    """By status, and by what the endpoint said."""
+    entry = terms.entry
+    body = _body(error.text)
+    status = _inner_status(body) if error.status == 200 else error.status
+    if status == 200:
+        if body is None:
+            return _not_understood(entry, _words(error.text))
+        message = f"{entry.name}: the provider broke off. {_said(body, error.text)}"
+        return ProviderError(message, kind="server", is_retryable=True)
+    said, wait_s = _said(body, error.text), _wait_s(error.headers)
     if status in (401, 403):
-        return ProviderError(f"{entry.name}: the key was refused. {_said(error)}", kind="auth")
+        return ProviderError(f"{entry.name}: the key was refused. {said}", kind="auth")
+    if status == 402:
+        return ProviderError(f"{entry.name}: the account's credit is used up. {said}", kind="rate_limit")
     if status == 404:
-        return ProviderError(f"{entry.name}: no model {entry.model!r} at this address. {_said(error)}", kind="request")
+        return ProviderError(f"{entry.name}: no model {entry.model!r} at this address. {said}", kind="request")
+    if status == 429 and re.search(r"insufficient_quota|exceeded your current quota", error.text):
+        return ProviderError(f"{entry.name}: the account's quota is used up. {said}", kind="rate_limit")
     if status == 429:
         message = f"{entry.name}: too many requests for now."
-        return ProviderError(message, kind="rate_limit", is_retryable=True, retry_after_s=error.retry_after)
-    if status in (408, 409, 425) or status >= 500:
-        message = f"{entry.name}: the provider has a problem ({status}). {_said(error)}"
-        return ProviderError(message, kind="server", is_retryable=True, retry_after_s=error.retry_after)
-    return ProviderError(f"{entry.name}: the request was refused ({status}). {_said(error)}", kind="request")
+        return ProviderError(message, kind="rate_limit", is_retryable=True, retry_after_s=wait_s)
+    if status in (408, 409, 425) or status >= 500 or 300 <= status < 400:
+        message = f"{entry.name}: the provider has a problem ({status}). {said}"
+        return ProviderError(message, kind="server", is_retryable=True, retry_after_s=wait_s)
+    return ProviderError(f"{entry.name}: the request was refused ({status}). {said}", kind="request")
+
+
+def _body(text: str) -> Any:
+    """The body as JSON, None for what is none."""
+    try:
+        return parsed(text)
+    except ValueError:
+        return None
+
+
+def _inner(body: Any) -> Any:
+    """The error inside a body: OpenAI's, Anthropic's, Google's list of one, FastAPI's, a failed response's."""
+    found = body[0] if isinstance(body, list) and body else body
+    for key in ("response", "error", "detail"):
+        if isinstance(found, Mapping) and found.get(key):
+            found = found[key]
+    return found
+
+
+def _inner_status(body: Any) -> int:
+    """The status that an error inside an answer stands for; 200 where it does not say."""
+    inner = _inner(body)
+    if not isinstance(inner, Mapping):
+        return 200
+    for key in ("code", "status", "type"):
+        value = inner.get(key)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+        if isinstance(value, str) and (value.isdigit() or value in _STATUSES):
+            return int(value) if value.isdigit() else _STATUSES[value]
+    return 200
+
+
+def _said(body: Any, text: str) -> str:
+    """The endpoint's own words, if it has some."""
+    inner = _inner(body)
+    words = inner.get("message") if isinstance(inner, Mapping) else inner
+    if isinstance(words, list):  # FastAPI tells field by field
+        words = "; ".join(str(each.get("msg", each)) if isinstance(each, Mapping) else str(each) for each in words)
+    if body is None:
+        words = _words(text)
+    return f"It said: {short(str(words))}" if words else ""
+
+
+def _words(text: str) -> str:
+    """What a page says: its title, else its first words."""
+    title = _TITLE.search(text[:20_000])
+    return " ".join((title.group(1) if title else _TAGS.sub(" ", text[:20_000])).split())[:200]
+
+
+def _wait_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds that it asks to wait (RFC 9110, Retry-After: seconds or a date)."""
+    value = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,6}(\.\d+)?", value):
+        return float(value)
+    try:
+        return max(0.0, (email.utils.parsedate_to_datetime(value) - now()).total_seconds()) if value else None
+    except (ValueError, TypeError):
+        return None
 
 
 def _unreached(entry: ModelEntry, error: BaseException) -> ProviderError:
-    if isinstance(error, ai.ModelAPIError) and error.in_stream:
-        return cut(entry)
-    names = {type(each).__name__ for each in _chain(error)}
-    if names & {"ReadError", "RemoteProtocolError", "ReadTimeout", "IncompleteRead"}:
-        return cut(entry)
     causes = [str(each) for each in _chain(error)]
     if refused := untrusted(*causes):
         return ProviderError(f"{entry.name}: {refused}", kind="connection")
@@ -102,15 +217,9 @@ def _unreached(entry: ModelEntry, error: BaseException) -> ProviderError:
     return ProviderError(message, kind="connection", is_retryable=True)
 
 
-def _broken_off(entry: ModelEntry, error: ai.ModelAPIError) -> ProviderError:
-    """Without a status: the stream broke, or what came was no answer of this protocol."""
-    text = str(error)
-    if "finish_reason" in text:
-        return cut(entry)
-    if "decode" in text.lower() or "JSON" in text:
-        message = f"{entry.name}: the reply does not follow this protocol; check the address. {short(text)}"
-        return ProviderError(message, kind="malformed", is_retryable=True)
-    return ProviderError(f"{entry.name}: {short(text)}", kind="server", is_retryable=True)
+def _not_understood(entry: ModelEntry, text: str) -> ProviderError:
+    message = f"{entry.name}: the reply does not follow this protocol; check the address. {short(text)}"
+    return ProviderError(message, kind="malformed", is_retryable=True)
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -123,13 +232,5 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _ours(error: BaseException) -> CortexError | None:
-    """The egress rule's refusal, which the SDKs wrap."""
+    """The egress rule's refusal, which the transport wraps."""
     return next((e for e in _chain(error) if isinstance(e, CortexError) and not isinstance(e, ProviderError)), None)
-
-
-def _said(error: ai.ModelAPIError) -> str:
-    """The endpoint's own words, if it has some."""
-    body = error.body
-    inner = body.get("error", body) if isinstance(body, dict) else body
-    text = inner.get("message", "") if isinstance(inner, dict) else inner if isinstance(inner, str) else ""
-    return f"It said: {short(str(text))}" if text else ""

@@ -29,9 +29,11 @@ class ServerRow:
 
     `id`, `label`: for the Models page. `base_url`: "" where there is no fixed one. `hosts`: a pattern of its hosts.
     `is_local`: people run it themselves, mostly without a key.
-    `protocols`: that it speaks, the usual one first. `headers`: extra ones.
+    `protocols`: that it speaks, the usual one first. `headers`: extra ones. `key_header`: what carries the key as it
+    is, "" where it is a bearer's.
     `call_ids`, `order`: what it takes. `system`: who gives the instructions. `output_limit`: the name of that
-    parameter. `omits`: parameters that it refuses, of those that Cortex sends by itself
+    parameter. `names_results`: whether the result of a call carries its name. `omits`: parameters that it
+    refuses, of those that Cortex sends by itself
     (`parallel_tool_calls`, `stream_options`, `tool_choice`).
     `reasoning`: fields of an answer that hold its reasoning, in the order in which they are looked for; `goes_back`:
     those of them that it wants back in the history, unread; `goes_back_in`: of which answers: `all` of them, those
@@ -49,10 +51,12 @@ class ServerRow:
     is_local: bool = False
     protocols: tuple[Protocol, ...] = ("chat",)
     headers: Mapping[str, str] = field(default_factory=dict)
+    key_header: str = ""
     call_ids: CallIds = "any"
     order: Order = "turns"
     system: Literal["system", "developer"] = "system"
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    names_results: bool = False
     omits: frozenset[str] = frozenset()
     reasoning: tuple[str, ...] = ("reasoning_content", "reasoning")
     goes_back: tuple[str, ...] = ()
@@ -63,7 +67,8 @@ class ServerRow:
     read: str = ""
 
 
-OTHER = ServerRow(id="other", label="Other", reasoning=("reasoning_content", "reasoning_details", "reasoning"))
+_ANY_REASONING = ("reasoning_content", "reasoning_details", "reasoning")
+OTHER = ServerRow(id="other", label="Other", reasoning=_ANY_REASONING, goes_back=(*_ANY_REASONING, "extra_content"))
 
 SERVERS: tuple[ServerRow, ...] = (
     ServerRow(

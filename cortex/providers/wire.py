@@ -1,122 +1,131 @@
-"""One model call over a real wire: streams by pydantic-ai's direct requests, with time limits and nothing half kept.
+"""One model call over a real wire: sends the body that a protocol built, streams, and hands over nothing half.
 
-`openai.py` and `anthropic.py` build the model and hand it over. Retries are not made here: `services/models/asking.py`.
+`openai.py` and `anthropic.py` say where and by which protocol. Retries are not made here: `services/models/asking.py`.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-import httpx2
-from pydantic_ai import exceptions as ai
-from pydantic_ai.direct import model_request, model_request_stream
-from pydantic_ai.messages import (
-    ModelResponse,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextPart,
-    TextPartDelta,
-    ThinkingPart,
-    ThinkingPartDelta,
-)
-from pydantic_ai.models import Model
-from pydantic_ai.settings import ModelSettings
+import httpx
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ProviderError
 from cortex.base.json_text import parsed
-from cortex.base.messages import Message, Usage, to_json
-from cortex.base.model import ModelEntry
+from cortex.base.messages import Message, Text, Usage, to_json
 from cortex.base.tokens import minified, wire_schema
 from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext, failures
-from cortex.providers.pydantic import WireTraits, from_wire, parameters, to_wire, usage_of
+from cortex.providers.sse import events
+from cortex.providers.terms import Answer, AnswerReader, Terms
 
 MAX_CHARACTERS = 2_000_000
+MAX_BYTES = 64_000_000  # of one answer as it is sent: an event takes some hundred bytes around a word
+MAX_ERROR = 200_000
 TOTAL_S = 1_800.0
-# What pydantic-ai, the SDKs and the transport raise once a request is under way.
-_FAILURES = (ai.AgentRunError, ai.UserError, httpx2.HTTPError, httpx2.StreamError, OSError, ValueError, CortexError)
-_SETTINGS = {"temperature", "top_p", "seed", "presence_penalty", "frequency_penalty", "thinking", "stop_sequences"}
+_FAILURES = (failures.Unwanted, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, ValueError, CortexError)
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelConnection:
-    """A built model with what goes with it. `settings` are the wire's own; `close` lets its connections go."""
+class Endpoint:
+    """Where one model is asked and how. `body` builds a request of at most so many output tokens."""
 
-    model: Model[Any]
-    wire: WireTraits
-    settings: Mapping[str, Any]
-    close: Callable[[], Awaitable[None]]
+    url: str
+    terms: Terms
+    client: httpx.AsyncClient
+    body: Callable[[Request, Terms, int], dict[str, Any]]
+    reader: Callable[[Request, Terms], AnswerReader]
+    headers: Callable[[Mapping[str, Any]], Mapping[str, str]] = field(default=lambda _: {})
 
 
 class WireProvider:
     """The `Provider` of every real endpoint."""
 
-    def __init__(self, entry: ModelEntry, line: ModelConnection, surroundings: ProviderContext) -> None:
-        self._entry = entry
-        self._line = line
+    def __init__(self, endpoint: Endpoint, surroundings: ProviderContext) -> None:
+        self._endpoint = endpoint
+        self._entry = endpoint.terms.entry
         self._count = surroundings.count
-        self._first_s = surroundings.first_s or entry.timeout_s
-        self._between_s = surroundings.between_s or entry.timeout_s
+        self._first_s = surroundings.first_s or self._entry.timeout_s
+        self._between_s = surroundings.between_s or self._entry.timeout_s
 
     async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
         """The answer as it arrives, then the whole; ProviderError when it is not whole."""
-        deadline_s = ticks_s() + TOTAL_S
+        reader = self._endpoint.reader(request, self._endpoint.terms)
+        characters = 0
         try:
-            async with AsyncExitStack() as stack:
-                if self._entry.streams:
-                    opening = stack.enter_async_context(model_request_stream(**self._arguments(request)))
-                    live = await self._within(opening, self._first_s, "no answer came")
-                    events = aiter(live)
-                    characters = 0
-                    while (
-                        event := await self._within(anext(events, None), self._pause(deadline_s), "no more came")
-                    ) is not None:
-                        delta = _delta(event)
-                        if delta is not None:
-                            characters += len(delta.text)
-                            self._check_size(characters)
-                            yield delta
-                    response = live.get()
-                else:
-                    response = await self._within(
-                        model_request(**self._arguments(request)), self._first_s, "no answer came"
-                    )
-                    for delta in _whole_deltas(response):
-                        yield delta
-            finished = self._finished(request, response)
+            async with aclosing(self._deltas(request, reader)) as deltas:
+                async for delta in deltas:
+                    characters += len(delta.text)
+                    if characters > MAX_CHARACTERS:
+                        raise ProviderError(f"{self._entry.name}: the answer did not end.", kind="malformed")
+                    yield delta
+            held, answer = reader.end()
+            for delta in held:
+                yield delta
+            finished = self._finished(request, answer)
         except _FAILURES as error:
-            raise failures.mapped(self._entry, error) from error
+            raise failures.mapped(self._endpoint.terms, error) from error
         yield finished
 
     async def close(self) -> None:
         """Close the connections of this model."""
-        await self._line.close()
+        await self._endpoint.client.aclose()
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
-        settings: dict[str, Any] = {**self._line.settings, **_extra(self._entry)}
-        settings["max_tokens"] = min(
-            request.max_output_tokens or self._entry.max_output_tokens, self._entry.max_output_tokens
-        )
-        # A model that thinks aloud may not be forced to call (Anthropic refuses the request): it is left to choose.
-        is_forced = request.tool_choice == "required" and not settings.get("thinking")
-        if request.tools and (is_forced or request.tool_choice == "none"):
-            settings["tool_choice"] = request.tool_choice
-        if request.tools and not (request.parallel_calls and self._entry.parallel_calls):
-            settings["parallel_tool_calls"] = False
-        return {
-            "model": self._line.model,
-            "messages": to_wire(request, self._line.wire),
-            "model_settings": ModelSettings(**settings),  # type: ignore[typeddict-item]  # an open set of keys
-            "model_request_parameters": parameters(request, self._line.wire),
-        }
+    async def _deltas(self, request: Request, reader: AnswerReader) -> AsyncGenerator[Delta, None]:
+        deadline_s = ticks_s() + TOTAL_S
+        async with AsyncExitStack() as stack:
+            response = await self._within(
+                stack.enter_async_context(self._opened(request)), self._first_s, "no answer came"
+            )
+            if response.status_code != 200:
+                text = await self._within(_text(response, MAX_ERROR), self._between_s, "no more came")
+                raise failures.Unwanted(response.status_code, text, response.headers)
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if not self._entry.streams or kind in ("application/json", "text/html"):
+                limit_s = self._between_s if self._entry.streams else self._first_s
+                for delta in self._whole(
+                    await self._within(_text(response, MAX_BYTES), limit_s, "no answer came"), reader
+                ):
+                    yield delta
+                return
+            found = aiter(events(_bytes(response)))
+            limit_s, what = self._first_s, "no answer came"
+            while (event := await self._within(anext(found, None), limit_s, what)) is not None:
+                for delta in self._read(event, reader):
+                    yield delta
+                limit_s, what = max(0.0, min(self._between_s, deadline_s - ticks_s())), "no more came"
 
-    def _pause(self, deadline_s: float) -> float:
-        return max(0.0, min(self._between_s, deadline_s - ticks_s()))
+    def _opened(self, request: Request) -> Any:  # Any: httpx's own context manager
+        body = self._endpoint.body(request, self._endpoint.terms, self._most_tokens(request))
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        headers = {"Content-Type": "application/json", **self._endpoint.headers(body)}
+        return self._endpoint.client.stream("POST", self._endpoint.url, content=content, headers=headers)
+
+    def _most_tokens(self, request: Request) -> int:
+        return min(request.max_output_tokens or self._entry.max_output_tokens, self._entry.max_output_tokens)
+
+    def _read(self, event: tuple[str, str], reader: AnswerReader) -> list[Delta]:
+        kind, text = event
+        if text == "[DONE]":
+            reader.done()
+            return []
+        data = parsed(text)
+        if not isinstance(data, dict):
+            return []
+        if failures.is_error(kind, data):
+            raise failures.Unwanted(200, text, {})
+        return reader.event(kind, data)
+
+    def _whole(self, text: str, reader: AnswerReader) -> list[Delta]:
+        """An answer in one piece, also where a stream was asked for."""
+        data = parsed(text)
+        if not isinstance(data, dict) or failures.is_error("", data):
+            raise failures.Unwanted(200, text, {})
+        return reader.whole(data)
 
     async def _within(self, waiting: Awaitable[_T], limit_s: float, what: str) -> _T:
         try:
@@ -125,67 +134,52 @@ class WireProvider:
         except TimeoutError as error:
             raise failures.late(self._entry, what, limit_s) from error
 
-    def _check_size(self, characters: int) -> None:
-        if characters > MAX_CHARACTERS:
-            raise ProviderError(f"{self._entry.name}: the answer did not end.", kind="malformed")
-
-    def _finished(self, request: Request, response: ModelResponse) -> StreamEnd:
+    def _finished(self, request: Request, answer: Answer) -> StreamEnd:
         """The whole answer, checked: it ended properly and there is something in it."""
-        reason = response.finish_reason
-        if reason == "content_filter":
+        if answer.finish == "filtered":
             raise failures.refused(self._entry)
-        if reason == "error":
+        if answer.finish == "error":
             raise ProviderError(f"{self._entry.name}: the provider broke off.", kind="server", is_retryable=True)
-        message = from_wire(response, request, self._line.wire)
-        if self._entry.streams and reason is None:
+        message = Message(speaker="assistant", parts=tuple(answer.parts))
+        has_words = any(isinstance(part, Text) and part.text.strip() for part in message.parts)
+        if answer.finish is None and not (answer.is_over and (has_words or message.calls)):
             raise failures.cut(self._entry)
-        if not message.text.strip() and not message.calls:
-            raise failures.empty(self._entry, reason)
+        if answer.finish == "window" and not message.calls and not has_words:
+            raise failures.full(self._entry)
+        if not has_words and not message.calls:
+            raise failures.empty(self._entry, answer.finish)
         finish: Literal["stop", "calls", "length"] = "calls" if message.calls else "stop"
-        if reason == "length":
+        if answer.finish in ("length", "window"):
             if any(not _is_json(call.arguments) for call in message.calls):
                 raise failures.overlong(self._entry)
             finish = "calls" if message.calls else "length"
-        return StreamEnd(message=message, usage=self._usage(request, message, response), finish=finish)
+        return StreamEnd(message=message, usage=self._usage(request, message, answer), finish=finish)
 
-    def _usage(self, request: Request, message: Message, response: ModelResponse) -> Usage:
-        usage = usage_of(response.usage)
-        if usage.input_tokens:
-            return usage
+    def _usage(self, request: Request, message: Message, answer: Answer) -> Usage:
+        if answer.usage is not None and answer.usage.input_tokens:
+            return answer.usage
         # The endpoint reports none: counted here, so that budgets hold.
         sent = [request.system, *(minified(to_json(each)) for each in request.messages)]
         sent += [minified(wire_schema(tool)) for tool in request.tools]
         return Usage(input_tokens=sum(map(self._count, sent)), output_tokens=self._count(minified(to_json(message))))
 
 
-def _delta(event: object) -> Delta | None:
-    match event:
-        case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            return Delta(kind="text", text=text) if text else None
-        case PartStartEvent(part=ThinkingPart(content=text)):
-            return Delta(kind="thinking", text=text) if text else None
-        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=thought)):
-            return Delta(kind="thinking", text=thought) if thought else None
-        case _:
-            return None
+async def _bytes(response: httpx.Response) -> AsyncIterator[bytes]:
+    size = 0
+    async for piece in response.aiter_bytes():
+        size += len(piece)
+        if size > MAX_BYTES:
+            raise ProviderError("the answer did not end", kind="malformed")
+        yield piece
 
 
-def _whole_deltas(response: ModelResponse) -> list[Delta]:
-    found = [_delta(PartStartEvent(index=0, part=part)) for part in response.parts]
-    return [delta for delta in found if delta is not None]
-
-
-def _extra(entry: ModelEntry) -> dict[str, Any]:
-    """The entry's own parameters: settings that pydantic-ai knows by name, the rest in the body as they are."""
-    known: dict[str, Any] = {}
-    body: dict[str, Any] = {}
-    for key, text in entry.extra_params:
-        try:
-            value = json.loads(text)
-        except ValueError:
-            value = text
-        (known if key in _SETTINGS else body)[key] = value
-    return {**known, "extra_body": body} if body else known
+async def _text(response: httpx.Response, most_bytes: int) -> str:
+    found = bytearray()
+    async for piece in response.aiter_bytes():
+        found += piece
+        if len(found) > most_bytes:
+            break
+    return bytes(found[:most_bytes]).decode("utf-8", "replace")
 
 
 def _is_json(text: str) -> bool:

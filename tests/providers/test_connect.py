@@ -9,7 +9,7 @@ from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
 from cortex.providers import connect
 
-HEAVY = ("pydantic_ai", "openai", "anthropic", "httpx2", "cortex.schedule.grammar", "genai_prices")
+HEAVY = ("httpx2", "cortex.schedule.grammar", "genai_prices")
 
 
 def test_nothing_heavy_comes_with_the_package_or_the_offline_model() -> None:

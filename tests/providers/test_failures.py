@@ -1,16 +1,18 @@
 """What an endpoint said is told with its words and without its keys."""
 
+import json
 import string
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic_ai.exceptions import ModelHTTPError
 
 from cortex.base.model import ModelEntry
-from cortex.providers.failures import mapped
+from cortex.providers.failures import Unwanted, mapped
+from cortex.providers.servers import OTHER
+from cortex.providers.terms import Terms
 
-ENTRY = ModelEntry(name="m", provider="openai", model="gpt-5")
+TERMS = Terms(entry=ModelEntry(name="m", provider="openai", model="gpt-5"), row=OTHER, name="m")
 SIGNS = string.ascii_letters + string.digits
 WAYS = (
     "Incorrect API key provided: {}. You can find your API key in your account.",
@@ -25,8 +27,8 @@ WAYS = (
 
 def said(words: str) -> str:
     """What the person reads when an endpoint refuses with these words."""
-    error = ModelHTTPError(400, "gpt-5", {"error": {"message": words}})
-    return mapped(ENTRY, error).message.partition("It said: ")[2]
+    error = Unwanted(400, json.dumps({"error": {"message": words}}), {})
+    return mapped(TERMS, error).message.partition("It said: ")[2]
 
 
 @pytest.mark.parametrize(

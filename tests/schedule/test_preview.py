@@ -11,7 +11,7 @@ from tests.children import ROOT, environment, run
 from tests.patience import PATIENCE_S
 
 SPRING = ("--tz", "Europe/Berlin", "--from", "2027-03-27T00:00")
-NOT_LOADED = ("numpy", "sqlalchemy", "pydantic_ai", "cortex.app", "apscheduler", "dbos")
+NOT_LOADED = ("numpy", "sqlalchemy", "cortex.app", "apscheduler", "dbos")
 
 
 def preview(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
