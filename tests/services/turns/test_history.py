@@ -1,6 +1,6 @@
-import SUMMARY_HEAD
+import re
 
-from cortex.agent.history import re
+from cortex.agent.history import SUMMARY_HEAD
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
