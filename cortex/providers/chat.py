@@ -146,7 +146,7 @@ class ChatReader:
         self._thought: list[str] = []
         self._fields: dict[str, Any] = {}
         self._calls = CallPieces()
-        self._answer = Answer()
+        self.answer = Answer()
 
     def event(self, kind: str, data: Mapping[str, Any]) -> list[Delta]:
         """Take in one chunk."""
@@ -158,12 +158,8 @@ class ChatReader:
 
     def whole(self, body: Mapping[str, Any]) -> list[Delta]:
         """Take in an answer that came in one piece."""
-        self._answer.is_over = True
+        self.answer.is_over = True
         return self.event("", body)
-
-    def done(self) -> None:
-        """The stream said that it ends here."""
-        self._answer.is_over = True
 
     def end(self) -> tuple[list[Delta], Answer]:
         """The answer, its parts in the order in which providers want them back: reasoning, words, calls."""
@@ -180,16 +176,16 @@ class ChatReader:
             parts.append(call)
             if extra:
                 parts.append(Opaque(provider=self._terms.name, data={"details": {"call": extra}}))
-        self._answer.parts = parts
-        return [], self._answer
+        self.answer.parts = parts
+        return [], self.answer
 
     def _note(self, data: Mapping[str, Any]) -> None:
         if isinstance(usage := data.get("usage"), Mapping) or isinstance(usage := _groq(data), Mapping):
-            self._answer.usage = _usage(usage, self._terms)
+            self.answer.usage = _usage(usage, self._terms)
             if not data.get("choices"):
-                self._answer.is_over = True  # the chunk behind the last
+                self.answer.is_over = True  # the chunk behind the last
         if isinstance(model := data.get("model"), str):
-            self._answer.model = model
+            self.answer.model = model
 
     def _take(self, told: Mapping[str, Any], choice: Mapping[str, Any]) -> list[Delta]:
         deltas = self._reasoning(told)
@@ -204,7 +200,7 @@ class ChatReader:
             self._fields["extra_content"] = told["extra_content"]
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self._answer.finish = _FINISHES.get(reason.lower(), "stop")
+            self.answer.finish = _FINISHES.get(reason.lower(), "stop")
         return deltas
 
     def _reasoning(self, told: Mapping[str, Any]) -> list[Delta]:

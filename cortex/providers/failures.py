@@ -54,7 +54,7 @@ def is_error(kind: str, data: Mapping[str, Any]) -> bool:
         return True
     response = data.get("response")
     failed = response.get("error") if isinstance(response, Mapping) else None
-    return bool(data.get("error") or failed) and not data.get("choices")
+    return bool(data.get("error") or failed)
 
 
 def cut(entry: ModelEntry) -> ProviderError:

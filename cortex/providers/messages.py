@@ -222,14 +222,14 @@ class MessagesReader:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, str] = {}
         self._usage: dict[str, int] = {}
-        self._answer = Answer()
+        self.answer = Answer()
 
     def event(self, kind: str, data: Mapping[str, Any]) -> list[Delta]:
         """Take in one event."""
         match data.get("type") or kind:
             case "message_start":
                 message = _mapping(data.get("message"))
-                self._answer.model = str(message.get("model") or "")
+                self.answer.model = str(message.get("model") or "")
                 self._note(message.get("usage"))
             case "content_block_start":
                 return self._begin(number(data.get("index")), _mapping(data.get("content_block")))
@@ -239,7 +239,7 @@ class MessagesReader:
                 self._ended(_mapping(data.get("delta")).get("stop_reason"))
                 self._note(data.get("usage"))
             case "message_stop":
-                self._answer.is_over = True
+                self.answer.is_over = True
         return []
 
     def whole(self, body: Mapping[str, Any]) -> list[Delta]:
@@ -250,32 +250,28 @@ class MessagesReader:
             deltas += self._begin(index, _mapping(block))
         self._ended(body.get("stop_reason"))
         self._note(body.get("usage"))
-        self._answer.is_over = True
+        self.answer.is_over = True
         return deltas
-
-    def done(self) -> None:
-        """Some imitations end as OpenAI does."""
-        self._answer.is_over = True
 
     def end(self) -> tuple[list[Delta], Answer]:
         """The answer, block by block as it came."""
         made = [self._made(index, block) for index, block in sorted(self._blocks.items())]
         calls = iter(own_calls([part for part in made if isinstance(part, ToolCall)], self._request))
         parts: list[Part] = [next(calls) if isinstance(part, ToolCall) else part for part in made]
-        self._answer.parts = [part for part in parts if not (isinstance(part, Text) and not part.text)]
+        self.answer.parts = [part for part in parts if not (isinstance(part, Text) and not part.text)]
         if self._usage:
             cached, written = self._usage.get("cache_read_input_tokens", 0), self._usage.get(_WRITTEN, 0)
-            self._answer.usage = Usage(
+            self.answer.usage = Usage(
                 input_tokens=self._usage.get("input_tokens", 0) + cached + written,
                 output_tokens=self._usage.get("output_tokens", 0),
                 cached_tokens=cached,
                 written_tokens=written,
             )
-        return [], self._answer
+        return [], self.answer
 
     def _ended(self, reason: object) -> None:
         if isinstance(reason, str) and reason:
-            self._answer.finish = _FINISHES.get(reason, "stop")
+            self.answer.finish = _FINISHES.get(reason, "stop")
 
     def _note(self, usage: object) -> None:
         """Later counts stand in place of earlier ones; a count of nothing says nothing."""

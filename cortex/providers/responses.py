@@ -171,7 +171,7 @@ class ResponsesReader:
         self._request, self._terms = request, terms
         self._items: dict[int, Mapping[str, Any]] = {}
         self._texts: dict[int, str] = {}
-        self._answer = Answer()
+        self.answer = Answer()
 
     def event(self, kind: str, data: Mapping[str, Any]) -> list[Delta]:
         """Take in one event."""
@@ -202,15 +202,12 @@ class ResponsesReader:
                 deltas.append(Delta(kind="thinking" if kind == "thinking" else "text", text=text))
         return deltas
 
-    def done(self) -> None:
-        """Some imitations end as chat completions do: what counts is how the response ended."""
-
     def end(self) -> tuple[list[Delta], Answer]:
         """The answer, item by item as it came."""
         made = [part for _, item in sorted(self._items.items()) for part in self._made(item)]
         calls = iter(own_calls([part for part in made if isinstance(part, ToolCall)], self._request))
-        self._answer.parts = [next(calls) if isinstance(part, ToolCall) else part for part in made]
-        return [], self._answer
+        self.answer.parts = [next(calls) if isinstance(part, ToolCall) else part for part in made]
+        return [], self.answer
 
     def _take(self, response: Mapping[str, Any]) -> None:
         """The response at its end. Items that were streamed whole stand; some servers leave them out of it."""
@@ -221,14 +218,14 @@ class ResponsesReader:
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         status = response.get("status")
-        self._answer.finish = "stop" if status in ("completed", None) else _FINISHES.get(str(reason), "error")
-        self._answer.is_over = True
-        self._answer.model = str(response.get("model") or "")
+        self.answer.finish = "stop" if status in ("completed", None) else _FINISHES.get(str(reason), "error")
+        self.answer.is_over = True
+        self.answer.model = str(response.get("model") or "")
         if isinstance(usage := response.get("usage"), Mapping):
             details = usage.get("input_tokens_details")
             details = details if isinstance(details, Mapping) else {}
             sent = number(usage.get("input_tokens"))
-            self._answer.usage = Usage(
+            self.answer.usage = Usage(
                 input_tokens=sent,
                 output_tokens=number(usage.get("output_tokens")),
                 cached_tokens=min(sent, number(details.get("cached_tokens"))),

@@ -62,7 +62,9 @@ class Answer:
 
 
 class AnswerReader(Protocol):
-    """Reads the answer of one request."""
+    """Reads the answer of one request. `answer`: what is known of its end so far."""
+
+    answer: Answer
 
     def event(self, kind: str, data: Mapping[str, Any]) -> list[Delta]:
         """Take in one event of a stream; what a person sees of it."""
@@ -70,10 +72,6 @@ class AnswerReader(Protocol):
 
     def whole(self, body: Mapping[str, Any]) -> list[Delta]:
         """Take in an answer that came in one piece."""
-        ...
-
-    def done(self) -> None:
-        """Take in that the stream says its end, as chat completions do."""
         ...
 
     def end(self) -> tuple[list[Delta], Answer]:

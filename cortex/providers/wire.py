@@ -26,6 +26,8 @@ MAX_CHARACTERS = 2_000_000
 MAX_BYTES = 64_000_000  # of one answer as it is sent: an event takes some hundred bytes around a word
 MAX_ERROR = 200_000
 TOTAL_S = 1_800.0
+FINISHED_S = 10.0  # for the usage behind the last word
+OVER_S = 0.5  # for the end of the connection, which can then be used again
 _FAILURES = (failures.Unwanted, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, ValueError, CortexError)
 _T = TypeVar("_T")
 
@@ -92,12 +94,35 @@ class WireProvider:
                 ):
                     yield delta
                 return
-            found = aiter(events(_bytes(response)))
-            limit_s, what = self._first_s, "no answer came"
-            while (event := await self._within(anext(found, None), limit_s, what)) is not None:
-                for delta in self._read(event, reader):
+            async with aclosing(self._events(response, reader, deadline_s)) as found:
+                async for delta in found:
                     yield delta
-                limit_s, what = max(0.0, min(self._between_s, deadline_s - ticks_s())), "no more came"
+
+    async def _events(
+        self, response: httpx.Response, reader: AnswerReader, deadline_s: float
+    ) -> AsyncGenerator[Delta, None]:
+        """What the events of a stream say. Behind its end nothing is waited for long, and nothing can spoil it."""
+        head = bytearray()
+        found = aiter(events(_bytes(response, head)))
+        limit_s, what, has_begun = self._first_s, "no answer came", False
+        while True:
+            try:
+                event = await self._within(anext(found, None), limit_s, what)
+            except (ProviderError, httpx.TransportError):
+                if reader.answer.finish is None and not reader.answer.is_over:
+                    raise
+                break
+            if event is None:
+                break
+            has_begun = True
+            for delta in self._read(event, reader):
+                yield delta
+            limit_s, what = max(0.0, min(self._between_s, deadline_s - ticks_s())), "no more came"
+            if reader.answer.is_over or reader.answer.finish is not None:
+                limit_s = min(limit_s, OVER_S if reader.answer.is_over else FINISHED_S)
+        if not has_begun:
+            for delta in self._whole(head.decode("utf-8", "replace"), reader):
+                yield delta
 
     def _opened(self, request: Request) -> Any:  # Any: httpx's own context manager
         body = self._endpoint.body(request, self._endpoint.terms, self._most_tokens(request))
@@ -111,9 +136,12 @@ class WireProvider:
     def _read(self, event: tuple[str, str], reader: AnswerReader) -> list[Delta]:
         kind, text = event
         if text == "[DONE]":
-            reader.done()
+            reader.answer.is_over = True
+            return []
+        if not text.startswith(("{", "[")):  # `null`, or a sign of life in words of the server's own
             return []
         data = parsed(text)
+        data = data[0] if isinstance(data, list) and data else data
         if not isinstance(data, dict):
             return []
         if failures.is_error(kind, data):
@@ -122,7 +150,10 @@ class WireProvider:
 
     def _whole(self, text: str, reader: AnswerReader) -> list[Delta]:
         """An answer in one piece, also where a stream was asked for."""
-        data = parsed(text)
+        try:
+            data = parsed(text)
+        except ValueError:
+            data = None
         if not isinstance(data, dict) or failures.is_error("", data):
             raise failures.Unwanted(200, text, {})
         return reader.whole(data)
@@ -164,10 +195,13 @@ class WireProvider:
         return Usage(input_tokens=sum(map(self._count, sent)), output_tokens=self._count(minified(to_json(message))))
 
 
-async def _bytes(response: httpx.Response) -> AsyncIterator[bytes]:
+async def _bytes(response: httpx.Response, head: bytearray) -> AsyncIterator[bytes]:
+    """The body, whose beginning is kept in `head`: it may be no stream at all."""
     size = 0
     async for piece in response.aiter_bytes():
         size += len(piece)
+        if len(head) < MAX_ERROR:
+            head += piece
         if size > MAX_BYTES:
             raise ProviderError("the answer did not end", kind="malformed")
         yield piece
