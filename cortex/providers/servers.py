@@ -1,6 +1,6 @@
 """The one table of model servers: what each takes, gives and says, by its own documents. A new server is a row.
 
-Read by the wire (`chat.py`, `responses.py`, `messages.py`), by what is refused (`refusals.py`), by the lists of models
+Read by the wire (`chat.py`, `responses.py`, `messages.py`), by what is refused (`rejections.py`), by the lists of models
 (`lists.py`) and by the Models page, which offers the rows that have an address. Each row names its sources and when
 they were read.
 """
@@ -12,6 +12,9 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from cortex.base.errors import RejectionKind
+from cortex.providers.says import SAYS
+
+__all__ = ["OTHER", "SAYS", "SERVERS", "ServerRow", "by_id", "endpoint", "headers_of", "server_of"]
 
 Protocol = Literal["chat", "responses", "messages"]
 
@@ -27,20 +30,32 @@ Order = Literal["any", "turns", "strict"]
 class ServerRow:
     """A row. What is not said is what most servers of the protocol do.
 
-    `id`, `label`: for the Models page. `base_url`: "" where there is no fixed one. `hosts`: a pattern of its hosts.
-    `is_local`: people run it themselves, mostly without a key.
-    `protocols`: that it speaks, the usual one first. `headers`: extra ones. `key_header`: what carries the key as it
-    is, "" where it is a bearer's.
-    `call_ids`, `order`: what it takes. `system`: who gives the instructions. `output_limit`: the name of that
-    parameter. `names_results`: whether the result of a call carries its name. `omits`: parameters that it
-    refuses, of those that Cortex sends by itself
+    Place. `id`, `label`: for the Models page. `base_url`: "" where there is no fixed one. `hosts`: a pattern of its
+    hosts. `keys_url`: where a key is made. `is_local`: people run it themselves, mostly without a key.
+    `protocols`: that it speaks, the usual one first. `headers`: extra ones; `key_header`: the one that holds the key,
+    "" = `Authorization: Bearer`; `headers_of` puts them together for every request. `path`: that of the API at any of
+    its hosts, where people copy other ones. `query`: what an address that holds this path is asked with: `endpoint`.
+
+    History. `call_ids`, `order`: what it takes. `system`: who gives the instructions. `output_limit`: the name of that
+    parameter. `omits`: parameters that it refuses, of those that Cortex sends by itself
     (`parallel_tool_calls`, `stream_options`, `tool_choice`).
     `reasoning`: fields of an answer that hold its reasoning, in the order in which they are looked for; `goes_back`:
     those of them that it wants back in the history, unread; `goes_back_in`: of which answers: `all` of them, those
-    of the `turn` that is going on, or those with `calls`.
-    `cached`: where in `usage` the cached tokens stand, dotted. `says`: patterns of the words with which it refuses,
+    of the `turn` that is going on, or those with `calls`. `call_extras`: fields of a call that go back with it, unread.
+    `stand_ins`: what an answer or a call must have and another model's has not, by its dotted place -> what is put
+    there; a place under `call_extras` is that of an answer's first call.
+
+    Answers. `calls`: how they arrive in a stream: in `pieces`, each `whole` in one, all with the `same_number` or
+    `unnumbered`. `usage`: where that stands in an answer or a chunk, dotted; `cached`, `written`: where in it the
+    tokens that were read from the cache, and written to it, stand. `says`: patterns of the words with which it refuses,
     looked for in any case; what no row says is looked up in `SAYS`.
-    `sources`: addresses of the documents; `read`: when, as YYYY-MM-DD.
+
+    List. `models_at`: its path behind the address, with tools' and pictures' abilities or the window where it gives
+    them; `more_at`: pages from the root of the host that say more. `sees`: a pattern of the models that take pictures,
+    where the list does not say it.
+
+    `note`: what else a person should know, for docs/models.md. `sources`: addresses of the documents; `read`: when,
+    as YYYY-MM-DD.
     """
 
     id: str
@@ -52,6 +67,8 @@ class ServerRow:
     protocols: tuple[Protocol, ...] = ("chat",)
     headers: Mapping[str, str] = field(default_factory=dict)
     key_header: str = ""
+    path: str = ""
+    query: Mapping[str, str] = field(default_factory=dict)
     call_ids: CallIds = "any"
     order: Order = "turns"
     system: Literal["system", "developer"] = "system"
@@ -61,144 +78,242 @@ class ServerRow:
     reasoning: tuple[str, ...] = ("reasoning_content", "reasoning")
     goes_back: tuple[str, ...] = ()
     goes_back_in: Literal["all", "turn", "calls"] = "all"
+    call_extras: tuple[str, ...] = ()
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    calls: Literal["pieces", "whole", "same_number", "unnumbered"] = "pieces"
+    usage: tuple[str, ...] = ("usage",)
     cached: tuple[str, ...] = ("prompt_tokens_details.cached_tokens",)
+    written: tuple[str, ...] = ()
     says: Mapping[RejectionKind, str] = field(default_factory=dict)
+    models_at: str = "/models"
+    more_at: tuple[str, ...] = ()
+    sees: str = ""
+    note: str = ""
     sources: tuple[str, ...] = ()
     read: str = ""
 
 
-_ANY_REASONING = ("reasoning_content", "reasoning_details", "reasoning")
-OTHER = ServerRow(id="other", label="Other", reasoning=_ANY_REASONING, goes_back=(*_ANY_REASONING, "extra_content"))
-
-SERVERS: tuple[ServerRow, ...] = (
-    ServerRow(
-        id="openrouter",
-        label="OpenRouter",
-        base_url="https://openrouter.ai/api/v1",
-        hosts=r"(^|\.)openrouter\.ai$",
-        keys_url="https://openrouter.ai/settings/keys",
-        reasoning=("reasoning_details", "reasoning"),
-        goes_back=("reasoning_details",),
-    ),
-    ServerRow(
-        id="openai",
-        label="OpenAI",
-        base_url="https://api.openai.com/v1",
-        hosts=r"(^|\.)openai\.com$",
-        keys_url="https://platform.openai.com/api-keys",
-        protocols=("chat", "responses"),
-        output_limit="max_completion_tokens",
-    ),
-    ServerRow(
-        id="anthropic",
-        label="Anthropic",
-        base_url="https://api.anthropic.com",
-        hosts=r"(^|\.)anthropic\.com$",
-        keys_url="https://console.anthropic.com/settings/keys",
-        protocols=("messages",),
-        call_ids="safe",
-    ),
-    ServerRow(
-        id="mistral",
-        label="Mistral",
-        base_url="https://api.mistral.ai/v1",
-        hosts=r"(^|\.)mistral\.ai$",
-        keys_url="https://console.mistral.ai/api-keys",
-        call_ids="nine",
-        order="strict",
-    ),
+# An address that no row knows: everything is looked for, nothing but what the server asked for goes back.
+OTHER = ServerRow(
+    id="other",
+    label="Other",
+    reasoning=("reasoning_content", "reasoning_details", "reasoning"),
+    goes_back=("reasoning_details",),
+    call_extras=("extra_content",),
+    usage=("usage", "x_groq.usage", "choices.0.usage"),
+    cached=("prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cached_tokens"),
+    note="Any server with OpenAI's or Anthropic's API.",
+    sources=("https://platform.openai.com/docs/api-reference/chat",),
+    read="2026-11-27",
 )
 
-# How servers say what they do not take, tried from the top where the row has no pattern of that kind, over the words,
-# the type and the code of an error. Groups: `window` and `output` are limits in tokens, `name` is a tool or a
-# parameter, `index` the place of a tool in the list that was sent. A row's pattern stands in the place of all of its kind.
+_GPT_SEES = r"^(gpt-(4o|4\.1|4\.5|4-turbo|[5-9])|chatgpt-4o|o1(?!-(mini|preview))|o3(?!-mini)|o4)"
+
 # fmt: off
-SAYS: tuple[tuple[RejectionKind, str], ...] = (
-    ("credit", r"insufficient[ _](?:quota|credits?|balance|funds)|exceeded your current quota"
-     r"|credit balance is too low"
-     r"|(?:requires more|used all available|run out of|out of|no|any) credits|credits (?:are"
-     r"|have been) (?:depleted|used)"
-     r"|budget has been exceeded|budget_exceeded|spend(?:ing)? limit|credit limit exceeded|payment required"
-     r"|billing[_ ](?:hard[_ ]limit|not[_ ]active)|can only afford (?P<output>[\d,]+)"),
-    ("filtered", r"content[_ ]filter|content[_ ]policy|content management policy|responsibleaipolicy"
-     r"|prohibited_content"
-     r"|violat\w+ (?:our |the )?usage (?:policy|policies|guidelines)|safety system|content exists risk"
-     r"|data_inspection_failed|inappropriate content|(?:was|been) flagged|requires moderation|invalid_prompt"),
-    ("ids", r"tool call id was|tool_use\.id: string should|tool_use_id: string should|`tool_use` ids must be unique"
-     r"|\.(?:id|tool_call_id|call_id)': (?:string too long|'.{0,80}'\. expected an id)"
-     r"|duplicate value for 'tool_call_id'"),
-    ("thinking", r"signature. in .thinking|expected .thinking. or .redacted_thinking"
-     r"|redacted_thinking.{0,80}cannot be mod"
-     r"|thought_signature|thought signature|invalid_encrypted_content|encrypted content.{0,80}could not be"
-     r"|of type 'reasoning' was provided without|item with id 'rs_\w+' not found|reasoning_details|reasoning_content"
-     r"|property 'reasoning' is unsupported"),
-    ("order", r"roles must alternate|must alternate user|unexpected role|expected last role|role must be .?user"
-     r"|prefill"
-     r"|not the same number of function calls|number of function response parts|function call turn comes"
-     r"|function response turn comes|must be followed by tool messages|must be a response to a preceding message"
-     r"|no tool (?:output|call) found for function call|without .?tool_result|unexpected .?tool_use_id"
-     r"|successive (?:user|assistant)|system message must be|system role not supported|no user query found"
-     r"|first message must use|must be non-empty|must have either content or tool_calls|must be a user message"
-     r"|must end with a user message|contents? (?:is|are) not specified"),
-    ("schema", r"invalid schema for function '?(?P<name>[\w.-]+)|invalid_function_parameters"),
-    ("schema", r"tools\[\d+\]\.function_?declarations\[(?P<index>\d+)\]"),
-    ("schema", r"tools[.\[](?P<index>\d+)\]?\.(?:custom\.|function\.)?(?:input_schema|parameters|name|description)"),
-    ("schema", r"invalid json schema for tool [`'\"]?(?P<name>[\w.-]+)|json schema conversion failed"
-     r"|unrecognized schema"
-     r"|json schema is invalid|schema contains features not supported|failed to parse grammar"
-     r"|error compiling grammar"),
-    ("pictures", r"(?:not|n't) support (?:image|vision|multimodal|picture)|image.{0,24}(?:not|n't) (?:supported"
-     r"|enabled)"
-     r"|support image input|image_url.{0,40}(?:only supported|not supported|expected .?text)|not a multimodal"
-     r"|at most \d+ images?|vision (?:addon|is not)|missing data required for image|content must be a string"
-     r"|mmproj|invalid content type\. image"),
-    ("tools", r"(?:not|n't) support (?:the )?(?:tools?\b|tool[ _]|function[ _]call)|tools? (?:is|are"
-     r"|param) not supported"
-     r"|support tool use|(?:tool|function)[ _]call(?:ing|s)?.{0,6} (?:is|are) (?:not|un)|tool use.{0,30}unsupported"
-     r"|enable-auto-tool-choice|tools param requires|(?:not|n't) support parameters: \[[^\]]*'tools'"),
-    ("route", r"no endpoints found|no allowed providers|no providers? (?:is|are) available"),
-    ("model", r"model_not_found|model.{0,120}(?:does not|doesn't|not) exist|model.{0,120}(?:was |is )?not found"
-     r"|invalid model"
-     r"|not a valid model|unable to access model|deploymentnotfound|deployment for this resource does not exist"
-     r"|no models? (?:is |are )?loaded|model.{0,120}(?:decommissioned|deprecated and|no longer available)"
-     r"|not_found_error.{0,20}model:|model not exist"),
-    ("output", r"max_(?:completion_)?tokens.{0,40}too large.{0,80}at most (?P<output>[\d,]+) completion"),
-    ("output", r"max_tokens: [\d,]+ > (?P<output>[\d,]+)"),
-    ("output", r"max_(?:completion_|output_)?tokens.{0,6} must be less than or equal to \D{0,3}(?P<output>[\d,]+)"),
-    ("output", r"valid range of max_tokens is \[1, ?(?P<output>[\d,]+)\]"),
-    ("output", r"maxoutputtokens value of [\d,]+ but the supported range is from 1 .{0,14}to (?P<output>[\d,]+)"),
-    ("window", r"prompt is too long: [\d,]+ tokens > (?P<window>[\d,]+)"),
-    ("window", r"exceed context limit: [\d,]+ \+ [\d,]+ > (?P<window>[\d,]+)"),
-    ("window", r"maximum (?:context|prompt|input) length (?:is|of) (?P<window>[\d,]+)"),
-    ("window", r"too large for model with (?P<window>[\d,]+) maximum context"),
-    ("window", r"maximum number of tokens allowed \(?(?P<window>[\d,]+)"),
-    ("window", r"configured limit of (?P<window>[\d,]+) tokens"),
-    ("window", r"exceeds the available context size \((?P<window>[\d,]+)"),
-    ("window", r"(?:context length of only|n_ctx:|n_ctx\":) ?(?P<window>[\d,]+)"),
-    ("window", r"max_new_tokens.? must be <= (?P<window>[\d,]+)"),
-    ("window", r"exceeded model token limit: (?P<window>[\d,]+)"),
-    ("window", r"current length is [\d,]+ while limit is (?P<window>[\d,]+)"),
-    ("window", r"range of input length should be \[1, ?(?P<window>[\d,]+)\]"),
-    ("window", r"request too large.{0,200}tokens per min\w* \(tpm\): limit (?P<window>[\d,]+)"),
-    ("window", r"context[_ ](?:length|window)[_ ]exceeded|contextwindowexceeded|exceed_context_size"
-     r"|exceeds the (?:model'?s )?"
-     r"(?:available )?context|exceeds? (?:the )?(?:context|max(?:imum)? context)|exceeded max context"
-     r"|prompt(?: is)? too long"
-     r"|input is too long|reduce the length of the (?:messages|prompt|input)|greater than the context length"
-     r"|context window exceeds|too many tokens|token limit exceeded|request_too_large|(?:entity|payload) too large"),
-    ("parameter", r"unsupported (?:parameter|value): [`'\"](?P<name>[\w.]+)"),
-    ("parameter", r"(?:unknown|unrecognized|unexpected) (?:parameter|name|request argument supplied"
-     r"|keyword argument):? "
-     r"[`'\"]?(?P<name>[\w.]+)"),
-    ("parameter", r"[`'\"]?(?P<name>[\w.]+)[`'\"]?: extra inputs are not permitted"),
-    ("parameter", r"[`'\"](?P<name>[\w.]+)[`'\"] (?:is (?:deprecated|unsupported|not supported|not allowed)"
-     r"|may only be set)"),
-    ("parameter", r"(?:property|parameter|argument) [`'\"]?(?P<name>\w+)[`'\"]? is (?:unsupported|not supported)"),
-    ("parameter", r"(?:not|n't) support (?:the )?parameters?:? \[?[`'\"]?(?P<name>\w+)"),
-    ("parameter", r"argument not supported.{0,30}: (?P<name>\w+)"),
-    ("overloaded", r"overloaded|over capacity|at capacity|capacity exceeded|server busy|too busy"
-     r"|maximum pending requests"
-     r"|loading model|no slots? available|temporarily (?:rate-limited upstream|unavailable)|engine_overloaded"),
+SERVERS: tuple[ServerRow, ...] = (
+    ServerRow(
+        id="openrouter", label="OpenRouter", base_url="https://openrouter.ai/api/v1", hosts=r"(^|\.)openrouter\.ai$",
+        keys_url="https://openrouter.ai/settings/keys", headers={"X-Title": "Cortex"},
+        reasoning=("reasoning_details", "reasoning"), goes_back=("reasoning_details",),
+        written=("prompt_tokens_details.cache_write_tokens",),
+        says={"tools": r"support tool use", "pictures": r"support image input",
+              "window": r"maximum context length is (?P<window>\d+)", "model": r"is not a valid model id",
+              "credit": r"insufficient credits|requires more credits.{0,120}can only afford (?P<output>\d+)",
+              "filtered": r"requires moderation|was flagged", "overloaded": r"temporarily rate-limited upstream"},
+        note="Sends on to many makers. A model with reasoning refuses a history from which its details are gone.",
+        sources=("https://openrouter.ai/docs/use-cases/reasoning-tokens",
+                 "https://openrouter.ai/docs/api-reference/errors", "https://openrouter.ai/docs/features/prompt-caching"),
+        read="2026-11-27",
+    ),
+    ServerRow(
+        id="openai", label="OpenAI", base_url="https://api.openai.com/v1", hosts=r"(^|\.)openai\.com$",
+        keys_url="https://platform.openai.com/api-keys", protocols=("chat", "responses"), order="any", call_ids="safe",
+        output_limit="max_completion_tokens", reasoning=(),
+        says={"window": r"maximum context length is (?P<window>\d+)|context_length_exceeded|exceeds the context window",
+              "output": r"supports at most (?P<output>\d+) completion tokens", "model": r"model_not_found",
+              "parameter": r"unsupported (?:parameter|value): '(?P<name>[\w.]+)'", "credit": r"insufficient_quota",
+              "schema": r"invalid schema for function '(?P<name>[\w-]+)'", "filtered": r"invalid_prompt|content_policy",
+              "pictures": r"image_url is only supported by", "overloaded": r"currently overloaded|server_overloaded"},
+        sees=_GPT_SEES,
+        note="Chat shows no reasoning. Responses gives it encrypted, and wants each item back as it came.",
+        sources=("https://platform.openai.com/docs/api-reference/chat/create",
+                 "https://platform.openai.com/docs/guides/reasoning", "https://platform.openai.com/docs/guides/error-codes"),
+        read="2026-11-27",
+    ),
+    ServerRow(
+        id="anthropic", label="Anthropic", base_url="https://api.anthropic.com", hosts=r"(^|\.)anthropic\.com$",
+        keys_url="https://console.anthropic.com/settings/keys", protocols=("messages",), call_ids="safe",
+        headers={"anthropic-version": "2023-06-01"}, key_header="x-api-key",
+        reasoning=("thinking",), goes_back=("thinking", "redacted_thinking"),
+        cached=("cache_read_input_tokens",), written=("cache_creation_input_tokens",),
+        models_at="/v1/models?limit=1000",
+        says={"window": r"(?:prompt is too long: \d+ tokens|exceed context limit: \d+ \+ \d+) > (?P<window>\d+)",
+              "output": r"max_tokens: \d+ > (?P<output>\d+)", "schema": r"tools\.(?P<index>\d+)\.",
+              "thinking": r"signature. in .thinking|(?:redacted_)?thinking.{0,90}(?:cannot be modified|but found)",
+              "credit": r"credit balance is too low", "overloaded": r"overloaded",
+              "model": r"not_found_error.*model:", "filtered": r"blocked by content filtering"},
+        note="Input tokens are counted without the cached ones. A changed signature is refused.",
+        sources=("https://platform.claude.com/docs/en/build-with-claude/extended-thinking",
+                 "https://platform.claude.com/docs/en/api/errors", "https://platform.claude.com/docs/en/api/models-list"),
+        read="2026-11-27",
+    ),
+    ServerRow(
+        id="google", label="Google Gemini", base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        hosts=r"(^|\.)generativelanguage\.googleapis\.com$", keys_url="https://aistudio.google.com/apikey",
+        omits=frozenset({"parallel_tool_calls"}), reasoning=(), call_extras=("extra_content",),
+        stand_ins={"extra_content.google.thought_signature": "skip_thought_signature_validator"},
+        calls="same_number", sees=r"^gemini-",
+        says={"window": r"exceeds the maximum number of tokens allowed \(?(?P<window>\d+)",
+              "thinking": r"thought.signature", "schema": r"function_declarations\[(?P<index>\d+)\]",
+              "parameter": r"unknown name \W+(?P<name>\w+)",
+              "model": r"models/\S+ is not (?:found|supported)", "tools": r"function calling is not enabled",
+              "credit": r"prepayment credits are depleted", "filtered": r"prohibited_content",
+              "overloaded": r"overloaded|resource_exhausted|exceeded your current quota"},
+        note="Gemini 3 refuses a call without its signature; of several the first has it. An error comes in a list.",
+        sources=("https://ai.google.dev/gemini-api/docs/openai", "https://ai.google.dev/gemini-api/docs/thought-signatures",
+                 "https://github.com/jackmpcollins/magentic/pull/382", "https://github.com/googleapis/python-genai/issues/2868"),
+        read="2026-11-27",
+    ),
+    ServerRow(
+        id="mistral", label="Mistral", base_url="https://api.mistral.ai/v1", hosts=r"(^|\.)mistral\.ai$",
+        keys_url="https://console.mistral.ai/api-keys", call_ids="nine", order="strict", calls="whole", reasoning=(),
+        omits=frozenset({"stream_options"}),
+        says={"window": r"too large for model with (?P<window>\d+) maximum context", "ids": r"tool call id was",
+              "order": r"expected last role|unexpected role|not the same number of function calls|not both",
+              "thinking": r"reasoning_content", "model": r"invalid model", "tools": r"function calling is not enabled",
+              "parameter": r"\Wbody\W+(?P<name>\w+)\W+msg\W+extra inputs", "overloaded": r"capacity exceeded"},
+        note="Refuses each field that it does not know. Reasoning stands in the content, as parts of type thinking.",
+        sources=("https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py",
+                 "https://docs.mistral.ai/api/", "https://github.com/editor-code-assistant/eca/issues/231",
+                 "https://github.com/charmbracelet/crush/issues/1590"), read="2026-11-27",
+    ),
+    ServerRow(
+        id="groq", label="Groq", base_url="https://api.groq.com/openai/v1", hosts=r"(^|\.)groq\.com$",
+        keys_url="https://console.groq.com/keys", order="any", output_limit="max_completion_tokens",
+        reasoning=("reasoning",), calls="whole", usage=("usage", "x_groq.usage"),
+        says={"thinking": r"property 'reasoning\w*' is unsupported|\.reasoning: reasoning is not supported",
+              "window": r"reduce the length of the messages|tokens per min\w* \(tpm\): limit (?P<window>\d+), req",
+              "output": r"max_(?:completion_)?tokens\W+must be less than or equal to \W*(?P<output>\d+)",
+              "tools": r"tool calling. is not supported", "pictures": r"content must be a string",
+              "model": r"model_not_found|model_decommissioned", "overloaded": r"over capacity"},
+        note="Refuses reasoning that is sent back under another name, and by a model that has none under any.",
+        sources=("https://console.groq.com/docs/api-reference", "https://console.groq.com/docs/reasoning",
+                 "https://github.com/janhq/jan/issues/8136", "https://github.com/vercel/ai/pull/8057"),
+        read="2026-11-27",
+    ),
+    ServerRow(
+        id="deepseek", label="DeepSeek", base_url="https://api.deepseek.com/v1", hosts=r"(^|\.)deepseek\.com$",
+        keys_url="https://platform.deepseek.com/api_keys", omits=frozenset({"tool_choice"}),
+        reasoning=("reasoning_content",), goes_back=("reasoning_content",), stand_ins={"reasoning_content": " "},
+        cached=("prompt_cache_hit_tokens", "prompt_tokens_details.cached_tokens"),
+        says={"window": r"maximum context length is (?P<window>\d+)", "credit": r"insufficient balance",
+              "output": r"valid range of max_tokens is \[1, ?(?P<output>\d+)\]", "filtered": r"content exists risk",
+              "thinking": r"reasoning_content", "parameter": r"does not support this (?P<name>tool_choice)",
+              "pictures": r"unknown variant .?image_url", "model": r"model not exist", "overloaded": r"too busy"},
+        note="V4 thinks unless told not to, and then refuses a history in which an answer's reasoning_content is missing "
+             "or empty; before V3.2 deepseek-reasoner refused the field. While it thinks, no call can be forced.",
+        sources=("https://api-docs.deepseek.com/guides/thinking_mode", "https://api-docs.deepseek.com/guides/kv_cache",
+                 "https://github.com/NousResearch/hermes-agent/pull/18263",
+                 "https://github.com/deepseek-ai/DeepSeek-V3/issues/1376"), read="2026-11-27",
+    ),
+    ServerRow(
+        id="xai", label="xAI", base_url="https://api.x.ai/v1", hosts=r"(^|\.)x\.ai$", keys_url="https://console.x.ai",
+        protocols=("chat", "responses"), order="any", output_limit="max_completion_tokens",
+        reasoning=("reasoning_content",), calls="whole", models_at="/language-models",
+        says={"window": r"maximum prompt length is (?P<window>\d+)", "filtered": r"violates usage guidelines",
+              "credit": r"used all available credits|monthly spending limit|doesn't have any credits",
+              "parameter": r"(?:argument not supported.{0,30}: |not support parameter )(?P<name>\w+)",
+              "pictures": r"image inputs? (?:is|are) not supported",
+              "model": r"model \S+ (?:does not exist|not found)"},
+        note="Calls chat deprecated: Responses, with its encrypted reasoning sent back, answers better.",
+        sources=("https://docs.x.ai/developers/model-capabilities/text/best-practices",
+                 "https://docs.x.ai/developers/advanced-api-usage/troubleshooting-reasoning",
+                 "https://docs.x.ai/docs/api-reference"), read="2026-11-27",
+    ),
+    ServerRow(
+        id="together", label="Together", base_url="https://api.together.xyz/v1", hosts=r"(^|\.)together\.(xyz|ai)$",
+        keys_url="https://api.together.ai/settings/api-keys", reasoning=("reasoning", "reasoning_content"),
+        cached=("cached_tokens", "prompt_tokens_details.cached_tokens"),
+        says={"window": r"(?:max_new_tokens.? must be <=|maximum context length is) (?P<window>\d+)",
+              "model": r"unable to access (?:non-serverless )?model|model_not_available", "credit": r"credit limit",
+              "overloaded": r"overloaded|model is busy"},
+        note="The list is a bare array, with dollars for a million tokens.",
+        sources=("https://docs.together.ai/reference/models-1", "https://docs.together.ai/docs/error-codes",
+                 "https://github.com/togethercomputer/together-python/blob/main/src/together/types/models.py"),
+        read="2026-11-27",
+    ),
+    ServerRow(
+        id="azure", label="Azure OpenAI", hosts=r"\.(openai|services\.ai|cognitiveservices)\.azure\.(com|us|cn)$",
+        keys_url="https://ai.azure.com", protocols=("chat", "responses"), key_header="api-key", order="any",
+        call_ids="safe", output_limit="max_completion_tokens", reasoning=("reasoning_content",),
+        models_at="/deployments",
+        says={"window": r"maximum context length is (?P<window>\d+)|context_length_exceeded",
+              "filtered": r"content management policy|responsibleaipolicy|content_filter",
+              "model": r"deploymentnotfound|deployment for this resource does not exist|unknown_model",
+              "parameter": r"unsupported (?:parameter|value): '(?P<name>[\w.]+)'|unrecognized request argument"},
+        sees=_GPT_SEES,
+        path="/openai/v1", query={"/openai/deployments/": "api-version=2024-10-21"},
+        note="A model is asked for by the name of its deployment, under /openai/v1 of the resource; an address of the "
+             "older /openai/deployments gets an api-version.",
+        sources=("https://learn.microsoft.com/en-us/azure/foundry-classic/openai/api-version-lifecycle",
+                 "https://learn.microsoft.com/en-us/azure/foundry/foundry-models/concepts/endpoints",
+                 "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference"), read="2026-11-27",
+    ),
+    ServerRow(
+        id="ollama", label="Ollama", base_url="http://127.0.0.1:11434/v1", hosts=r"(^|\.)ollama\.com$", is_local=True,
+        reasoning=("reasoning",), goes_back=("reasoning",), calls="whole", cached=(), more_at=("/api/tags",),
+        says={"window": r"exceed\w* (?:max|the) context", "tools": r"does not support tools",
+              "model": r"model .{1,160}not found",
+              "thinking": r"does not support thinking", "pictures": r"missing data required for image",
+              "overloaded": r"maximum pending requests|server busy"},
+        note="Cuts silently what is longer than the context that it serves. tool_choice is not read.",
+        sources=("https://github.com/ollama/ollama/blob/main/openai/openai.go",
+                 "https://github.com/ollama/ollama/blob/main/docs/api/openai-compatibility.mdx",
+                 "https://github.com/ollama/ollama/blob/main/docs/api.md"), read="2026-11-27",
+    ),
+    ServerRow(
+        id="lmstudio", label="LM Studio", base_url="http://127.0.0.1:1234/v1", is_local=True,
+        more_at=("/api/v0/models", "/api/v1/models"),
+        says={"window": r"(?:context length of only|than the context length .{0,40}n_ctx:) ?(?P<window>\d+)",
+              "pictures": r"does not support images", "model": r"no models? loaded|model .{1,160}not found"},
+        note="Only a loaded model has the context that it is served with; the rest have a longest one.",
+        sources=("https://lmstudio.ai/docs/api/rest-api", "https://lmstudio.ai/docs/developer/openai-compat",
+                 "https://github.com/lmstudio-ai/docs/blob/main/1_developer/2_rest/list.md"), read="2026-11-27",
+    ),
+    ServerRow(
+        id="llamacpp", label="llama.cpp", base_url="http://127.0.0.1:8080/v1", is_local=True,
+        reasoning=("reasoning_content",), goes_back=("reasoning_content",), more_at=("/props",),
+        says={"window": r"available context size \((?P<window>\d+)|exceed_context_size|available context size",
+              "order": r"must alternate|system message must be|system role not supported|no user query found",
+              "tools": r"tools param requires|unable to generate parser", "schema": r"json schema conversion failed",
+              "pictures": r"image input is not supported|mmproj", "overloaded": r"loading model|no slots? available"},
+        note="The context of /props is that of one slot. A template without tools drops them silently.",
+        sources=("https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
+                 "https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md"), read="2026-11-27",
+    ),
+    ServerRow(
+        id="vllm", label="vLLM", base_url="http://127.0.0.1:8000/v1", is_local=True,
+        reasoning=("reasoning", "reasoning_content"), goes_back=("reasoning", "reasoning_content"),
+        says={"window": r"maximum context length is (?P<window>\d+)", "model": r"the model .{1,160} does not exist",
+              "tools": r"enable-auto-tool-choice", "pictures": r"not a multimodal model|at most 0 image",
+              "order": r"must alternate|system role not supported", "schema": r"not supported by xgrammar"},
+        note="What order of speakers it takes is its template's. Reasoning was reasoning_content before 2026.",
+        sources=("https://docs.vllm.ai/en/latest/serving/openai_compatible_server/",
+                 "https://github.com/vllm-project/vllm/pull/27752", "https://github.com/vllm-project/vllm/issues/38488"),
+        read="2026-11-27",
+    ),
+    ServerRow(
+        id="litellm", label="LiteLLM", base_url="http://127.0.0.1:4000/v1", is_local=True,
+        reasoning=("thinking_blocks", "reasoning_content"), goes_back=("thinking_blocks",),
+        call_extras=("provider_specific_fields",), more_at=("/model/info",),
+        says={"window": r"contextwindowexceedederror", "filtered": r"contentpolicyviolationerror",
+              "parameter": r"not support parameters: \[\W(?P<name>\w+)", "model": r"invalid model name passed",
+              "credit": r"budget has been exceeded|budget_exceeded", "overloaded": r"no deployments available"},
+        note="Sends on to many makers; ids of calls hold what Google wants back.",
+        sources=("https://docs.litellm.ai/docs/reasoning_content", "https://docs.litellm.ai/docs/proxy/model_management",
+                 "https://github.com/BerriAI/litellm/blob/main/litellm/litellm_core_utils/exception_mapping_utils.py"),
+        read="2026-11-27",
+    ),
 )
 # fmt: on
 
@@ -218,3 +333,16 @@ def server_of(base_url: str, protocol: Protocol = "chat", *, engine: str = "") -
 def by_id(server_id: str) -> ServerRow:
     """The row of this id; `OTHER` without one."""
     return next((row for row in SERVERS if row.id == server_id), OTHER)
+
+
+def headers_of(row: ServerRow, key: str) -> dict[str, str]:
+    """What every request to this server sends besides its body: the key, "" for none, where the row wants it."""
+    held = {row.key_header: key} if row.key_header else {"Authorization": f"Bearer {key}"}
+    return {**row.headers, **(held if key else {})}
+
+
+def endpoint(row: ServerRow, base_url: str, path: str) -> str:
+    """The address to ask for this path behind a base address, with what the server wants in the query."""
+    asked = next((query for part, query in row.query.items() if part in f"{base_url}/"), "")
+    mark = "&" if "?" in path else "?"
+    return f"{base_url.rstrip('/')}{path}{mark if asked else ''}{asked}"
