@@ -1,7 +1,8 @@
 """Servers that list their models, each in the form that its maker documents: a scripted one on 127.0.0.1.
 
 The forms are those of the makers' references, read in November 2026: OpenAI, OpenRouter, Anthropic (in pages), Mistral,
-Groq, Google, vLLM, Ollama (tags and show), LM Studio (v0), llama.cpp (models and props).
+Groq, Google, Together, xAI, Azure (deployments and models), vLLM, Ollama (tags and show), LM Studio (v0 and v1),
+llama.cpp (models and props, of one model and of several), LiteLLM (models and info).
 """
 
 import json
@@ -114,6 +115,109 @@ GEMINI = whole(
 VLLM = whole(
     openai_row("Qwen/Qwen3-8B", owner="vllm", root="Qwen/Qwen3-8B", parent=None, max_model_len=40_960, permission=[])
 )
+TOGETHER = [
+    {
+        **openai_row("Qwen/Qwen3-235B-A22B", 1_753_000_000),
+        "type": "chat",
+        "display_name": "Qwen3 235B",
+        "organization": "Qwen",
+        "context_length": 262_144,
+        "pricing": {"hourly": 0, "input": 0.2, "output": 0.6, "base": 0, "finetune": 0},
+    },
+    {
+        **openai_row("rented-only", 1_752_000_000),
+        "type": "chat",
+        "context_length": 32_768,
+        "pricing": {"hourly": 0, "input": 0, "output": 0, "base": 0, "finetune": 0},
+    },
+    {**openai_row("old-base-model"), "type": "language", "pricing": {"input": 0.1, "output": 0.1}},
+    {**openai_row("a-video-model"), "type": "video", "pricing": {}},
+]
+XAI = {
+    "models": [
+        {
+            **openai_row("grok-3", 1_743_724_800, "xai"),
+            "fingerprint": "fp_898ae9f31c",
+            "version": "1.0",
+            "input_modalities": ["text", "image"],
+            "output_modalities": ["text"],
+            "prompt_text_token_price": 30_000,
+            "cached_prompt_text_token_price": 7_500,
+            "prompt_image_token_price": 0,
+            "completion_text_token_price": 150_000,
+            "search_price": 250_000_000,
+            "aliases": ["grok-3-latest"],
+        },
+        {**openai_row("grok-imagine", owner="xai"), "input_modalities": ["text"], "output_modalities": ["image"]},
+    ]
+}
+
+
+def deployment(name: str, model: str, **more: Any) -> dict[str, Any]:
+    row = {"id": name, "model": model, "owner": "organization-owner", "status": "succeeded", "object": "deployment"}
+    return {**row, "created_at": 1_721_172_741, "scale_settings": {"scale_type": "standard"}, **more}
+
+
+AZURE_DEPLOYMENTS = whole(
+    deployment("our-chat", "gpt-5-mini"),
+    deployment("vectors", "text-embedding-3-small"),
+    deployment("lost", "gpt-4o", status="failed"),
+)
+
+
+def azure_row(name: str, *, chats: bool) -> dict[str, Any]:
+    can = {
+        "fine_tune": False,
+        "inference": True,
+        "completion": False,
+        "chat_completion": chats,
+        "embeddings": not chats,
+    }
+    return {"id": name, "object": "model", "status": "succeeded", "capabilities": can, "created_at": 1_721_172_741}
+
+
+AZURE_MODELS = whole(azure_row("gpt-5-mini", chats=True), azure_row("ada-something", chats=False))
+AZURE: dict[str, Page] = {
+    "GET /openai/deployments?api-version=2023-03-15-preview": (200, AZURE_DEPLOYMENTS),
+    "GET /openai/v1/models": (200, AZURE_MODELS),
+}
+
+
+def litellm_info(name: str, **info: Any) -> dict[str, Any]:
+    return {"model_name": name, "litellm_params": {"model": f"openai/{name}"}, "model_info": {"id": name, **info}}
+
+
+LITELLM: dict[str, Page] = {
+    "GET /v1/models": (
+        200,
+        whole(*(openai_row(name, owner="openai") for name in ("claude", "house", "unknown", "vectors"))),
+    ),
+    "GET /model/info": (
+        200,
+        {
+            "data": [
+                litellm_info(
+                    "claude",
+                    mode="chat",
+                    max_tokens=64_000,
+                    max_input_tokens=200_000,
+                    max_output_tokens=64_000,
+                    input_cost_per_token=3e-06,
+                    output_cost_per_token=1.5e-05,
+                    cache_read_input_token_cost=3e-07,
+                    cache_creation_input_token_cost=3.75e-06,
+                    supports_vision=True,
+                    supports_function_calling=True,
+                    supports_reasoning=True,
+                ),
+                litellm_info("house", max_input_tokens=32_768, supports_function_calling=True, supports_vision=None),
+                litellm_info("house", max_input_tokens=8_192, supports_function_calling=False, supports_vision=None),
+                litellm_info("unknown", input_cost_per_token=0, output_cost_per_token=0),
+                litellm_info("vectors", mode="embedding", max_input_tokens=8_192),
+            ]
+        },
+    ),
+}
 
 
 def anthropic_row(name: str, **more: Any) -> dict[str, Any]:
@@ -194,6 +298,34 @@ LM_STUDIO: dict[str, Page] = {
         ),
     ),
 }
+LM_STUDIO_NEWER: dict[str, Page] = {
+    "GET /v1/models": LM_STUDIO["GET /v1/models"],
+    "GET /api/v0/models": (200, {"error": "Unexpected endpoint or method. (GET /api/v0/models)"}),
+    "GET /api/v1/models": (
+        200,
+        {
+            "models": [
+                {
+                    "type": "llm",
+                    "key": "qwen2-vl",
+                    "display_name": "Qwen2 VL",
+                    "loaded_instances": [{"id": "qwen2-vl", "config": {"context_length": 4_096}}],
+                    "max_context_length": 32_768,
+                    "capabilities": {"vision": True, "trained_for_tool_use": True},
+                },
+                {
+                    "type": "llm",
+                    "key": "llama",
+                    "display_name": "Llama",
+                    "loaded_instances": [],
+                    "max_context_length": 131_072,
+                    "capabilities": {"vision": False, "trained_for_tool_use": False},
+                },
+                {"type": "embedding", "key": "nomic", "loaded_instances": [], "max_context_length": 2_048},
+            ]
+        },
+    ),
+}
 LLAMA_CPP: dict[str, Page] = {
     "GET /v1/models": (
         200,
@@ -209,6 +341,25 @@ LLAMA_CPP: dict[str, Page] = {
         },
     ),
 }
+SMOL_FILE = "/home/otto/tts models/SmolLM2-135M-Instruct.Q4_1.gguf"
+LLAMA_CPP_FILE: dict[str, Page] = {
+    **LLAMA_CPP,
+    "GET /v1/models": (
+        200,
+        {
+            "models": [{"name": SMOL_FILE, "model": SMOL_FILE, "capabilities": ["completion"]}],
+            **whole(openai_row(SMOL_FILE, owner="llamacpp", meta={"n_ctx_train": 8_192})),
+        },
+    ),
+}
+LLAMA_CPP_SEVERAL: dict[str, Page] = {
+    "GET /v1/models": (200, whole(*(openai_row(name, owner="llamacpp") for name in ("org/small:Q4_K_M", "big")))),
+    "GET /props": (200, {"role": "router"}),
+    "GET /props?model=big&autoload=false": (
+        200,
+        {"default_generation_settings": {"n_ctx": 32_768}, "chat_template_caps": {"supports_tools": False}},
+    ),
+}
 
 
 SPOKEN = {  # of every model that is asked for a sentence
@@ -221,12 +372,15 @@ SPOKEN = {  # of every model that is asked for a sentence
 }
 
 
+KEYS = ("Authorization", "x-api-key", "api-key")
+
+
 @dataclass
 class ModelLists:
     """The server; a context manager. `pages`: "METHOD path" -> status, body, headers; a body of bytes goes as it is.
 
     POST /api/show is looked up with the model's name behind it. `key`: what has to come, "" = nothing has to.
-    `hangs`: it takes requests and answers none.
+    `hangs`: it takes requests and answers none. `headers`: in which the keys came.
     """
 
     pages: Mapping[str, Page] = field(default_factory=dict)
@@ -234,6 +388,7 @@ class ModelLists:
     hangs: bool = False
     asked: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
     _closing: threading.Event = field(default_factory=threading.Event)
     _server: ThreadingHTTPServer | None = None
 
@@ -282,7 +437,8 @@ def _handler(double: ModelLists) -> type[BaseHTTPRequestHandler]:
             self._serve(self.rfile.read(int(self.headers.get("Content-Length", "0"))))
 
         def _serve(self, sent: bytes) -> None:
-            given = self.headers.get("x-api-key") or self.headers.get("Authorization", "").removeprefix("Bearer ")
+            double.headers.append(next((name for name in KEYS if self.headers.get(name)), ""))
+            given = self.headers.get(double.headers[-1] or KEYS[0], "").removeprefix("Bearer ")
             status, body, *more = double.answer(self.command, self.path, given, sent)
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             headers = {"Content-Type": "application/json", **(more[0] if more else {})}

@@ -14,6 +14,7 @@ from cortex.base.crypto import Vault
 from cortex.base.settings import Settings
 from cortex.compose import integrations
 from cortex.compose.files import FileServices
+from cortex.compose.presets import presets
 from cortex.engine.database import examine
 from cortex.integrations.aider.system import AiderHost
 from cortex.integrations.mcp.host import Machine
@@ -118,6 +119,7 @@ class Foundation(FileServices):
             self.vault,
             _connector(self.settings),
             ask=list_models,
+            presets=presets(),
             hosts=self.settings.model_places,
             local_requests=self.settings.local_requests_at_once,
         )

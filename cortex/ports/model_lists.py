@@ -3,16 +3,32 @@
 `providers/lists.py` asks and reads; `services/models/connecting.py` fills in prices, shows it and keeps what is chosen.
 """
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from cortex.base.address import AddressPolicy
 from cortex.base.model import Price
 
+_FILE = re.compile(r"(?:-\d{5}-of-\d{5})?\.gguf$", re.IGNORECASE)
+_PLACE = re.compile(r"^(?:\.{0,2}/|~|[A-Za-z]:\\)|\\")
+
+
+def name_of(model_id: str) -> str:
+    """What the model of this id is called. `maker/model` is a name; a path, or what ends in .gguf, is a file."""
+    is_file = _FILE.search(model_id) is not None
+    if not is_file and not _PLACE.search(model_id):
+        return model_id
+    last = re.split(r"[/\\]", model_id.rstrip("/\\"))[-1]
+    return _FILE.sub("", last) or model_id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedModel:
-    """One model of a server's list; None where the list does not say. `label`: its name there, "" if it is the id."""
+    """One model of a server's list; None where the list does not say. `label`: its name there, "" if it is the id.
+
+    `id`: what it is asked for by, which may be the path of a file on the server.
+    """
 
     id: str
     label: str = ""
@@ -23,13 +39,18 @@ class ListedModel:
     thinks: bool | None = None
     price: Price = field(default_factory=Price)
 
+    @property
+    def name(self) -> str:
+        """What the model is called: its id, of a file its name without place, ending and number of parts."""
+        return name_of(self.id)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelList:
     """A server's models that can chat, in its own order, newest first where it says when they came.
 
     `base_url`: the address that answered, as an entry of the registry needs it. `left_out`: how many do not chat.
-    `engine`: ollama, lmstudio or llamacpp, "" where it is none of these.
+    `engine`: the row of `providers/servers.py` that it was found to be, where its address does not say it; else "".
     """
 
     models: tuple[ListedModel, ...]
@@ -42,7 +63,8 @@ class ModelList:
 class ModelServer:
     """Where to ask, by which key and under which rule. `provider`: openai or anthropic; base_url "" = the maker's own.
 
-    `ca`: authorities (PEM) to trust besides the usual ones. `limit_s`: seconds for the whole list. `is_brief`: the list
+    `ca`: authorities (PEM) to trust besides the usual ones. `engine`: what server it is, where that is known and its
+    address does not say it. `limit_s`: seconds for the whole list. `is_brief`: the list
     alone, without what a local server adds elsewhere.
     """
 
@@ -50,6 +72,7 @@ class ModelServer:
     base_url: str
     ca: str = ""
     key: str = ""
+    engine: str = ""
     policy: AddressPolicy
     limit_s: float = 15.0
     is_brief: bool = False

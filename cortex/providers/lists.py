@@ -1,14 +1,14 @@
-"""Asks a server which models it has, by its own list and, of a local one, by what its own pages add.
+"""Asks a server which models it has, by its own list and, where no row knows its host, by what its own pages add.
 
 No redirect is followed: a key goes to the address that the person gave and nowhere else. `list_formats.py` reads.
 """
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from typing import Any, TypeVar
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import httpx
 
@@ -21,105 +21,148 @@ from cortex.base.http import FetchedPage, fetch, open_client
 from cortex.base.json_text import parsed
 from cortex.base.trust import trusting, untrusted
 from cortex.ports.model_lists import ListedModel, ModelList, ModelServer
-from cortex.providers.list_formats import Row, id_of, loaded_of, models_of, rows_of, with_llama_cpp, with_ollama
+from cortex.providers.list_formats import (
+    Row,
+    engine_of,
+    id_of,
+    loaded_instances,
+    loaded_of,
+    models_of,
+    rows_of,
+    with_litellm,
+    with_llama_cpp,
+    with_ollama,
+)
 from cortex.providers.said import message_of
+from cortex.providers.servers import OTHER, SERVERS, ServerRow, base_of, by_id, headers_of, server_of
 
-OPENAI_URL, ANTHROPIC_URL = "https://api.openai.com/v1", "https://api.anthropic.com"
 MOST_BYTES = 12_000_000  # OpenRouter's list is about 1 MB
 MOST_PAGES = 20
-MOST_SHOWN = 200  # models that Ollama is asked about one by one
+MOST_SHOWN = 200  # models that a server is asked about one by one
 AT_ONCE = 8
 EXTRA_S = 5.0
-HOSTED = ("openai.com", "openrouter.ai", "mistral.ai", "groq.com", "deepseek.com", "googleapis.com", "anthropic.com")
+_T = TypeVar("_T")
 _TAILS = ("/chat/completions", "/completions", "/responses", "/messages", "/models")
 
 
 async def ask(server: ModelServer) -> ModelList:
     """Its models. ProviderError says what went wrong and what to do; no key is in it."""
-    headers = {"Accept": "application/json"}
-    if server.provider == "anthropic":
-        headers |= {"anthropic-version": "2023-06-01"} | ({"x-api-key": server.key} if server.key else {})
-    elif server.key:
-        headers["Authorization"] = f"Bearer {server.key}"
+    row = by_id("anthropic") if server.provider == "anthropic" else server_of(server.base_url, engine=server.engine)
+    headers = {"Accept": "application/json", **headers_of(row, server.key)}
     context = await asyncio.to_thread(trusting, server.ca)
     async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context) as client:
-        asking = _Asking(client=client, server=server, headers=headers)
+        asking = _Asking(client=client, server=server, row=row, headers=headers)
         found = await (asking.anthropic() if server.provider == "anthropic" else asking.openai())
     if not found.models:
-        raise ProviderError(_nothing(found), kind="empty")
+        raise ProviderError(_nothing(found.engine or row.id), kind="empty")
     return found
 
 
 class _Asking:
     """The requests of one list."""
 
-    def __init__(self, *, client: httpx.AsyncClient, server: ModelServer, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, *, client: httpx.AsyncClient, server: ModelServer, row: ServerRow, headers: Mapping[str, str]
+    ) -> None:
         """The limit counts from here: what opening the client took is not the server's."""
-        self._client, self._server, self._headers = client, server, headers
+        self._client, self._server, self._row, self._headers = client, server, row, headers
         self._deadline_s = ticks_s() + server.limit_s
 
     async def openai(self) -> ModelList:
         """OpenAI's list, at the address or, where it has no path, at /v1 there."""
-        base = _plain(self._server.base_url or OPENAI_URL)
+        base = base_of(self._row, _plain(self._server.base_url or self._row.base_url))
         places = [base] if urlsplit(base).path else [f"{base}/v1", base]
-        for place in places:
-            page = await self._get(f"{place}/models")
-            if page.status != 404 or place == places[-1]:
-                break
+        waiting = [(place, urljoin(f"{place}/", path)) for place in places for path in self._row.models_at]
+        place, url = waiting.pop(0)
+        while (page := await self._get(url)).status == 404 and waiting:
+            place, url = waiting.pop(0)
         rows = self._rows(page)
-        parts = urlsplit(place)
-        models, left_out = await asyncio.to_thread(models_of, rows, parts.hostname or "")
-        known = "" if place == OPENAI_URL and not self._server.base_url else place
-        found = ModelList(models=models, base_url=known, left_out=left_out)
-        is_hosted = (parts.hostname or "").endswith(HOSTED)
-        return (
-            found if is_hosted or self._server.is_brief else await self._with_extras(found, place.removesuffix("/v1"))
+        models, left_out = await asyncio.to_thread(models_of, rows, self._row)
+        is_known = self._row is not OTHER and server_of(place) is self._row
+        found = ModelList(
+            models=models,
+            base_url=place if self._server.base_url else "",
+            left_out=left_out,
+            engine="" if is_known else engine_of(rows) or self._server.engine,
         )
+        is_hosted = self._row is not OTHER and not self._row.is_local
+        return found if is_hosted or self._server.is_brief else await self._with_extras(found, f"{place}/")
 
     async def anthropic(self) -> ModelList:
         """Anthropic's list, page by page."""
-        root = _plain(self._server.base_url or ANTHROPIC_URL).removesuffix("/v1")
+        root = _plain(self._server.base_url or self._row.base_url).removesuffix("/v1")
         rows: list[Row] = []
         after = ""
         for _ in range(MOST_PAGES):
-            page = await self._get(f"{root}/v1/models?limit=1000{f'&after_id={quote(after)}' if after else ''}")
+            more = f"&after_id={quote(after)}" if after else ""
+            page = await self._get(f"{urljoin(f'{root}/', self._row.models_at[0])}{more}")
             rows += self._rows(page)
             body = parsed(page.body)
             last = body.get("last_id") if isinstance(body, dict) and body.get("has_more") is True else None
             if not isinstance(last, str) or not last or last == after:
                 break
             after = last
-        models, left_out = models_of(rows, urlsplit(root).hostname or "")
+        models, left_out = models_of(rows, self._row)
         return ModelList(models=models, base_url=self._server.base_url and root, left_out=left_out)
 
-    async def _with_extras(self, found: ModelList, root: str) -> ModelList:
-        """What Ollama, LM Studio or llama.cpp adds on its own pages. Each fails without harm: the list is there."""
-        tags, studio, props = await asyncio.gather(
-            self._extra(f"{root}/api/tags"), self._extra(f"{root}/api/v0/models"), self._extra(f"{root}/props")
-        )
+    async def _with_extras(self, found: ModelList, base: str) -> ModelList:
+        """What a server that people run adds on its own pages. Each fails without harm: the list is there."""
+        root = base.removesuffix("v1/")
+        paths = [path for row in SERVERS for path in row.more_at]
+        bodies = await asyncio.gather(*(self._extra(urljoin(f"{root}v1/", path)) for path in paths))
+        said = dict(zip(paths, bodies, strict=True))
+        tags, studio, newer = (said[f"../api/{path}"] for path in ("tags", "v0/models", "v1/models"))
+        props, info = said["../props"], said["../model/info"]
         if (rows := rows_of(tags)) and {id_of(row) for row in rows} & {model.id for model in found.models}:
             return await self._ollama(found, root)
-        if (rows := rows_of(studio)) and any("max_context_length" in row for row in rows):
-            models, left_out = models_of(rows, "")
+        rows = rows_of(studio) or ()
+        if not any("max_context_length" in row for row in rows):
+            rows = loaded_instances(row for row in rows_of(newer) or () if "loaded_instances" in row)
+        if rows:
+            models, left_out = models_of(rows, OTHER)
             bare = [model for model in found.models if model.id not in {id_of(row) for row in rows}]
             return replace(found, models=(*models, *bare), left_out=left_out, engine="lmstudio")
-        if isinstance(props, dict) and "default_generation_settings" in props and len(found.models) == 1:
-            return replace(found, models=(with_llama_cpp(found.models[0], props),), engine="llamacpp")
+        if isinstance(props, dict) and ("default_generation_settings" in props or found.engine == "llamacpp"):
+            return await self._llama_cpp(found, root, props)
+        if (rows := rows_of(info)) and any("model_info" in row for row in rows):
+            models = with_litellm(found.models, rows)
+            left_out = found.left_out + len(found.models) - len(models)
+            return replace(found, models=models, left_out=left_out, engine="litellm")
         return found
 
+    async def _llama_cpp(self, found: ModelList, root: str, props: Row) -> ModelList:
+        """One model is what /props tells of; a server of several tells it of each, and is not made to load it."""
+        if len(found.models) == 1:
+            return replace(found, models=(with_llama_cpp(found.models[0], props),), engine="llamacpp")
+
+        async def told(model: ListedModel) -> ListedModel:
+            answer = await self._extra(f"{root}props?model={quote(model.id, safe='')}&autoload=false")
+            return with_llama_cpp(model, answer) if isinstance(answer, dict) else model
+
+        return replace(found, models=await self._each(found.models, told), engine="llamacpp")
+
     async def _ollama(self, found: ModelList, root: str) -> ModelList:
-        gate = asyncio.Semaphore(AT_ONCE)
-        loaded = loaded_of(await self._extra(f"{root}/api/ps"))
+        loaded = loaded_of(await self._extra(f"{root}api/ps"))
 
         async def shown(model: ListedModel) -> ListedModel | None:
-            async with gate:
-                answer = await self._extra(f"{root}/api/show", {"model": model.id})
+            answer = await self._extra(f"{root}api/show", {"model": model.id})
             return with_ollama(model, answer, loaded.get(model.id)) if isinstance(answer, dict) else model
 
-        asked = await asyncio.gather(*(shown(model) for model in found.models[:MOST_SHOWN]))
-        models = (*(model for model in asked if model is not None), *found.models[MOST_SHOWN:])
+        models = tuple(model for model in await self._each(found.models, shown) if model is not None)
         left_out = found.left_out + len(found.models) - len(models)
         return replace(found, models=models, left_out=left_out, engine="ollama")
+
+    async def _each(
+        self, models: Sequence[ListedModel], ask_about: Callable[[ListedModel], Awaitable[_T]]
+    ) -> tuple[_T | ListedModel, ...]:
+        """What is found out about each model, a few at a time; those behind the first 200 as they are."""
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def gated(model: ListedModel) -> _T:
+            async with gate:
+                return await ask_about(model)
+
+        return (*await asyncio.gather(*map(gated, models[:MOST_SHOWN])), *models[MOST_SHOWN:])
 
     async def _extra(self, url: str, body: Mapping[str, str] | None = None) -> Any:  # Any: what a server says
         """What this page says, parsed; None where it does not."""
@@ -204,11 +247,12 @@ def _refused(host: str, page: FetchedPage, said: str, *, has_key: bool) -> Provi
     return ProviderError(f"{host} refused the request ({page.status}).{quote_}", kind="request")
 
 
-def _nothing(found: ModelList) -> str:
+def _nothing(server_id: str) -> str:
     load = {
         "ollama": " Download one first, such as: ollama pull qwen3",
         "lmstudio": " Download one in LM Studio first.",
-    }.get(found.engine, " Load or download one there first.")
+        "azure": " Deploy one in the resource first.",
+    }.get(server_id, " Load or download one there first.")
     return f"The server answered, but lists no model that can chat.{load}"
 
 

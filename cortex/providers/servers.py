@@ -1,8 +1,7 @@
 """The one table of model servers: what each takes, gives and says, by its own documents. A new server is a row.
 
-Read by the wire (`chat.py`, `responses.py`, `messages.py`), by what is refused (`rejections.py`), by the lists of models
-(`lists.py`) and by the Models page, which offers the rows that have an address. Each row names its sources and when
-they were read.
+Read by the wire (`chat.py`, `responses.py`, `messages.py`), by what is refused (`rejections.py`), by the lists of
+models (`lists.py`), by the Models page, which offers the rows, and by docs/models.md, which shows them.
 """
 
 import re
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 from cortex.base.errors import RejectionKind
 from cortex.providers.says import SAYS
 
-__all__ = ["OTHER", "SAYS", "SERVERS", "ServerRow", "by_id", "endpoint", "headers_of", "server_of"]
+__all__ = ["OTHER", "SAYS", "SERVERS", "ServerRow", "base_of", "by_id", "endpoint", "headers_of", "server_of"]
 
 Protocol = Literal["chat", "responses", "messages"]
 
@@ -30,11 +29,11 @@ Order = Literal["any", "turns", "strict"]
 class ServerRow:
     """A row. What is not said is what most servers of the protocol do.
 
-    Place. `id`, `label`: for the Models page. `base_url`: "" where there is no fixed one. `hosts`: a pattern of its
-    hosts. `keys_url`: where a key is made. `is_local`: people run it themselves, mostly without a key.
-    `protocols`: that it speaks, the usual one first. `headers`: extra ones; `key_header`: the one that holds the key,
-    "" = `Authorization: Bearer`; `headers_of` puts them together for every request. `path`: that of the API at any of
-    its hosts, where people copy other ones. `query`: what an address that holds this path is asked with: `endpoint`.
+    Place. `id`, `label`: for the Models page. `base_url`: "" where there is no fixed one, and then an `example`.
+    `hosts`: a pattern of its hosts. `keys_url`: where a key is made. `is_local`: people run it themselves, mostly
+    without a key. `protocols`: that it speaks, the usual one first. `headers`: extra ones; `key_header`: the one that
+    holds the key, "" = `Authorization: Bearer`; `headers_of` puts them together for every request. `path`: that of the
+    API at any of its hosts, where people copy other ones. `query`: what an address with this path is asked with.
 
     History. `call_ids`, `order`: what it takes. `system`: who gives the instructions. `output_limit`: the name of that
     parameter. `omits`: parameters that it refuses, of those that Cortex sends by itself
@@ -50,9 +49,9 @@ class ServerRow:
     tokens that were read from the cache, and written to it, stand. `says`: patterns of the words with which it refuses,
     looked for in any case; what no row says is looked up in `SAYS`.
 
-    List. `models_at`: its path behind the address, with tools' and pictures' abilities or the window where it gives
-    them; `more_at`: pages from the root of the host that say more. `sees`: a pattern of the models that take pictures,
-    where the list does not say it.
+    List. `models_at`: where it is, from the address on; the first that is there counts. `more_at`: pages that say more
+    of its models, from an address that ends in /v1. `sees`: a pattern of the models that take pictures, where no list
+    says it.
 
     `note`: what else a person should know, for docs/models.md. `sources`: addresses of the documents; `read`: when,
     as YYYY-MM-DD.
@@ -61,6 +60,7 @@ class ServerRow:
     id: str
     label: str
     base_url: str = ""
+    example: str = "https://host/v1"
     hosts: str = ""
     keys_url: str = ""
     is_local: bool = False
@@ -85,7 +85,7 @@ class ServerRow:
     cached: tuple[str, ...] = ("prompt_tokens_details.cached_tokens",)
     written: tuple[str, ...] = ()
     says: Mapping[RejectionKind, str] = field(default_factory=dict)
-    models_at: str = "/models"
+    models_at: tuple[str, ...] = ("models",)
     more_at: tuple[str, ...] = ()
     sees: str = ""
     note: str = ""
@@ -146,7 +146,7 @@ SERVERS: tuple[ServerRow, ...] = (
         headers={"anthropic-version": "2023-06-01"}, key_header="x-api-key",
         reasoning=("thinking",), goes_back=("thinking", "redacted_thinking"),
         cached=("cache_read_input_tokens",), written=("cache_creation_input_tokens",),
-        models_at="/v1/models?limit=1000",
+        models_at=("v1/models?limit=1000",),
         says={"window": r"(?:prompt is too long: \d+ tokens|exceed context limit: \d+ \+ \d+) > (?P<window>\d+)",
               "output": r"max_tokens: \d+ > (?P<output>\d+)", "schema": r"tools\.(?P<index>\d+)\.",
               "thinking": r"signature. in .thinking|(?:redacted_)?thinking.{0,90}(?:cannot be modified|but found)",
@@ -210,8 +210,8 @@ SERVERS: tuple[ServerRow, ...] = (
               "output": r"valid range of max_tokens is \[1, ?(?P<output>\d+)\]", "filtered": r"content exists risk",
               "thinking": r"reasoning_content", "parameter": r"does not support this (?P<name>tool_choice)",
               "pictures": r"unknown variant .?image_url", "model": r"model not exist", "overloaded": r"too busy"},
-        note="V4 thinks unless told not to, and then refuses a history in which an answer's reasoning_content is missing "
-             "or empty; before V3.2 deepseek-reasoner refused the field. While it thinks, no call can be forced.",
+        note="V4 thinks unless told not to, and then refuses a history in which an answer's reasoning_content is empty "
+             "or missing; before V3.2 deepseek-reasoner refused the field. While it thinks, no call can be forced.",
         sources=("https://api-docs.deepseek.com/guides/thinking_mode", "https://api-docs.deepseek.com/guides/kv_cache",
                  "https://github.com/NousResearch/hermes-agent/pull/18263",
                  "https://github.com/deepseek-ai/DeepSeek-V3/issues/1376"), read="2026-11-27",
@@ -219,7 +219,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ServerRow(
         id="xai", label="xAI", base_url="https://api.x.ai/v1", hosts=r"(^|\.)x\.ai$", keys_url="https://console.x.ai",
         protocols=("chat", "responses"), order="any", output_limit="max_completion_tokens",
-        reasoning=("reasoning_content",), calls="whole", models_at="/language-models",
+        reasoning=("reasoning_content",), calls="whole", models_at=("language-models", "models"),
         says={"window": r"maximum prompt length is (?P<window>\d+)", "filtered": r"violates usage guidelines",
               "credit": r"used all available credits|monthly spending limit|doesn't have any credits",
               "parameter": r"(?:argument not supported.{0,30}: |not support parameter )(?P<name>\w+)",
@@ -243,10 +243,11 @@ SERVERS: tuple[ServerRow, ...] = (
         read="2026-11-27",
     ),
     ServerRow(
-        id="azure", label="Azure OpenAI", hosts=r"\.(openai|services\.ai|cognitiveservices)\.azure\.(com|us|cn)$",
+        id="azure", label="Azure OpenAI", example="https://NAME.openai.azure.com",
+        hosts=r"\.(openai|services\.ai|cognitiveservices)\.azure\.(com|us|cn)$",
         keys_url="https://ai.azure.com", protocols=("chat", "responses"), key_header="api-key", order="any",
         call_ids="safe", output_limit="max_completion_tokens", reasoning=("reasoning_content",),
-        models_at="/deployments",
+        models_at=("../deployments?api-version=2023-03-15-preview", "models"),
         says={"window": r"maximum context length is (?P<window>\d+)|context_length_exceeded",
               "filtered": r"content management policy|responsibleaipolicy|content_filter",
               "model": r"deploymentnotfound|deployment for this resource does not exist|unknown_model",
@@ -261,7 +262,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ),
     ServerRow(
         id="ollama", label="Ollama", base_url="http://127.0.0.1:11434/v1", hosts=r"(^|\.)ollama\.com$", is_local=True,
-        reasoning=("reasoning",), goes_back=("reasoning",), calls="whole", cached=(), more_at=("/api/tags",),
+        reasoning=("reasoning",), goes_back=("reasoning",), calls="whole", cached=(), more_at=("../api/tags",),
         says={"window": r"exceed\w* (?:max|the) context", "tools": r"does not support tools",
               "model": r"model .{1,160}not found",
               "thinking": r"does not support thinking", "pictures": r"missing data required for image",
@@ -273,7 +274,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ),
     ServerRow(
         id="lmstudio", label="LM Studio", base_url="http://127.0.0.1:1234/v1", is_local=True,
-        more_at=("/api/v0/models", "/api/v1/models"),
+        more_at=("../api/v0/models", "../api/v1/models"),
         says={"window": r"(?:context length of only|than the context length .{0,40}n_ctx:) ?(?P<window>\d+)",
               "pictures": r"does not support images", "model": r"no models? loaded|model .{1,160}not found"},
         note="Only a loaded model has the context that it is served with; the rest have a longest one.",
@@ -282,7 +283,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ),
     ServerRow(
         id="llamacpp", label="llama.cpp", base_url="http://127.0.0.1:8080/v1", is_local=True,
-        reasoning=("reasoning_content",), goes_back=("reasoning_content",), more_at=("/props",),
+        reasoning=("reasoning_content",), goes_back=("reasoning_content",), more_at=("../props",),
         says={"window": r"available context size \((?P<window>\d+)|exceed_context_size|available context size",
               "order": r"must alternate|system message must be|system role not supported|no user query found",
               "tools": r"tools param requires|unable to generate parser", "schema": r"json schema conversion failed",
@@ -305,7 +306,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ServerRow(
         id="litellm", label="LiteLLM", base_url="http://127.0.0.1:4000/v1", is_local=True,
         reasoning=("thinking_blocks", "reasoning_content"), goes_back=("thinking_blocks",),
-        call_extras=("provider_specific_fields",), more_at=("/model/info",),
+        call_extras=("provider_specific_fields",), more_at=("../model/info",),
         says={"window": r"contextwindowexceedederror", "filtered": r"contentpolicyviolationerror",
               "parameter": r"not support parameters: \[\W(?P<name>\w+)", "model": r"invalid model name passed",
               "credit": r"budget has been exceeded|budget_exceeded", "overloaded": r"no deployments available"},
@@ -341,8 +342,15 @@ def headers_of(row: ServerRow, key: str) -> dict[str, str]:
     return {**row.headers, **(held if key else {})}
 
 
+def base_of(row: ServerRow, base_url: str) -> str:
+    """The base address of its API, whatever was copied at a host whose path is always the same."""
+    parts = urlsplit(base_url)
+    is_its_own = row.path and re.search(row.hosts, (parts.hostname or "").lower())
+    return f"{parts.scheme}://{parts.netloc}{row.path}" if is_its_own else base_url.rstrip("/")
+
+
 def endpoint(row: ServerRow, base_url: str, path: str) -> str:
     """The address to ask for this path behind a base address, with what the server wants in the query."""
     asked = next((query for part, query in row.query.items() if part in f"{base_url}/"), "")
-    mark = "&" if "?" in path else "?"
-    return f"{base_url.rstrip('/')}{path}{mark if asked else ''}{asked}"
+    base = base_url.rstrip("/") if asked else base_of(row, base_url)
+    return f"{base}{path}{f'?{asked}' if asked else ''}"

@@ -11,6 +11,7 @@ from cortex.base.model import Price
 from cortex.ports.model_lists import ListedModel, ModelList, ModelServer
 from cortex.providers import list_models
 from cortex.providers.list_formats import models_of, rows_of
+from cortex.providers.servers import OTHER, by_id
 from tests import model_lists
 from tests.model_lists import LLAVA, NOMIC, QWEN, ModelLists, Page, anthropic_pages, openai_row, whole
 
@@ -30,11 +31,11 @@ async def listed(pages: dict[str, Page], **more: Any) -> ModelList:
 
 
 @pytest.mark.parametrize(
-    ("body", "host", "first"),
+    ("body", "server", "first"),
     [
         (
             model_lists.OPENROUTER,
-            "openrouter.ai",
+            "openrouter",
             ListedModel(
                 id="anthropic/claude-sonnet-4.5",
                 label="Claude-Sonnet-4.5",
@@ -46,28 +47,44 @@ async def listed(pages: dict[str, Page], **more: Any) -> ModelList:
                 price=Price(input_usd=3.0, output_usd=15.0, cached_usd=0.3, written_usd=3.75),
             ),
         ),
-        (model_lists.OPENAI, "api.openai.com", ListedModel(id="gpt-5-mini", sees=True)),
+        (model_lists.OPENAI, "openai", ListedModel(id="gpt-5-mini", sees=True)),
         (
             model_lists.MISTRAL,
-            "api.mistral.ai",
+            "mistral",
             ListedModel(id="mistral-small-latest", context_tokens=131_072, tools=True, sees=True, thinks=False),
         ),
         (
             model_lists.GROQ,
-            "api.groq.com",
+            "groq",
             ListedModel(id="openai/gpt-oss-20b", context_tokens=131_072, max_output_tokens=65_536),
         ),
         (
             model_lists.GEMINI,
-            "generativelanguage.googleapis.com",
+            "google",
             ListedModel(id="gemini-2.5-flash", label="Gemini 2.5 Flash", sees=True),
         ),
-        (model_lists.VLLM, "127.0.0.1", ListedModel(id="Qwen/Qwen3-8B", context_tokens=40_960)),
+        (model_lists.VLLM, "vllm", ListedModel(id="Qwen/Qwen3-8B", context_tokens=40_960)),
+        (
+            model_lists.TOGETHER,
+            "together",
+            ListedModel(
+                id="Qwen/Qwen3-235B-A22B",
+                label="Qwen3 235B",
+                context_tokens=262_144,
+                price=Price(input_usd=0.2, output_usd=0.6),
+            ),
+        ),
+        (
+            model_lists.XAI,
+            "xai",
+            ListedModel(id="grok-3", sees=True, price=Price(input_usd=3.0, output_usd=15.0, cached_usd=0.75)),
+        ),
+        (model_lists.AZURE_DEPLOYMENTS, "azure", ListedModel(id="our-chat", label="gpt-5-mini", sees=True)),
+        (model_lists.AZURE_MODELS, "azure", ListedModel(id="gpt-5-mini", sees=True)),
     ],
-    ids=["openrouter", "openai", "mistral", "groq", "gemini", "vllm"],
 )
-def test_each_makers_list_is_read_with_what_it_says(body: Any, host: str, first: ListedModel) -> None:
-    models, _ = models_of(rows_of(body) or (), host)
+def test_each_makers_list_is_read_with_what_it_says(body: Any, server: str, first: ListedModel) -> None:
+    models, _ = models_of(rows_of(body) or (), by_id(server))
     assert models[0] == first
 
 
@@ -76,16 +93,20 @@ def test_what_does_not_chat_is_left_out_and_what_is_odd_is_harmless() -> None:
         "openai": (model_lists.OPENAI, ["gpt-5-mini", "gpt-4o-mini"], 3),
         "groq": (model_lists.GROQ, ["openai/gpt-oss-20b"], 2),
         "mistral": (model_lists.MISTRAL, ["mistral-small-latest"], 1),
+        "together": (model_lists.TOGETHER, ["Qwen/Qwen3-235B-A22B", "rented-only"], 2),
+        "xai": (model_lists.XAI, ["grok-3"], 1),
+        "azure": (model_lists.AZURE_DEPLOYMENTS, ["our-chat"], 2),
+        "azure models": (model_lists.AZURE_MODELS, ["gpt-5-mini"], 1),
     }
     for body, kept, left_out in names.values():
-        models, others = models_of(rows_of(body) or (), "")
+        models, others = models_of(rows_of(body) or (), OTHER)
         assert ([model.id for model in models], others) == (kept, left_out)
     odd: list[Any] = [
         {"id": "a\u202eb"}, {"id": "x" * 201}, {"id": "two words"}, {"id": 7}, {}, {"id": "ok", "context_length": True},
         {"id": "ok", "created": "late"}, {"id": "b", "architecture": 3, "capabilities": 4, "pricing": {"prompt": "x"}},
         {"id": "c", "pricing": {"prompt": "1e400", "completion": "nan"}, "top_provider": [], "meta": "m", "name": 3},
     ]  # fmt: skip
-    models, _ = models_of(odd, "")
+    models, _ = models_of(odd, OTHER)
     assert [(model.id, model.context_tokens, model.price) for model in models] == [
         (name, None, Price()) for name in ("ok", "b", "c")
     ]
@@ -123,6 +144,85 @@ async def test_lm_studio_says_what_is_loaded_and_how_far() -> None:
     facts = {one.id: (one.context_tokens, one.tools, one.sees) for one in found.models}
     assert (found.engine, found.left_out) == ("lmstudio", 1)
     assert facts == {"qwen2-vl": (4_096, True, True), "llama": (None, None, False)}
+
+
+async def test_lm_studios_newer_list_says_the_same_where_the_older_one_is_gone() -> None:
+    found = await listed(model_lists.LM_STUDIO_NEWER)
+    facts = {one.id: (one.label, one.context_tokens, one.tools, one.sees) for one in found.models}
+    assert (found.engine, found.left_out) == ("lmstudio", 1)
+    assert facts == {"qwen2-vl": ("Qwen2 VL", 4_096, True, True), "llama": ("Llama", None, None, False)}
+
+
+async def test_litellm_says_what_each_model_takes_and_costs_and_of_several_behind_a_name_the_least() -> None:
+    found = await listed(model_lists.LITELLM)
+    claude, house, unknown = found.models
+    assert (found.engine, found.left_out, claude.id) == ("litellm", 1, "claude")
+    assert (claude.context_tokens, claude.max_output_tokens) == (200_000, 64_000)
+    assert (claude.tools, claude.sees, claude.thinks) == (True, True, True)
+    assert claude.price == Price(input_usd=3.0, output_usd=15.0, cached_usd=0.3, written_usd=3.75)
+    assert (house.context_tokens, house.tools, house.sees, house.price) == (8_192, False, None, Price())
+    assert unknown.price == Price(), "0 is what it says of a price that it does not know"
+
+
+async def test_azure_is_asked_for_its_deployments_by_its_own_header_and_else_for_its_models() -> None:
+    with ModelLists(pages=model_lists.AZURE, key=KEY) as double:
+        base = f"{double.origin}/openai/v1"
+        found = await list_models(server_of(double, base_url=base, key=KEY, engine="azure"))
+        assert ([model.id for model in found.models], found.base_url) == (["our-chat"], base)
+        assert (found.engine, set(double.headers)) == ("azure", {"api-key"})
+        double.pages = {"GET /openai/v1/models": (200, model_lists.AZURE_MODELS)}
+        found = await list_models(server_of(double, base_url=base, key=KEY, engine="azure"))
+        assert [model.id for model in found.models] == ["gpt-5-mini"]
+
+
+async def test_xai_is_asked_for_what_chats_and_where_that_list_is_gone_for_all() -> None:
+    with ModelLists(pages={"GET /v1/language-models": (200, model_lists.XAI)}, key=KEY) as double:
+        found = await list_models(server_of(double, key=KEY, engine="xai"))
+        assert ([model.id for model in found.models], double.headers) == (["grok-3"], ["Authorization"])
+        double.pages = {"GET /v1/models": (200, whole(openai_row("grok-3", owner="xai")))}
+        assert len((await list_models(server_of(double, key=KEY, engine="xai"))).models) == 1
+
+
+async def test_vllm_is_known_by_its_list() -> None:
+    assert (await listed({"GET /v1/models": (200, model_lists.VLLM)})).engine == "vllm"
+
+
+async def test_a_server_that_was_something_else_before_is_what_its_pages_say_now() -> None:
+    assert (await listed(model_lists.LLAMA_CPP, engine="ollama")).engine == "llamacpp"
+    assert (await listed(model_lists.LITELLM, engine="vllm")).engine == "litellm"
+
+
+async def test_a_file_is_called_by_its_name_and_asked_for_by_its_path() -> None:
+    (model,) = (await listed(model_lists.LLAMA_CPP_FILE)).models
+    assert (model.id, model.name, model.label) == (model_lists.SMOL_FILE, "SmolLM2-135M-Instruct.Q4_1", "")
+    assert (model.context_tokens, model.tools) == (8_192, True)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "name"),
+    [
+        ("/models/SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2-135M-Instruct.Q4_1"),
+        (r"C:\Users\Ada\My models\Qwen3-8B-Q4_K_M.GGUF", "Qwen3-8B-Q4_K_M"),
+        ("models/big-00001-of-00003.gguf", "big"),
+        ("/srv/weights/Qwen3-8B/", "Qwen3-8B"),
+        ("./qwen", "qwen"),
+        ("qwen3-8b.gguf", "qwen3-8b"),
+        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("org/small:Q4_K_M", "org/small:Q4_K_M"),
+        ("qwen3:8b", "qwen3:8b"),
+        (".gguf", ".gguf"),
+    ],
+)
+def test_only_a_path_loses_its_place(model_id: str, name: str) -> None:
+    assert ListedModel(id=model_id).name == name
+
+
+async def test_llama_cpp_with_several_models_tells_of_each_and_is_not_made_to_load_one() -> None:
+    with ModelLists(pages=model_lists.LLAMA_CPP_SEVERAL) as double:
+        found = await list_models(server_of(double))
+        facts = {one.id: (one.context_tokens, one.tools) for one in found.models}
+        assert (found.engine, facts) == ("llamacpp", {"org/small:Q4_K_M": (None, None), "big": (32_768, False)})
+        assert all("autoload=false" in path for path in double.asked if "?model=" in path)
 
 
 async def test_llama_cpp_says_what_it_serves_not_what_was_trained() -> None:

@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from cortex.app import Cortex
-from cortex.services.models.presets import PRESETS
 from cortex.storage.secrets import SecretsRepository
 from tests import model_lists
 from tests.model_lists import LLAVA, QWEN, ModelLists, Page, openrouter_row
@@ -45,7 +44,7 @@ def at(house: Cortex, preset: str, double: ModelLists) -> None:
     nobody = "http://127.0.0.1:9/v1"
     house.models.presets = [
         replace(one, base_url=double.base_url if one.id == preset else nobody if one.is_local else one.base_url)
-        for one in house.models.presets or PRESETS
+        for one in house.models.presets
     ]
 
 

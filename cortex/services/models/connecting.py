@@ -103,14 +103,21 @@ class ModelConnecting:
         if not key.strip():
             return await self._fresh(user, file, place)
         listing = await self._asked(user, file, place, key.strip())
-        secret = await self._wait_with(user, file, version, _address(place.provider, listing.base_url, listing.ca), key)
+        found = _address(place.provider, listing.base_url, listing.ca, listing.engine)
+        secret = await self._wait_with(user, file, version, found, key)
         self._keep(user, secret, listing)
         return listing
 
     async def _wait_with(self, user: User, file: RegistryFile, version: str, place: ServerAddress, key: str) -> str:
         """The name of the key, stored for the server until a model of it is chosen."""
         secret = await self._models.store.seal(user.id, key.strip())
-        waiting = FileConnection(provider=place.provider, base_url=place.base_url, ca=place.ca, secret=secret)
+        waiting = FileConnection(
+            provider=place.provider,
+            base_url=place.base_url,
+            ca=place.ca or file.ca_for(place),
+            engine=place.engine or file.engine_for(place),
+            secret=secret,
+        )
         await self._models.store.write(user.id, file, file.model_copy(update={"waiting": waiting}), version)
         return secret
 
@@ -153,7 +160,7 @@ class ModelConnecting:
         taken = {model.name for model in file.models}
         fresh = []
         for model in chosen:
-            name = _name(model.id, taken)
+            name = _name(model.name, taken)
             taken.add(name)
             fresh.append(_stored(model, name, listing, secret))
         if is_checked and secret and not any(model.secret == secret for model in file.models):
@@ -199,10 +206,11 @@ class ModelConnecting:
         preset = next((one for one in self._models.presets if one.id == preset_id), None)
         if preset is None:
             raise UserError("Choose a provider.", field="preset")
-        if preset.id == OTHER and not base_url.strip():
-            raise UserError("Enter the address of the server's API, such as https://host/v1.", field="base_url")
-        is_free = preset.is_local or preset.id == OTHER
-        return _address(preset.provider, (base_url.strip() if is_free else "") or preset.base_url, ca)
+        if preset.example and not base_url.strip():
+            raise UserError(f"Enter the address of the server's API, such as {preset.example}.", field="base_url")
+        typed = base_url.strip() if preset.takes_address else ""
+        is_said = preset.takes_address and preset.id != OTHER
+        return _address(preset.provider, typed or preset.base_url, ca, preset.id if is_said else "")
 
     async def _fresh(self, user: User, file: RegistryFile, place: ServerAddress) -> Listing:
         """The list as it is now, by the stored key."""
@@ -214,10 +222,16 @@ class ModelConnecting:
     async def _asked(self, user: User, file: RegistryFile, place: ServerAddress, key: str) -> Listing:
         policy = self._models.policy(user, place.base_url)
         ca = place.ca or file.ca_for(place)
+        server = ModelServer(
+            provider=place.provider,
+            base_url=place.base_url,
+            ca=ca,
+            key=key,
+            engine=place.engine or file.engine_for(place),
+            policy=policy,
+        )
         try:
-            found = await self._ask(
-                ModelServer(provider=place.provider, base_url=place.base_url, ca=ca, key=key, policy=policy)
-            )
+            found = await self._ask(server)
         except ProviderError as error:
             if error.kind == "refused" and not user.is_admin:
                 raise UserError(f"{error.message} Only an admin can connect a server there.") from error
@@ -241,10 +255,10 @@ class ModelConnecting:
             self._kept.popitem(last=False)
 
 
-def _address(provider: str, base_url: str, ca: str = "") -> ServerAddress:
+def _address(provider: str, base_url: str, ca: str = "", engine: str = "") -> ServerAddress:
     """The address, checked; Slips where it is none."""
     try:
-        return ServerAddress.model_validate({"provider": provider, "base_url": base_url, "ca": ca})
+        return ServerAddress.model_validate({"provider": provider, "base_url": base_url, "ca": ca, "engine": engine})
     except ValidationError as error:
         raise Slips(error) from error
 
@@ -268,15 +282,16 @@ def _stored(model: ListedModel, name: str, listing: Listing, secret: str) -> Fil
         tools=model.tools is not False,
         parallel_calls=model.tools is not False,
         sees=model.sees,
+        engine=listing.engine,
         price=FilePrice(**asdict(model.price)),
     )
     most = min(longest, model.max_output_tokens or longest, entry_of(stored).context_tokens // 2)
     return stored.model_copy(update={"max_output_tokens": max(16, most)})
 
 
-def _name(id: str, taken: set[str]) -> str:
-    """What the model is called here: its id, as far as a name may hold it, with a number where that is taken."""
-    plain = _NOT_IN_NAMES.sub("-", id).strip(" ._:/-")[:_NAME_LENGTH] or "model"
+def _name(own: str, taken: set[str]) -> str:
+    """What the model is called here: its own name as far as one may hold it, with a number where that is taken."""
+    plain = _NOT_IN_NAMES.sub("-", own).strip(" ._:/-")[:_NAME_LENGTH] or "model"
     names = (plain, *(f"{plain[: _NAME_LENGTH - 4]} {number}" for number in range(2, MOST_MODELS + 3)))
     return next(name for name in names if name not in taken and name.lower() != OFFLINE.name)
 

@@ -87,12 +87,19 @@ class FileTest(StrictModel):
     lines: Annotated[tuple[str, ...], Field(max_length=8)] = ()
 
 
+Engine = Annotated[str, Field(pattern=r"^[a-z0-9-]{0,40}$")]
+
+
 class ServerAddress(StrictModel):
-    """Which server, and the authorities of its certificate where it is a private one (PEM)."""
+    """Which server, and the authorities of its certificate where it is a private one (PEM).
+
+    `engine`: what it is, as in `base/model.py: ModelEntry`, where somebody said or found it.
+    """
 
     provider: Kind = "openai"
     base_url: WebAddress = ""
     ca: Authorities = ""
+    engine: Engine = ""
 
 
 class FileConnection(ServerAddress):
@@ -104,7 +111,8 @@ class FileConnection(ServerAddress):
 class FileModel(StrictModel):
     """One model of the file; the form adds the key to it. `by_hand`: what its person set, which no test overrules.
 
-    `context_tokens`: None where nobody gave it. `told_tokens`: what its server last said of it. `profile`: what it
+    `context_tokens`: None where nobody gave it. `told_tokens`: what its server last said of it. `engine`: what its
+    server was found to be, as in `base/model.py: ModelEntry`. `profile`: what it
     caches, by name, with `cache` over it; found: as its address and family are known to.
     """
 
@@ -116,6 +124,7 @@ class FileModel(StrictModel):
     secret: Annotated[str, Field(max_length=120)] = ""
     context_tokens: Annotated[int, Field(ge=1_000, le=20_000_000)] | None = None
     told_tokens: Annotated[int, Field(ge=1)] | None = None
+    engine: Engine = ""
     max_output_tokens: Annotated[int, Field(ge=16, le=1_000_000)] = 4_096
     max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS_CAP)] | None = None
     timeout_s: Annotated[float, Field(ge=1, le=3_600)] = 120.0
@@ -176,6 +185,10 @@ class RegistryFile(StrictModel):
     def ca_for(self, place: "ServerAddress | FileModel") -> str:
         """The authorities that are stored for the server of `place`; "" when there are none."""
         return next((one.ca for one in self._held if one.ca and origin_of(one) == origin_of(place)), "")
+
+    def engine_for(self, place: "ServerAddress | FileModel") -> str:
+        """What the server of `place` was found to be; "" where nobody knows."""
+        return next((one.engine for one in self._held if one.engine and origin_of(one) == origin_of(place)), "")
 
     @property
     def _held(self) -> "Sequence[FileConnection | FileModel]":
@@ -263,9 +276,12 @@ def kept_key(form: ModelForm, old: FileModel | None, file: RegistryFile) -> str:
     return old.secret
 
 
+_NOT_TYPED = {"api_key", "forget_key", "secret", "tested", "by_hand", "told_tokens", "engine"}
+
+
 def stored_as(form: ModelForm, old: FileModel | None, secret: str) -> FileModel:
     """The model as the file holds it: the form's values, and of the old one what the form does not show."""
-    values = form.model_dump(exclude={"api_key", "forget_key", "secret", "tested", "by_hand", "told_tokens"})
+    values = form.model_dump(exclude=_NOT_TYPED)
     known = {name: getattr(old, name) for name in ("streams", "tools") if old and name not in old.by_hand}
     values["by_hand"] = [name for name in ("streams", "tools") if known.get(name) != getattr(form, name)]
     if old is not None:
@@ -274,7 +290,7 @@ def stored_as(form: ModelForm, old: FileModel | None, secret: str) -> FileModel:
         values["price"] = {"written_usd": old.price.written_usd, **form.price.model_dump(exclude_unset=True)}
         values |= {"profile": form.profile if "profile" in form.model_fields_set else old.profile}
         if is_same_place(form, old):
-            values |= {"tested": old.tested, "told_tokens": old.told_tokens}
+            values |= {"tested": old.tested, "told_tokens": old.told_tokens, "engine": old.engine}
     return FileModel(**values, secret=secret)
 
 

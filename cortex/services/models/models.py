@@ -36,7 +36,7 @@ from cortex.services.models.files import (
     placed,
     stored_as,
 )
-from cortex.services.models.presets import PRESETS, Preset
+from cortex.services.models.presets import Preset
 from cortex.services.models.probe import TestReport, first_answer, probe, with_consequence, with_window
 from cortex.services.models.registry import ModelRegistry, default_profile, entry_of, registry_of
 from cortex.services.models.shared import with_given
@@ -76,8 +76,6 @@ class RegistryFault:
 class Models:
     """The door to models for services and pages. `hosts`: host:port pairs that every account may name as a server."""
 
-    presets: Sequence[Preset] = PRESETS
-
     def __init__(
         self,
         db: Database,
@@ -86,11 +84,16 @@ class Models:
         connect: Connect,
         *,
         ask: AskList | None = None,
+        presets: Sequence[Preset] = (),
         hosts: Sequence[tuple[str, int]] = (),
         local_requests: int = 4,
     ) -> None:
-        """`ask`: for the list of a server, which tells how much a local model takes. `local_requests`: see `Crowd`."""
+        """`ask`: for the list of a server, which tells how much a local model takes. `presets`: what the page offers.
+
+        `local_requests`: see `Crowd`.
+        """
         self._db = db
+        self.presets = presets
         self.store = RegistryStore(db, homes, vault)
         self._connect = connect
         self._ask = ask
@@ -209,7 +212,7 @@ class Models:
         secret = await self.store.seal(user.id, added) if added else kept
         model = stored_as(form, old, secret)
         if model.told_tokens is None:
-            model = model.model_copy(update={"told_tokens": await self._told_tokens(user, model, SAVE_S)})
+            model = model.model_copy(update=await self._told(user, model, SAVE_S))
         changed = placed(file, model, previous)
         if (
             added and old is not None and old.secret and origin_of(old) == origin_of(model)
@@ -261,10 +264,10 @@ class Models:
         secret = form.api_key.get_secret_value().strip() or await self.store.key(user.id, kept_key(form, old, file))
         policy = self.policy(user, entry.base_url)
         report = await probe(entry, lambda one: self._connect(one, secret, policy))
-        told = await self._told_tokens(user, tried, CHECK_S, secret) if report.is_ok else None
-        report = with_window(report, told, tried.context_tokens)
+        told = await self._told(user, tried, CHECK_S, secret) if report.is_ok else {}
+        report = with_window(report, told.get("told_tokens"), tried.context_tokens)
         if old is not None and is_same_place(form, old):
-            await self._note(user, file, version, old, report, {"told_tokens": told} if told else {})
+            await self._note(user, file, version, old, report, told)
         return report
 
     async def test_saved(self, user: User, name: str) -> TestReport:
@@ -278,11 +281,12 @@ class Models:
         old = next((model for model in file.models if model.name == name), None)
         if old is None:
             return report
-        told = await self._told_tokens(user, old, CHECK_S, secret) if report.is_ok else None
-        report = with_window(report, told, old.context_tokens)
+        told = await self._told(user, old, CHECK_S, secret) if report.is_ok else {}
+        report = with_window(report, told.get("told_tokens"), old.context_tokens)
         found = {"streams": report.streams, "tools": report.tools} if report.is_ok else {}
-        changed: dict[str, Any] = {"told_tokens": told} if told else {}
-        changed |= {key: value for key, value in found.items() if value is not None and key not in old.by_hand}
+        changed: dict[str, Any] = told | {
+            key: value for key, value in found.items() if value is not None and key not in old.by_hand
+        }
         report = with_consequence(report, name, was_on=old.tools, is_by_hand="tools" in old.by_hand)
         await self._note(user, file, version, old, report, changed)
         await self._let_go(user.id, name)
@@ -315,22 +319,29 @@ class Models:
         with suppress(Conflict):  # the file was changed while the model was asked: that change counts
             await self.store.write(user.id, file, placed(file, model, old.name), version)
 
-    async def _told_tokens(self, user: User, model: FileModel, limit_s: float, key: str | None = None) -> int | None:
-        """How much context a local server says that it gives the model; None where it does not say it."""
+    async def _told(self, user: User, model: FileModel, limit_s: float, key: str | None = None) -> dict[str, Any]:
+        """What a local server says of the model, as fields of it: its context, and what server it is."""
         by_address = default_profile(model.provider, model.model, model.base_url)
         is_local = assumed_window(entry_of(model).profile, by_address) == LOCAL_WINDOW_TOKENS
         if self._ask is None or not is_local:
-            return None
+            return {}
         key = key if key is not None else await self.store.key(user.id, model.secret)
         policy = self.policy(user, model.base_url)
         server = ModelServer(
-            provider=model.provider, base_url=model.base_url, ca=model.ca, key=key or "", policy=policy, limit_s=limit_s
+            provider=model.provider,
+            base_url=model.base_url,
+            ca=model.ca,
+            key=key or "",
+            engine=model.engine,
+            policy=policy,
+            limit_s=limit_s,
         )
         try:
             found = await self._ask(server)
         except ProviderError:
-            return None
-        return next((one.context_tokens for one in found.models if one.id == model.model), None)
+            return {}
+        tokens = next((one.context_tokens for one in found.models if one.id == model.model), None)
+        return {name: value for name, value in (("told_tokens", tokens), ("engine", found.engine)) if value}
 
     async def price(self, user: User, name: str) -> Price:
         """Dollars for a million tokens: as typed, else from the public price data, else unknown."""

@@ -116,6 +116,7 @@ def entry_of(model: FileModel) -> ModelEntry:
         price=Price(**model.price.model_dump()),
         profile=profile,
         typed=(*own, *chosen, *given),
+        engine=model.engine,
         extra_params=tuple((key, json.dumps(value)) for key, value in sorted(model.extra.items())),
     )
 
