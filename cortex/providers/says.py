@@ -9,12 +9,13 @@ from cortex.base.errors import RejectionKind
 
 # fmt: off
 SAYS: tuple[tuple[RejectionKind, str], ...] = (
+    ("credit", r"can only afford (?P<output>[\d,]*\d)"),
     ("credit", r"insufficient[ _](?:quota|credits?|balance|funds)|exceeded your current quota"
      r"|credit balance is too low"
      r"|(?:requires more|used all available|run out of|out of|no|any) credits|credits (?:are"
      r"|have been) (?:depleted|used)"
      r"|budget has been exceeded|budget_exceeded|spend(?:ing)? limit|credit limit exceeded|payment required"
-     r"|billing[_ ](?:hard[_ ]limit|not[_ ]active)|can only afford (?P<output>[\d,]+)"),
+     r"|billing[_ ](?:hard[_ ]limit|not[_ ]active)"),
     ("filtered", r"content[_ ]filter|content[_ ]policy|content management policy|responsibleaipolicy"
      r"|prohibited_content"
      r"|violat\w+ (?:our |the )?usage (?:policy|policies|guidelines)|safety system|content exists risk"
@@ -26,7 +27,7 @@ SAYS: tuple[tuple[RejectionKind, str], ...] = (
      r"|redacted_thinking.{0,80}cannot be mod"
      r"|thought_signature|thought signature|invalid_encrypted_content|encrypted content.{0,80}could not be"
      r"|of type 'reasoning' was provided without|item with id 'rs_\w+' not found|reasoning_details|reasoning_content"
-     r"|property 'reasoning' is unsupported"),
+     r"|property 'reasoning' is unsupported|reasoning is not supported with"),
     ("order", r"roles must alternate|must alternate user|unexpected role|expected last role|role must be .?user"
      r"|prefill"
      r"|not the same number of function calls|number of function response parts|function call turn comes"
@@ -57,24 +58,24 @@ SAYS: tuple[tuple[RejectionKind, str], ...] = (
      r"|not a valid model|unable to access model|deploymentnotfound|deployment for this resource does not exist"
      r"|no models? (?:is |are )?loaded|model.{0,120}(?:decommissioned|deprecated and|no longer available)"
      r"|not_found_error.{0,20}model:|model not exist"),
-    ("output", r"max_(?:completion_)?tokens.{0,40}too large.{0,80}at most (?P<output>[\d,]+) completion"),
-    ("output", r"max_tokens: [\d,]+ > (?P<output>[\d,]+)"),
-    ("output", r"max_(?:completion_|output_)?tokens.{0,6} must be less than or equal to \D{0,3}(?P<output>[\d,]+)"),
-    ("output", r"valid range of max_tokens is \[1, ?(?P<output>[\d,]+)\]"),
-    ("output", r"maxoutputtokens value of [\d,]+ but the supported range is from 1 .{0,14}to (?P<output>[\d,]+)"),
-    ("window", r"prompt is too long: [\d,]+ tokens > (?P<window>[\d,]+)"),
-    ("window", r"exceed context limit: [\d,]+ \+ [\d,]+ > (?P<window>[\d,]+)"),
-    ("window", r"maximum (?:context|prompt|input) length (?:is|of) (?P<window>[\d,]+)"),
-    ("window", r"too large for model with (?P<window>[\d,]+) maximum context"),
-    ("window", r"maximum number of tokens allowed \(?(?P<window>[\d,]+)"),
-    ("window", r"configured limit of (?P<window>[\d,]+) tokens"),
-    ("window", r"exceeds the available context size \((?P<window>[\d,]+)"),
-    ("window", r"(?:context length of only|n_ctx:|n_ctx\":) ?(?P<window>[\d,]+)"),
-    ("window", r"max_new_tokens.? must be <= (?P<window>[\d,]+)"),
-    ("window", r"exceeded model token limit: (?P<window>[\d,]+)"),
-    ("window", r"current length is [\d,]+ while limit is (?P<window>[\d,]+)"),
-    ("window", r"range of input length should be \[1, ?(?P<window>[\d,]+)\]"),
-    ("window", r"request too large.{0,200}tokens per min\w* \(tpm\): limit (?P<window>[\d,]+)"),
+    ("output", r"max_(?:completion_)?tokens.{0,40}too large.{0,80}at most (?P<output>[\d,]*\d) completion"),
+    ("output", r"max_tokens: [\d,]+ > (?P<output>[\d,]*\d)"),
+    ("output", r"max_(?:completion_|output_)?tokens.{0,6} must be less than or equal to \D{0,3}(?P<output>[\d,]*\d)"),
+    ("output", r"valid range of max_tokens is \[1, ?(?P<output>[\d,]*\d)\]"),
+    ("output", r"maxoutputtokens value of [\d,]+ but the supported range is from 1 .{0,14}to (?P<output>[\d,]*\d)"),
+    ("window", r"prompt is too long: [\d,]+ tokens > (?P<window>[\d,]*\d)"),
+    ("window", r"exceed context limit: [\d,]+ \+ [\d,]+ > (?P<window>[\d,]*\d)"),
+    ("window", r"maximum (?:context|prompt|input) length (?:is|of) (?P<window>[\d,]*\d)"),
+    ("window", r"too large for model with (?P<window>[\d,]*\d) maximum context"),
+    ("window", r"maximum number of tokens allowed \(?(?P<window>[\d,]*\d)"),
+    ("window", r"configured limit of (?P<window>[\d,]*\d) tokens"),
+    ("window", r"exceeds the available context size \((?P<window>[\d,]*\d)"),
+    ("window", r"(?:context length of only|n_ctx:|n_ctx\":) ?(?P<window>[\d,]*\d)"),
+    ("window", r"max_new_tokens.? must be <= (?P<window>[\d,]*\d)"),
+    ("window", r"exceeded model token limit: (?P<window>[\d,]*\d)"),
+    ("window", r"current length is [\d,]+ while limit is (?P<window>[\d,]*\d)"),
+    ("window", r"range of input length should be \[1, ?(?P<window>[\d,]*\d)\]"),
+    ("window", r"request too large.{0,200}tokens per min\w* \(tpm\): limit (?P<window>[\d,]*\d)"),
     ("window", r"context[_ ](?:length|window)[_ ]exceeded|contextwindowexceeded|exceed_context_size"
      r"|exceeds the (?:model'?s )?"
      r"(?:available )?context|exceeds? (?:the )?(?:context|max(?:imum)? context)|exceeded max context"
@@ -90,6 +91,7 @@ SAYS: tuple[tuple[RejectionKind, str], ...] = (
      r"|may only be set)"),
     ("parameter", r"(?:property|parameter|argument) [`'\"]?(?P<name>\w+)[`'\"]? is (?:unsupported|not supported)"),
     ("parameter", r"(?:not|n't) support (?:the )?parameters?:? \[?[`'\"]?(?P<name>\w+)"),
+    ("parameter", r"(?:not|n't) support this (?P<name>\w+_\w+)"),
     ("parameter", r"argument not supported.{0,30}: (?P<name>\w+)"),
     ("overloaded", r"overloaded|over capacity|at capacity|capacity exceeded|server busy|too busy"
      r"|maximum pending requests"

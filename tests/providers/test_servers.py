@@ -1,0 +1,148 @@
+"""The table of servers: each row is whole, its address leads to it, and it knows how its server says no."""
+
+import re
+from datetime import date
+from typing import Any, get_args
+from urllib.parse import urlsplit
+
+import pytest
+
+from cortex.base.errors import RejectionKind
+from cortex.providers.servers import (
+    OTHER,
+    SAYS,
+    SERVERS,
+    ServerRow,
+    base_of,
+    by_id,
+    endpoint,
+    headers_of,
+    server_of,
+)
+from tests.server_words import SAID
+
+ALL = (*SERVERS, OTHER)
+GROUPS = {"window", "output", "name", "index"}
+IDS = {
+    "openrouter", "openai", "anthropic", "google", "mistral", "groq", "deepseek", "xai", "together", "azure", "ollama",
+    "lmstudio", "llamacpp", "vllm", "litellm", "other",
+}  # fmt: skip
+
+
+def test_every_server_that_people_have_is_a_row() -> None:
+    assert {row.id for row in ALL} == IDS
+    assert len({row.id for row in ALL}) == len({row.label for row in ALL}) == len(ALL)
+
+
+@pytest.mark.parametrize("row", ALL, ids=lambda row: row.id)
+def test_a_row_says_where_its_facts_are_from_and_when_they_were_read(row: ServerRow) -> None:
+    assert row.sources
+    assert all(urlsplit(source).scheme == "https" and urlsplit(source).netloc for source in row.sources)
+    assert date(2026, 1, 1) <= date.fromisoformat(row.read) <= date(2026, 12, 31)
+    assert row.note
+
+
+@pytest.mark.parametrize("row", ALL, ids=lambda row: row.id)
+def test_a_row_does_not_contradict_itself(row: ServerRow) -> None:
+    assert row.protocols
+    assert bool(row.base_url) != (row.id in ("azure", "other")), "an address, or an example of one"
+    assert set(row.goes_back) - {"redacted_thinking"} <= set(row.reasoning)
+    places = {place.partition(".")[0] for place in row.stand_ins}
+    assert places <= {*row.goes_back, *row.call_extras}, "what stands in goes where the real one goes"
+    assert row.omits <= {"parallel_tool_calls", "stream_options", "tool_choice"}
+    assert bool(row.keys_url) != (row.is_local or row is OTHER)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern"),
+    [*SAYS, *(said for row in ALL for said in row.says.items())],
+)
+def test_every_pattern_compiles_is_lower_case_and_names_known_groups(kind: RejectionKind, pattern: str) -> None:
+    assert kind in get_args(RejectionKind)
+    found = re.compile(pattern, re.IGNORECASE)
+    assert set(found.groupindex) <= GROUPS
+    assert not found.search(""), "it would match anything"
+    assert not re.search(r"(?<!\\)[A-Z]", re.sub(r"\(\?P<", "", pattern)), "patterns are looked for in any case"
+
+
+@pytest.mark.parametrize("row", [row for row in SERVERS if row.hosts], ids=lambda row: row.id)
+def test_an_address_leads_to_its_row(row: ServerRow) -> None:
+    url = row.base_url or "https://our-team.openai.azure.com/openai/v1"
+    if not row.is_local:
+        assert server_of(url) is row
+        assert server_of(url.upper()) is row
+    host = urlsplit(url).hostname or ""
+    assert server_of(f"https://{host}.evil.example/v1") is OTHER
+    assert server_of(f"https://not-{'.'.join(host.split('.')[-2:])}/v1") is OTHER
+
+
+def test_without_an_address_it_is_the_makers_own_and_at_home_what_it_was_found_to_be() -> None:
+    assert server_of("").id == "openai"
+    assert server_of("", "responses").id == "openai"
+    assert server_of("", "messages").id == "anthropic"
+    assert server_of("http://127.0.0.1:8080/v1") is OTHER
+    assert server_of("http://127.0.0.1:8080/v1", engine="llamacpp").id == "llamacpp"
+    assert server_of("http://127.0.0.1:8080/v1", engine="gone-since") is OTHER
+    assert server_of("https://api.mistral.ai/v1", engine="vllm").id == "mistral", "its own host speaks louder"
+
+
+def test_a_key_goes_in_the_header_that_its_server_reads() -> None:
+    assert headers_of(by_id("openai"), "k") == {"Authorization": "Bearer k"}
+    assert headers_of(by_id("azure"), "k") == {"api-key": "k"}
+    assert headers_of(by_id("anthropic"), "k") == {"anthropic-version": "2023-06-01", "x-api-key": "k"}
+    assert headers_of(by_id("openrouter"), "k") == {"X-Title": "Cortex", "Authorization": "Bearer k"}
+    assert [headers_of(row, "") for row in ALL if row.is_local] == [{}] * 5
+
+
+@pytest.mark.parametrize(
+    ("server", "base", "asked"),
+    [
+        ("openai", "https://api.openai.com/v1/", "https://api.openai.com/v1/chat/completions"),
+        ("azure", "https://us.openai.azure.com", "https://us.openai.azure.com/openai/v1/chat/completions"),
+        ("azure", "https://us.openai.azure.com/openai", "https://us.openai.azure.com/openai/v1/chat/completions"),
+        ("azure", "https://us.services.ai.azure.com/models", "https://us.services.ai.azure.com/openai/v1/chat/completions"),
+        ("azure", "https://gate.example/ai/v1", "https://gate.example/ai/v1/chat/completions"),
+        (
+            "azure",
+            "https://us.openai.azure.com/openai/deployments/our-chat",
+            "https://us.openai.azure.com/openai/deployments/our-chat/chat/completions?api-version=2024-10-21",
+        ),
+    ],
+)  # fmt: skip
+def test_each_request_goes_where_the_server_takes_it(server: str, base: str, asked: str) -> None:
+    assert endpoint(by_id(server), base, "/chat/completions") == asked
+    assert base_of(by_id("openai"), base) == base.rstrip("/")
+
+
+@pytest.mark.parametrize(("server", "kind", "said", "groups"), SAID)
+def test_what_servers_said_is_understood(server: str, kind: str, said: str, groups: dict[str, Any]) -> None:
+    assert _read(by_id(server), said) == (kind, groups)
+
+
+@pytest.mark.parametrize(
+    ("_server", "kind", "said", "groups"), [one for one in SAID if one[0] not in ("google", "mistral")]
+)
+def test_most_of_it_is_understood_of_a_server_that_no_row_knows(
+    _server: str, kind: str, said: str, groups: dict[str, Any]
+) -> None:
+    """Behind a proxy of their own, people meet the same words."""
+    found, told = _read(OTHER, said)
+    assert found == kind
+    assert told == groups
+
+
+def _read(row: ServerRow, said: str) -> tuple[str, dict[str, str]]:
+    for kind, pattern in (*row.says.items(), *SAYS):
+        if found := re.search(pattern, said, re.IGNORECASE | re.DOTALL):
+            return kind, {name: value for name, value in found.groupdict().items() if value}
+    return "", {}
+
+
+def test_plain_failures_are_no_rejection_of_the_request() -> None:
+    for said in (
+        "Internal server error",
+        "Bad gateway",
+        "Rate limit reached for requests",
+        "Incorrect API key provided.",
+    ):
+        assert [_read(row, said)[0] for row in ALL] == [""] * len(ALL), said
