@@ -1,5 +1,6 @@
 """Connecting a provider in the browser: a key, its own list, ticks; without script too; and what can go wrong."""
 
+import json
 import logging
 import re
 from collections.abc import Iterator
@@ -212,3 +213,51 @@ async def test_a_server_on_this_machine_is_offered_to_admins_alone(house: Cortex
         assert (entry.context_tokens, "context_tokens" in entry.typed) == (32_768, False)
         assert 'placeholder="32,768"' in (await ada.get("/models/edit?name=qwen3:8b")).text
         assert "answers on this machine" not in (await ada.fragment("/models/connect/here")).text
+
+
+async def test_a_model_that_is_a_file_is_called_by_its_name_and_asked_for_by_its_path(
+    house: Cortex, ada: Browser
+) -> None:
+    with ModelLists(pages=model_lists.LLAMA_CPP_FILE) as double:
+        at(house, "llamacpp", double)
+        page = await connect(ada, preset="llamacpp", key="")
+        assert "<b>SmolLM2-135M-Instruct.Q4_1</b>" in page.text
+        await use(ada, double, model_lists.SMOL_FILE)
+        (entry,) = (await house.models.registry(ada.user)).own
+        assert (entry.name, entry.model) == ("SmolLM2-135M-Instruct.Q4_1", model_lists.SMOL_FILE)
+        assert (entry.engine, entry.context_tokens, entry.tools) == ("llamacpp", 8_192, True)
+        more = await ada.post("/models/connect/more", provider="openai", base_url=double.base_url)
+        assert f'value="{model_lists.SMOL_FILE}" checked disabled' in more.text
+
+
+async def test_a_server_behind_a_gate_of_ones_own_is_what_its_card_says(house: Cortex, ada: Browser) -> None:
+    with ModelLists(pages=model_lists.AZURE, key=KEY) as double:
+        assert "such as https://NAME.openai.azure.com" in (await connect(ada, preset="azure")).text
+        base = f"{double.origin}/openai/v1"
+        page = await connect(ada, preset="azure", base_url=base)
+        assert 'our-chat</b> <span class="sub">gpt-5-mini' in page.text
+        sent = {"provider": "openai", "base_url": base, "pick": ["our-chat"]}
+        double.pages = {**model_lists.AZURE, "POST /openai/v1/chat/completions our-chat": (200, model_lists.SPOKEN)}
+        await ada.http.post("/models/connect/use", data={**sent, "anyway": "1"})
+        (entry,) = (await house.models.registry(ada.user)).own
+        assert (entry.name, entry.base_url, entry.engine, entry.sees) == ("our-chat", base, "azure", True)
+        assert (await ada.post("/models/connect/more", provider="openai", base_url=base)).status_code == 200
+        assert set(double.headers) == {"api-key"}, "the key goes in its header whenever it is asked"
+
+
+async def test_what_a_server_is_found_to_be_is_kept_with_models_that_were_added_before(
+    house: Cortex, ada: Browser
+) -> None:
+    spoken: dict[str, Page] = {"POST /v1/chat/completions gemma-3-4b": (200, model_lists.SPOKEN)}
+    with ModelLists(pages={**model_lists.LLAMA_CPP, **spoken}) as double:
+        typed = {"name": "old", "provider": "openai", "model": "gemma-3-4b", "base_url": double.base_url}
+        file = house.settings.home / ada.user.id / "model_registry.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"models": [typed]}))
+        assert (await house.models.registry(ada.user)).own[0].engine == ""
+        await ada.post("/models/test-saved", name="old")
+        (entry,) = (await house.models.registry(ada.user)).own
+        assert (entry.engine, entry.context_tokens) == ("llamacpp", 8_192)
+        await ada.post("/models", **typed, previous="old", max_rounds="3")
+        (entry,) = (await house.models.registry(ada.user)).own
+        assert (entry.engine, entry.max_rounds) == ("llamacpp", 3), "the form does not show it, and does not lose it"

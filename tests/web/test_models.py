@@ -1,6 +1,7 @@
 """The models page: a key goes in and never comes out, a test says what is wrong, chains keep their order."""
 
 from cortex.app import Cortex
+from cortex.providers.servers import OTHER, SERVERS
 from tests.patience import PATIENCE_S
 from tests.web.conftest import Browser
 
@@ -18,8 +19,11 @@ async def test_the_empty_page_says_what_to_do_and_offers_every_provider(house: C
     page = await ada.get("/models")
     assert "No models yet." in page.text
     assert "Three good ways to start" in page.text
+    assert [preset.id for preset in house.models.presets] == [row.id for row in (*SERVERS, OTHER)]
     for preset in house.models.presets:
         assert f'value="{preset.id}"' in page.text
+        assert f"<b>{preset.label}</b>" in page.text
+        assert not preset.keys_url or preset.keys_url in page.text
         assert preset.base_url in (await ada.get(f"/models/new?preset={preset.id}")).text
     assert (await ada.get("/models/new?preset=nobody")).status_code == 404
 
