@@ -380,7 +380,8 @@ class ModelLists:
     """The server; a context manager. `pages`: "METHOD path" -> status, body, headers; a body of bytes goes as it is.
 
     POST /api/show is looked up with the model's name behind it. `key`: what has to come, "" = nothing has to.
-    `hangs`: it takes requests and answers none. `headers`: in which the keys came.
+    `hangs`: it takes requests and answers none. `headers`: in which the keys came;
+    `bodies`: what was posted.
     """
 
     pages: Mapping[str, Page] = field(default_factory=dict)
@@ -389,6 +390,7 @@ class ModelLists:
     asked: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
     _closing: threading.Event = field(default_factory=threading.Event)
     _server: ThreadingHTTPServer | None = None
 
@@ -417,6 +419,7 @@ class ModelLists:
         """Status, body and headers."""
         self.asked.append(f"{method} {path}")
         self.keys.append(key)
+        self.bodies += [json.loads(body)] if body else []
         if self.hangs:
             self._closing.wait(PATIENCE_S)
         if self.key and key != self.key:

@@ -6,7 +6,7 @@ from cortex.base.model import ModelEntry
 from cortex.providers import ProviderContext, messages
 from cortex.providers.endpoints import at, open_connections
 from cortex.providers.late import Late
-from cortex.providers.servers import by_id
+from cortex.providers.servers import by_id, headers_of
 from cortex.providers.terms import Terms
 from cortex.providers.wire import Endpoint, WireProvider
 
@@ -20,7 +20,7 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext
     root = (entry.base_url or OWN_URL).rstrip("/").removesuffix("/v1")
     row = by_id("anthropic")
     terms = Terms(entry=entry, row=row, name="anthropic", late=_late(entry))
-    headers = {**row.headers, "x-api-key": secret or "none"}
+    headers = headers_of(row, secret or "none")
     if entry.base_url:
         headers["Authorization"] = f"Bearer {secret or 'none'}"  # which proxies of others want
     endpoint = Endpoint(

@@ -6,12 +6,14 @@ a call as an `Opaque` of {"details"}.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cortex.base.messages import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, ToolSchema, Usage
 from cortex.ports.loop import Delta, Request
 from cortex.providers.call_pieces import CallPieces
+from cortex.providers.servers import OTHER
 from cortex.providers.terms import (
     Answer,
     Finish,
@@ -38,7 +40,8 @@ _FINISHES: Mapping[str, Finish] = {
     "safety": "filtered",
     "error": "error",
 }
-_CACHED = ("prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens")
+_LISTS = ("reasoning_details", "thinking_blocks")  # reasoning in parts, OpenRouter's and LiteLLM's
+_WORDS = ("text", "summary", "thinking")  # what of them is to be read
 
 
 def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
@@ -47,8 +50,8 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
     found: dict[str, Any] = {"model": entry.model, "messages": _messages(request, terms)}
     if request.tools:
         found["tools"] = [declared(tool) for tool in request.tools]
-        is_forced = request.tool_choice == "required"
-        found["tool_choice"] = request.tool_choice if is_forced or request.tool_choice == "none" else "auto"
+        is_taken = not terms.leaves_out(request, f"tool_choice={request.tool_choice}")
+        found["tool_choice"] = request.tool_choice if is_taken else "auto"
         if not (request.parallel_calls and entry.parallel_calls):
             found["parallel_tool_calls"] = False
     found[row.output_limit] = most_tokens
@@ -113,7 +116,26 @@ def _said(message: Message, request: Request, terms: Terms, *, is_in_turn: bool)
             calls.append({"id": call_id(part.id, row.call_ids), "type": "function", "function": function})
         elif isinstance(part, Opaque) and part.provider == terms.name and calls:
             calls[-1] |= _details(part)
-    return {**found, "tool_calls": calls} if calls else found
+    said = {**found, "tool_calls": calls} if calls else found
+    return said if terms.leaves_out(request, "thinking") else _completed(said, terms)
+
+
+def _completed(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
+    """The answer with what its server insists on and another model's does not have."""
+    for models, place, value in terms.row.stand_ins:
+        *ways, key = place.split(".")
+        if not re.search(models, terms.entry.model) or (ways[:1] == ["calls"] and "tool_calls" not in said):
+            continue
+        into = said
+        if ways[:1] == ["calls"]:
+            into = said["tool_calls"][0]
+            ways = ways[1:]
+        for way in ways:
+            into[way] = dict(into[way]) if isinstance(into.get(way), Mapping) else {}
+            into = into[way]
+        if not into.get(key):
+            into[key] = value
+    return said
 
 
 def _verbatim(call: ToolCall) -> str:
@@ -208,7 +230,7 @@ class ChatReader:
         shown = ""
         for name in self._terms.row.reasoning:
             value = told.get(name)
-            if name == "reasoning_details" and isinstance(value, list):
+            if name in _LISTS and isinstance(value, list):
                 words = _merge(self._fields.setdefault(name, []), value)
             elif isinstance(value, str) and value:
                 self._fields[name] = self._fields.get(name, "") + value
@@ -245,20 +267,22 @@ def _content(value: Any) -> Iterable[tuple[str, str]]:
 def _merge(kept: list[dict[str, Any]], pieces: Sequence[Any]) -> str:
     """Add streamed details to those that came, piece by piece; what of them is to be read.
 
-    A piece of the kind and the place of the last one goes on with it (OpenRouter, "Preserving reasoning").
+    A piece of the kind and the place of the last one goes on with it (OpenRouter, "Preserving reasoning"), until its
+    signature has come (LiteLLM's, which have no place).
     """
     words = ""
     for piece in pieces:
         if not isinstance(piece, Mapping):
             continue
-        words += next((text for key in ("text", "summary") if isinstance(text := piece.get(key), str)), "")
+        words += next((text for key in _WORDS if isinstance(text := piece.get(key), str)), "")
         last = kept[-1] if kept else {}
         is_same = all(piece.get(key) in (None, last.get(key)) for key in ("type", "index", "id")) and bool(kept)
-        if not is_same or piece.get("type") == "reasoning.encrypted":
+        is_closed = bool(last.get("signature")) and any(piece.get(key) for key in _WORDS)
+        if not is_same or is_closed or piece.get("type") in ("reasoning.encrypted", "redacted_thinking"):
             kept.append(dict(piece))
             continue
         for key, value in piece.items():
-            is_growing = key in ("text", "summary", "data") and isinstance(value, str)
+            is_growing = key in (*_WORDS, "data") and isinstance(value, str)
             last[key] = (last.get(key) or "") + value if is_growing else value if value is not None else last.get(key)
     return words
 
@@ -268,9 +292,9 @@ def _groq(data: Mapping[str, Any]) -> Any:
 
 
 def _usage(usage: Mapping[str, Any], terms: Terms) -> Usage:
-    cached = next((found for path in (*terms.row.cached, *_CACHED) if (found := number(_at(usage, path)))), 0)
+    cached = next((found for path in (*terms.row.cached, *OTHER.cached) if (found := number(_at(usage, path)))), 0)
     sent = number(usage.get("prompt_tokens"))
-    written = number(_at(usage, "prompt_tokens_details.cache_write_tokens"))
+    written = next((found for path in terms.row.written if (found := number(_at(usage, path)))), 0)
     return Usage(
         input_tokens=max(sent, cached),
         output_tokens=number(usage.get("completion_tokens")),

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from cortex.base.model import ModelEntry
 from cortex.providers import ProviderContext, chat, responses
 from cortex.providers.endpoints import at, open_connections
-from cortex.providers.servers import server_of
+from cortex.providers.servers import asked_at, headers_of, server_of
 from cortex.providers.terms import Terms
 from cortex.providers.wire import Endpoint, WireProvider
 
@@ -27,12 +27,10 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext
         name="openai" if host == "api.openai.com" else host,
         late="with_definitions" if is_native else "none",
     )
-    headers = {**row.headers, row.key_header: secret or "none"} if row.key_header else {**row.headers}
-    if not row.key_header:
-        headers["Authorization"] = f"Bearer {secret or 'none'}"
+    headers = headers_of(row, secret or "none")
     protocol = responses if is_native else chat
     endpoint = Endpoint(
-        url=at(base_url, protocol.PATH),
+        url=at(asked_at(row, base_url), protocol.PATH),
         terms=terms,
         client=open_connections(entry, surroundings, headers),
         body=protocol.body,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from cortex.base.errors import RejectionKind
 from cortex.providers.says import SAYS
 
-__all__ = ["OTHER", "SAYS", "SERVERS", "ServerRow", "base_of", "by_id", "endpoint", "headers_of", "server_of"]
+__all__ = ["OTHER", "SAYS", "SERVERS", "ServerRow", "asked_at", "base_of", "by_id", "headers_of", "server_of"]
 
 Protocol = Literal["chat", "responses", "messages"]
 
@@ -36,18 +36,17 @@ class ServerRow:
     API at any of its hosts, where people copy other ones. `query`: what an address with this path is asked with.
 
     History. `call_ids`, `order`: what it takes. `system`: who gives the instructions. `output_limit`: the name of that
-    parameter. `omits`: parameters that it refuses, of those that Cortex sends by itself
-    (`parallel_tool_calls`, `stream_options`, `tool_choice`).
+    parameter. `names_results`: whether the result of a call carries its name. `omits`: parameters that it refuses, of
+    those that Cortex sends by itself (`parallel_tool_calls`, `stream_options`, `tool_choice=required`).
     `reasoning`: fields of an answer that hold its reasoning, in the order in which they are looked for; `goes_back`:
     those of them that it wants back in the history, unread; `goes_back_in`: of which answers: `all` of them, those
-    of the `turn` that is going on, or those with `calls`. `call_extras`: fields of a call that go back with it, unread.
-    `stand_ins`: what an answer or a call must have and another model's has not, by its dotted place -> what is put
-    there; a place under `call_extras` is that of an answer's first call.
+    of the `turn` that is going on, or those with `calls`. What it says of a call goes back with the call, always.
+    `stand_ins`: what an answer must have and another model's has not: a pattern of models that want it, the dotted
+    place (under `calls.` that in its first call) and what is put there.
 
     Answers. `calls`: how they arrive in a stream: in `pieces`, each `whole` in one, all with the `same_number` or
-    `unnumbered`. `usage`: where that stands in an answer or a chunk, dotted; `cached`, `written`: where in it the
-    tokens that were read from the cache, and written to it, stand. `says`: patterns of the words with which it refuses,
-    looked for in any case; what no row says is looked up in `SAYS`.
+    `unnumbered`. `cached`, `written`: where in `usage` the tokens that were read from the cache, and written to it,
+    stand. `says`: patterns of the words with which it refuses, looked for in any case and ahead of those of `SAYS`.
 
     List. `models_at`: where it is, from the address on; the first that is there counts. `more_at`: pages that say more
     of its models, from an address that ends in /v1. `sees`: a pattern of the models that take pictures, where no list
@@ -78,12 +77,10 @@ class ServerRow:
     reasoning: tuple[str, ...] = ("reasoning_content", "reasoning")
     goes_back: tuple[str, ...] = ()
     goes_back_in: Literal["all", "turn", "calls"] = "all"
-    call_extras: tuple[str, ...] = ()
-    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: tuple[tuple[str, str, str], ...] = ()
     calls: Literal["pieces", "whole", "same_number", "unnumbered"] = "pieces"
-    usage: tuple[str, ...] = ("usage",)
     cached: tuple[str, ...] = ("prompt_tokens_details.cached_tokens",)
-    written: tuple[str, ...] = ()
+    written: tuple[str, ...] = ("prompt_tokens_details.cache_write_tokens",)
     says: Mapping[RejectionKind, str] = field(default_factory=dict)
     models_at: tuple[str, ...] = ("models",)
     more_at: tuple[str, ...] = ()
@@ -93,19 +90,13 @@ class ServerRow:
     read: str = ""
 
 
-# An address that no row knows: everything is looked for, nothing but what the server asked for goes back.
+_ANY_REASONING = ("reasoning_content", "reasoning_details", "reasoning")
 OTHER = ServerRow(
-    id="other",
-    label="Other",
-    reasoning=("reasoning_content", "reasoning_details", "reasoning"),
-    goes_back=("reasoning_details",),
-    call_extras=("extra_content",),
-    usage=("usage", "x_groq.usage", "choices.0.usage"),
-    cached=("prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cached_tokens"),
-    note="Any server with OpenAI's or Anthropic's API.",
-    sources=("https://platform.openai.com/docs/api-reference/chat",),
-    read="2026-11-27",
-)
+    id="other", label="Other", reasoning=_ANY_REASONING, goes_back=(*_ANY_REASONING, "extra_content"),
+    cached=("prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens"),
+    note="Any server with OpenAI's API: everything is looked for, and what it said goes back to it.",
+    sources=("https://platform.openai.com/docs/api-reference/chat",), read="2026-11-27",
+)  # fmt: skip
 
 _GPT_SEES = r"^(gpt-(4o|4\.1|4\.5|4-turbo|[5-9])|chatgpt-4o|o1(?!-(mini|preview))|o3(?!-mini)|o4)"
 
@@ -115,7 +106,6 @@ SERVERS: tuple[ServerRow, ...] = (
         id="openrouter", label="OpenRouter", base_url="https://openrouter.ai/api/v1", hosts=r"(^|\.)openrouter\.ai$",
         keys_url="https://openrouter.ai/settings/keys", headers={"X-Title": "Cortex"},
         reasoning=("reasoning_details", "reasoning"), goes_back=("reasoning_details",),
-        written=("prompt_tokens_details.cache_write_tokens",),
         says={"tools": r"support tool use", "pictures": r"support image input",
               "window": r"maximum context length is (?P<window>[\d,]*\d)", "model": r"is not a valid model id",
               "credit": r"insufficient credits|requires more credits.{0,120}can only afford (?P<output>[\d,]*\d)",
@@ -160,8 +150,9 @@ SERVERS: tuple[ServerRow, ...] = (
     ServerRow(
         id="google", label="Google Gemini", base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         hosts=r"(^|\.)generativelanguage\.googleapis\.com$", keys_url="https://aistudio.google.com/apikey",
-        omits=frozenset({"parallel_tool_calls"}), reasoning=(), call_extras=("extra_content",),
-        stand_ins={"extra_content.google.thought_signature": "skip_thought_signature_validator"},
+        omits=frozenset({"parallel_tool_calls"}), reasoning=(), goes_back=("extra_content",), names_results=True,
+        stand_ins=((r"^(?!gemini-[12]\.)", "calls.extra_content.google.thought_signature",
+                    "skip_thought_signature_validator"),),
         calls="same_number", sees=r"^gemini-",
         says={"window": r"exceeds the maximum number of tokens allowed \(?(?P<window>[\d,]*\d)",
               "thinking": r"thought.signature", "schema": r"function_declarations\[(?P<index>\d+)\]",
@@ -190,7 +181,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ServerRow(
         id="groq", label="Groq", base_url="https://api.groq.com/openai/v1", hosts=r"(^|\.)groq\.com$",
         keys_url="https://console.groq.com/keys", order="any", output_limit="max_completion_tokens",
-        reasoning=("reasoning",), calls="whole", usage=("usage", "x_groq.usage"),
+        reasoning=("reasoning",), calls="whole",
         says={"thinking": r"property 'reasoning\w*' is unsupported|\.reasoning: reasoning is not supported",
               "window": r"reduce the length of the messages|tokens per min\w* \(tpm\): limit (?P<window>[\d,]*\d), req",
               "output": r"max_(?:completion_)?tokens\W+must be less than or equal to \W*(?P<output>[\d,]*\d)",
@@ -203,8 +194,8 @@ SERVERS: tuple[ServerRow, ...] = (
     ),
     ServerRow(
         id="deepseek", label="DeepSeek", base_url="https://api.deepseek.com/v1", hosts=r"(^|\.)deepseek\.com$",
-        keys_url="https://platform.deepseek.com/api_keys", omits=frozenset({"tool_choice"}),
-        reasoning=("reasoning_content",), goes_back=("reasoning_content",), stand_ins={"reasoning_content": " "},
+        keys_url="https://platform.deepseek.com/api_keys", omits=frozenset({"tool_choice=required"}),
+        reasoning=("reasoning_content",), goes_back=("reasoning_content",), stand_ins=(("", "reasoning_content", " "),),
         cached=("prompt_cache_hit_tokens", "prompt_tokens_details.cached_tokens"),
         says={"window": r"maximum context length is (?P<window>[\d,]*\d)", "filtered": r"content exists risk",
               "output": r"valid range of max_tokens is \[1, ?(?P<output>[\d,]*\d)\]", "credit": r"insufficient balance",
@@ -306,7 +297,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ServerRow(
         id="litellm", label="LiteLLM", base_url="http://127.0.0.1:4000/v1", is_local=True,
         reasoning=("thinking_blocks", "reasoning_content"), goes_back=("thinking_blocks",),
-        call_extras=("provider_specific_fields",), more_at=("../model/info",),
+        more_at=("../model/info",),
         says={"window": r"contextwindowexceedederror", "filtered": r"contentpolicyviolationerror",
               "parameter": r"not support parameters: \[\W(?P<name>\w+)", "model": r"invalid model name passed",
               "credit": r"budget has been exceeded|budget_exceeded", "overloaded": r"no deployments available"},
@@ -349,8 +340,7 @@ def base_of(row: ServerRow, base_url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{row.path}" if is_its_own else base_url.rstrip("/")
 
 
-def endpoint(row: ServerRow, base_url: str, path: str) -> str:
-    """The address to ask for this path behind a base address, with what the server wants in the query."""
+def asked_at(row: ServerRow, base_url: str) -> str:
+    """The base address of its requests, behind a `?` what the server wants there."""
     asked = next((query for part, query in row.query.items() if part in f"{base_url}/"), "")
-    base = base_url.rstrip("/") if asked else base_of(row, base_url)
-    return f"{base}{path}{f'?{asked}' if asked else ''}"
+    return f"{base_url}?{asked}" if asked else base_of(row, base_url)

@@ -13,9 +13,9 @@ from cortex.providers.servers import (
     SAYS,
     SERVERS,
     ServerRow,
+    asked_at,
     base_of,
     by_id,
-    endpoint,
     headers_of,
     server_of,
 )
@@ -46,10 +46,12 @@ def test_a_row_says_where_its_facts_are_from_and_when_they_were_read(row: Server
 def test_a_row_does_not_contradict_itself(row: ServerRow) -> None:
     assert row.protocols
     assert bool(row.base_url) != (row.id in ("azure", "other")), "an address, or an example of one"
-    assert set(row.goes_back) - {"redacted_thinking"} <= set(row.reasoning)
-    places = {place.partition(".")[0] for place in row.stand_ins}
-    assert places <= {*row.goes_back, *row.call_extras}, "what stands in goes where the real one goes"
-    assert row.omits <= {"parallel_tool_calls", "stream_options", "tool_choice"}
+    assert set(row.goes_back) - {"redacted_thinking", "extra_content"} <= set(row.reasoning)
+    for models, place, value in row.stand_ins:
+        assert re.compile(models)
+        assert place.removeprefix("calls.").partition(".")[0] in row.goes_back, "it stands where the real one goes"
+        assert value
+    assert row.omits <= {"parallel_tool_calls", "stream_options", "tool_choice=required"}
     assert bool(row.keys_url) != (row.is_local or row is OTHER)
 
 
@@ -97,20 +99,20 @@ def test_a_key_goes_in_the_header_that_its_server_reads() -> None:
 @pytest.mark.parametrize(
     ("server", "base", "asked"),
     [
-        ("openai", "https://api.openai.com/v1/", "https://api.openai.com/v1/chat/completions"),
-        ("azure", "https://us.openai.azure.com", "https://us.openai.azure.com/openai/v1/chat/completions"),
-        ("azure", "https://us.openai.azure.com/openai", "https://us.openai.azure.com/openai/v1/chat/completions"),
-        ("azure", "https://us.services.ai.azure.com/models", "https://us.services.ai.azure.com/openai/v1/chat/completions"),
-        ("azure", "https://gate.example/ai/v1", "https://gate.example/ai/v1/chat/completions"),
+        ("openai", "https://api.openai.com/v1/", "https://api.openai.com/v1"),
+        ("azure", "https://us.openai.azure.com", "https://us.openai.azure.com/openai/v1"),
+        ("azure", "https://us.openai.azure.com/openai", "https://us.openai.azure.com/openai/v1"),
+        ("azure", "https://us.services.ai.azure.com/models", "https://us.services.ai.azure.com/openai/v1"),
+        ("azure", "https://gate.example/ai/v1", "https://gate.example/ai/v1"),
         (
             "azure",
             "https://us.openai.azure.com/openai/deployments/our-chat",
-            "https://us.openai.azure.com/openai/deployments/our-chat/chat/completions?api-version=2024-10-21",
+            "https://us.openai.azure.com/openai/deployments/our-chat?api-version=2024-10-21",
         ),
     ],
-)  # fmt: skip
+)
 def test_each_request_goes_where_the_server_takes_it(server: str, base: str, asked: str) -> None:
-    assert endpoint(by_id(server), base, "/chat/completions") == asked
+    assert asked_at(by_id(server), base) == asked
     assert base_of(by_id("openai"), base) == base.rstrip("/")
 
 
