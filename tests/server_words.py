@@ -9,7 +9,6 @@ SAID: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("openrouter", "tools",
      "No endpoints found that support tool use. To learn more about provider routing, visit", {}),
     ("openrouter", "pictures", "No endpoints found that support image input", {}),
-    ("openrouter", "route", "No endpoints found matching your data policy (Paid model training).", {}),
     ("openrouter", "model", "nobody/nothing is not a valid model ID", {}),
     ("openrouter", "credit", "Insufficient credits. Add more using https://openrouter.ai/settings/credits", {}),
     ("openrouter", "credit",
@@ -31,14 +30,9 @@ SAID: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("openai", "schema",
      "Invalid schema for function 'add_task': In context=('properties', 'tags'), array schema missing "
      "items.", {"name": "add_task"}),
-    ("openai", "order",
-     "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-     "'tool_call_id'.", {}),
     ("openai", "credit",
      "You exceeded your current quota, please check your plan and billing details. insufficient_quota", {}),
     ("openai", "model", "The model `gpt-9` does not exist or you do not have access to it. model_not_found", {}),
-    ("openai", "ids",
-     "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40", {}),
     ("anthropic", "window", "prompt is too long: 213462 tokens > 200000 maximum", {"window": "200000"}),
     ("anthropic", "window",
      "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length",
@@ -53,8 +47,6 @@ SAID: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("anthropic", "credit", "Your credit balance is too low to access the Anthropic API.", {}),
     ("anthropic", "overloaded", "overloaded_error Overloaded", {}),
     ("anthropic", "model", "not_found_error model: claude-9", {}),
-    ("anthropic", "order",
-     "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.", {}),
     ("google", "window",
      "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).", {"window": "1048575"}),
     ("google", "thinking", "Function call is missing a thought_signature in functionCall parts.", {}),
@@ -64,7 +56,6 @@ SAID: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("google", "schema",
      "GenerateContentRequest.tools[0].function_declarations[2].parameters.properties[x].items: missing "
      "field.", {"index": "2"}),
-    ("google", "order", "Please ensure that function call turn comes immediately after a user turn", {}),
     ("google", "overloaded", "The model is overloaded. Please try again later. UNAVAILABLE", {}),
     ("google", "overloaded", "You exceeded your current quota, please check your plan and billing details.", {}),
     ("google", "model", "models/gemini-9 is not found for API version v1main", {}),
@@ -141,10 +132,5 @@ SAID: tuple[tuple[str, str, str, dict[str, str]], ...] = (
      "model=x", {"name": "parallel_tool_calls"}),
     ("litellm", "credit", "Budget has been exceeded! Current cost: 1.2, Max budget: 1.0 budget_exceeded", {}),
     ("litellm", "model", "/chat/completions: Invalid model name passed in model=x", {}),
-    ("other", "tools", "This model does not support function calling", {}),
-    ("other", "pictures", "The model does not support images", {}),
-    ("other", "window", "Request Entity Too Large", {}),
-    ("other", "window", "Your request exceeded model token limit: 262144 (requested: 300000)", {"window": "262144"}),
-    ("other", "overloaded", "That model is currently overloaded with other requests.", {}),
 )
 # fmt: on

@@ -11,9 +11,6 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from cortex.base.errors import RejectionKind
-from cortex.providers.says import SAYS
-
-__all__ = ["OTHER", "SAYS", "SERVERS", "ServerRow", "asked_at", "base_of", "by_id", "headers_of", "server_of"]
 
 Protocol = Literal["chat", "responses", "messages"]
 
@@ -46,7 +43,8 @@ class ServerRow:
 
     Answers. `calls`: how they arrive in a stream: in `pieces`, each `whole` in one, all with the `same_number` or
     `unnumbered`. `cached`, `written`: where in `usage` the tokens that were read from the cache, and written to it,
-    stand. `says`: patterns of the words with which it refuses, looked for in any case and ahead of those of `SAYS`.
+    stand. `says`: patterns of the words with which it refuses, looked for in any case; their groups are what the words
+    name: limits in tokens (`window`, `output`), a tool or parameter (`name`), the place of a tool (`index`).
 
     List. `models_at`: where it is, from the address on; the first that is there counts. `more_at`: pages that say more
     of its models, from an address that ends in /v1. `sees`: a pattern of the models that take pictures, where no list
