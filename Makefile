@@ -121,6 +121,7 @@ check: install-test audit
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
 	@$(BIN)/cortex tools --markdown | diff -u docs/tools.md - || (echo "docs/tools.md is old: run make docs"; exit 1)
 	@$(BIN)/python .ci/texts.py | diff -u docs/texts.md - || (echo "docs/texts.md is old: run make docs"; exit 1)
+	@$(BIN)/python .ci/models.py | diff -u docs/models.md - || (echo "docs/models.md is old: run make docs"; exit 1)
 
 audit: install-test
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python .ci/audit.py
@@ -147,3 +148,4 @@ docs: install
 	@$(BIN)/python -m cortex.base.settings > .env.example
 	@$(BIN)/cortex tools --markdown > docs/tools.md
 	@$(BIN)/python .ci/texts.py > docs/texts.md
+	@$(BIN)/python .ci/models.py --write
