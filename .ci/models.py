@@ -15,13 +15,8 @@ ROOT = Path(__file__).parent.parent
 PAGE, RESULTS = ROOT / "docs" / "models.md", ROOT / "tests" / "model_servers" / "results.json"
 BEGIN, END = "<!-- from here on: make docs -->\n", "<!-- to here: make docs -->\n"
 ORDERS = {"any": "any", "turns": "in turns", "strict": "in turns, an answer behind each result"}
-IDS = {"any": "any", "safe": "64 plain characters", "nine": "9 letters and digits"}
-CALLS = {
-    "pieces": "in pieces",
-    "whole": "whole",
-    "same_number": "whole, one number for all",
-    "unnumbered": "no numbers",
-}
+IDS = {"any": "any", "short": "40 characters", "safe": "64 plain characters", "nine": "9 letters and digits"}
+CALLS = {"": "-", "pieces": "in pieces", "whole": "whole"}
 PROTOCOLS = {"chat": "chat completions", "responses": "Responses", "messages": "Messages"}
 STATES = {"passes": "✓", "fails": "**no**", "left out": "-"}
 Cell = Mapping[str, str]

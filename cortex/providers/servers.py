@@ -14,8 +14,9 @@ from cortex.base.errors import RejectionKind
 
 Protocol = Literal["chat", "responses", "messages"]
 
-# Forms of call ids: any text; letters, digits, `_` and `-`, at most 64; exactly nine letters and digits.
-CallIds = Literal["any", "safe", "nine"]
+# Forms of call ids: any text; at most 40 characters; letters, digits, `_` and `-`, at most 64; exactly nine letters
+# and digits.
+CallIds = Literal["any", "short", "safe", "nine"]
 
 # Orders of speakers: any; user and assistant take turns (two of one speaker are joined, the first is the user); the
 # same, and behind a tool's result the assistant speaks first.
@@ -41,10 +42,10 @@ class ServerRow:
     `stand_ins`: what an answer must have and another model's has not: a pattern of models that want it, the dotted
     place (under `calls.` that in its first call) and what is put there.
 
-    Answers. `calls`: how they arrive in a stream: in `pieces`, each `whole` in one, all with the `same_number` or
-    `unnumbered`. `cached`, `written`: where in `usage` the tokens that were read from the cache, and written to it,
-    stand. `says`: patterns of the words with which it refuses, looked for in any case; their groups are what the words
-    name: limits in tokens (`window`, `output`), a tool or parameter (`name`), the place of a tool (`index`).
+    Answers. `calls`: how they arrive in a stream, in `pieces` or each `whole`; "" where nobody says it. `cached`,
+    `written`: where in `usage` the tokens that were read from the cache, and written to it, stand. `says`: patterns of
+    the words with which it refuses, looked for in any case; their groups are what the words name: limits in tokens
+    (`window`, `output`), a tool or parameter (`name`), the place of a tool (`index`).
 
     List. `models_at`: where it is, from the address on; the first that is there counts. `more_at`: pages that say more
     of its models, from an address that ends in /v1. `sees`: a pattern of the models that take pictures, where no list
@@ -76,7 +77,7 @@ class ServerRow:
     goes_back: tuple[str, ...] = ()
     goes_back_in: Literal["all", "turn", "calls"] = "all"
     stand_ins: tuple[tuple[str, str, str], ...] = ()
-    calls: Literal["pieces", "whole", "same_number", "unnumbered"] = "pieces"
+    calls: Literal["", "pieces", "whole"] = ""
     cached: tuple[str, ...] = ("prompt_tokens_details.cached_tokens",)
     written: tuple[str, ...] = ("prompt_tokens_details.cache_write_tokens",)
     says: Mapping[RejectionKind, str] = field(default_factory=dict)
@@ -93,7 +94,8 @@ OTHER = ServerRow(
     id="other", label="Other", reasoning=_ANY_REASONING, goes_back=(*_ANY_REASONING, "extra_content"),
     cached=("prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens"),
     note="Any server with OpenAI's API: everything is looked for, and what it said goes back to it.",
-    sources=("https://platform.openai.com/docs/api-reference/chat",), read="2026-11-27",
+    sources=("https://github.com/badlogic/pi-mono/blob/main/packages/ai/src/utils/overflow.ts",),
+    read="2026-11-27",
 )  # fmt: skip
 
 _GPT_SEES = r"^(gpt-(4o|4\.1|4\.5|4-turbo|[5-9])|chatgpt-4o|o1(?!-(mini|preview))|o3(?!-mini)|o4)"
@@ -103,20 +105,22 @@ SERVERS: tuple[ServerRow, ...] = (
     ServerRow(
         id="openrouter", label="OpenRouter", base_url="https://openrouter.ai/api/v1", hosts=r"(^|\.)openrouter\.ai$",
         keys_url="https://openrouter.ai/settings/keys", headers={"X-Title": "Cortex"},
-        reasoning=("reasoning_details", "reasoning"), goes_back=("reasoning_details",),
+        call_ids="short", reasoning=("reasoning_details", "reasoning"), goes_back=("reasoning_details",),
         says={"tools": r"support tool use", "pictures": r"support image input",
               "window": r"maximum context length is (?P<window>[\d,]*\d)", "model": r"is not a valid model id",
               "credit": r"insufficient credits|requires more credits.{0,120}can only afford (?P<output>[\d,]*\d)",
               "filtered": r"requires moderation|was flagged", "overloaded": r"temporarily rate-limited upstream"},
         note="Sends on to many makers. A model with reasoning refuses a history from which its details are gone.",
         sources=("https://openrouter.ai/docs/use-cases/reasoning-tokens",
-                 "https://openrouter.ai/docs/api-reference/errors", "https://openrouter.ai/docs/features/prompt-caching"),
+                 "https://openrouter.ai/docs/api/reference/errors-and-debugging",
+                 "https://github.com/openclaw/openclaw/pull/875",
+                 "https://github.com/continuedev/continue/issues/11154"),
         read="2026-11-27",
     ),
     ServerRow(
         id="openai", label="OpenAI", base_url="https://api.openai.com/v1", hosts=r"(^|\.)openai\.com$",
-        keys_url="https://platform.openai.com/api-keys", protocols=("chat", "responses"), order="any", call_ids="safe",
-        output_limit="max_completion_tokens", reasoning=(),
+        keys_url="https://platform.openai.com/api-keys", protocols=("chat", "responses"), order="any",
+        call_ids="short", calls="pieces", output_limit="max_completion_tokens", reasoning=(),
         says={"window": r"maximum context length is (?P<window>[\d,]*\d)|context_length_exceeded|exceeds the context w",
               "output": r"supports at most (?P<output>[\d,]*\d) completion tokens", "model": r"model_not_found",
               "parameter": r"unsupported (?:parameter|value): '(?P<name>[\w.]+)'", "credit": r"insufficient_quota",
@@ -124,14 +128,14 @@ SERVERS: tuple[ServerRow, ...] = (
               "pictures": r"image_url is only supported by", "overloaded": r"currently overloaded|server_overloaded"},
         sees=_GPT_SEES,
         note="Chat shows no reasoning. Responses gives it encrypted, and wants each item back as it came.",
-        sources=("https://platform.openai.com/docs/api-reference/chat/create",
-                 "https://platform.openai.com/docs/guides/reasoning", "https://platform.openai.com/docs/guides/error-codes"),
+        sources=("https://platform.openai.com/docs/guides/error-codes", "https://github.com/simonw/llm/issues/724",
+                 "https://github.com/agno-agi/agno/issues/5382", "https://github.com/autohandai/code-cli/issues/77"),
         read="2026-11-27",
     ),
     ServerRow(
         id="anthropic", label="Anthropic", base_url="https://api.anthropic.com", hosts=r"(^|\.)anthropic\.com$",
         keys_url="https://console.anthropic.com/settings/keys", protocols=("messages",), call_ids="safe",
-        headers={"anthropic-version": "2023-06-01"}, key_header="x-api-key",
+        calls="pieces", headers={"anthropic-version": "2023-06-01"}, key_header="x-api-key",
         reasoning=("thinking",), goes_back=("thinking", "redacted_thinking"),
         cached=("cache_read_input_tokens",), written=("cache_creation_input_tokens",),
         models_at=("v1/models?limit=1000",),
@@ -141,8 +145,9 @@ SERVERS: tuple[ServerRow, ...] = (
               "credit": r"credit balance is too low", "overloaded": r"overloaded",
               "model": r"not_found_error.*model:", "filtered": r"blocked by content filtering"},
         note="Input tokens are counted without the cached ones. A changed signature is refused.",
-        sources=("https://platform.claude.com/docs/en/build-with-claude/extended-thinking",
-                 "https://platform.claude.com/docs/en/api/errors", "https://platform.claude.com/docs/en/api/models-list"),
+        sources=("https://platform.claude.com/docs/build-with-claude/thinking",
+                 "https://docs.claude.com/en/api/errors", "https://portkey.ai/error-library/input-length-error-10152",
+                 "https://portkey.ai/error-library/input-limit-exceeded-error-10155"),
         read="2026-11-27",
     ),
     ServerRow(
@@ -151,7 +156,7 @@ SERVERS: tuple[ServerRow, ...] = (
         omits=frozenset({"parallel_tool_calls"}), reasoning=(), goes_back=("extra_content",), names_results=True,
         stand_ins=((r"^(?!gemini-[12]\.)", "calls.extra_content.google.thought_signature",
                     "skip_thought_signature_validator"),),
-        calls="same_number", sees=r"^gemini-",
+        calls="whole", sees=r"^gemini-",
         says={"window": r"exceeds the maximum number of tokens allowed \(?(?P<window>[\d,]*\d)",
               "thinking": r"thought.signature", "schema": r"function_declarations\[(?P<index>\d+)\]",
               "parameter": r"unknown name \W+(?P<name>\w+)",
@@ -159,13 +164,15 @@ SERVERS: tuple[ServerRow, ...] = (
               "credit": r"prepayment credits are depleted", "filtered": r"prohibited_content",
               "overloaded": r"overloaded|resource_exhausted|exceeded your current quota"},
         note="Gemini 3 refuses a call without its signature; of several the first has it. An error comes in a list.",
-        sources=("https://ai.google.dev/gemini-api/docs/openai", "https://ai.google.dev/gemini-api/docs/thought-signatures",
-                 "https://github.com/jackmpcollins/magentic/pull/382", "https://github.com/googleapis/python-genai/issues/2868"),
+        sources=("https://ai.google.dev/gemini-api/docs/thought-signatures",
+                 "https://github.com/continuedev/continue/pull/8865",
+                 "https://github.com/NousResearch/hermes-agent/pull/19728",
+                 "https://github.com/jackmpcollins/magentic/pull/382"),
         read="2026-11-27",
     ),
     ServerRow(
         id="mistral", label="Mistral", base_url="https://api.mistral.ai/v1", hosts=r"(^|\.)mistral\.ai$",
-        keys_url="https://console.mistral.ai/api-keys", call_ids="nine", order="strict", calls="whole", reasoning=(),
+        keys_url="https://console.mistral.ai/api-keys", call_ids="nine", order="strict", reasoning=(),
         omits=frozenset({"stream_options"}),
         says={"window": r"too large for model with (?P<window>[\d,]*\d) maximum context", "ids": r"tool call id was",
               "order": r"expected last role|unexpected role|not the same number of function calls|not both",
@@ -173,13 +180,15 @@ SERVERS: tuple[ServerRow, ...] = (
               "parameter": r"\Wbody\W+(?P<name>\w+)\W+msg\W+extra inputs", "overloaded": r"capacity exceeded"},
         note="Refuses each field that it does not know. Reasoning stands in the content, as parts of type thinking.",
         sources=("https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py",
-                 "https://docs.mistral.ai/api/", "https://github.com/editor-code-assistant/eca/issues/231",
-                 "https://github.com/charmbracelet/crush/issues/1590"), read="2026-11-27",
+                 "https://github.com/openai/openai-agents-python/issues/442",
+                 "https://github.com/editor-code-assistant/eca/issues/231",
+                 "https://github.com/charmbracelet/crush/issues/1590"),
+        read="2026-11-27",
     ),
     ServerRow(
         id="groq", label="Groq", base_url="https://api.groq.com/openai/v1", hosts=r"(^|\.)groq\.com$",
         keys_url="https://console.groq.com/keys", order="any", output_limit="max_completion_tokens",
-        reasoning=("reasoning",), calls="whole",
+        reasoning=("reasoning",),
         says={"thinking": r"property 'reasoning\w*' is unsupported|\.reasoning: reasoning is not supported",
               "window": r"reduce the length of the messages|tokens per min\w* \(tpm\): limit (?P<window>[\d,]*\d), req",
               "output": r"max_(?:completion_)?tokens\W+must be less than or equal to \W*(?P<output>[\d,]*\d)",
@@ -203,12 +212,13 @@ SERVERS: tuple[ServerRow, ...] = (
              "or missing; before V3.2 deepseek-reasoner refused the field. While it thinks, no call can be forced.",
         sources=("https://api-docs.deepseek.com/guides/thinking_mode", "https://api-docs.deepseek.com/guides/kv_cache",
                  "https://github.com/NousResearch/hermes-agent/pull/18263",
-                 "https://github.com/deepseek-ai/DeepSeek-V3/issues/1376"), read="2026-11-27",
+                 "https://github.com/deepseek-ai/DeepSeek-V3/issues/1376"),
+        read="2026-11-27",
     ),
     ServerRow(
         id="xai", label="xAI", base_url="https://api.x.ai/v1", hosts=r"(^|\.)x\.ai$", keys_url="https://console.x.ai",
         protocols=("chat", "responses"), order="any", output_limit="max_completion_tokens",
-        reasoning=("reasoning_content",), calls="whole", models_at=("language-models", "models"),
+        reasoning=("reasoning_content",), models_at=("language-models", "models"),
         says={"window": r"maximum prompt length is (?P<window>[\d,]*\d)", "filtered": r"violates usage guidelines",
               "credit": r"used all available credits|monthly spending limit|doesn't have any credits",
               "parameter": r"(?:argument not supported.{0,30}: |not support parameter )(?P<name>\w+)",
@@ -217,7 +227,8 @@ SERVERS: tuple[ServerRow, ...] = (
         note="Calls chat deprecated: Responses, with its encrypted reasoning sent back, answers better.",
         sources=("https://docs.x.ai/developers/model-capabilities/text/best-practices",
                  "https://docs.x.ai/developers/advanced-api-usage/troubleshooting-reasoning",
-                 "https://docs.x.ai/docs/api-reference"), read="2026-11-27",
+                 "https://raw.githubusercontent.com/api-evangelist/xai/refs/heads/main/openapi/xai-language-models-api-openapi.yml"),
+        read="2026-11-27",
     ),
     ServerRow(
         id="together", label="Together", base_url="https://api.together.xyz/v1", hosts=r"(^|\.)together\.(xyz|ai)$",
@@ -227,15 +238,16 @@ SERVERS: tuple[ServerRow, ...] = (
               "model": r"unable to access (?:non-serverless )?model|model_not_available", "credit": r"credit limit",
               "overloaded": r"overloaded|model is busy"},
         note="The list is a bare array, with dollars for a million tokens.",
-        sources=("https://docs.together.ai/reference/models-1", "https://docs.together.ai/docs/error-codes",
-                 "https://github.com/togethercomputer/together-python/blob/main/src/together/types/models.py"),
+        sources=("https://docs.together.ai/docs/error-codes",
+                 "https://github.com/togethercomputer/together-python/blob/main/src/together/types/models.py",
+                 "https://github.com/expectedparrot/edsl/issues/2098"),
         read="2026-11-27",
     ),
     ServerRow(
         id="azure", label="Azure OpenAI", example="https://NAME.openai.azure.com",
         hosts=r"\.(openai|services\.ai|cognitiveservices)\.azure\.(com|us|cn)$",
         keys_url="https://ai.azure.com", protocols=("chat", "responses"), key_header="api-key", order="any",
-        call_ids="safe", output_limit="max_completion_tokens", reasoning=("reasoning_content",),
+        call_ids="short", output_limit="max_completion_tokens", reasoning=("reasoning_content",),
         models_at=("../deployments?api-version=2023-03-15-preview", "models"),
         says={"window": r"maximum context length is (?P<window>[\d,]*\d)|context_length_exceeded",
               "filtered": r"content management policy|responsibleaipolicy|content_filter",
@@ -247,7 +259,9 @@ SERVERS: tuple[ServerRow, ...] = (
              "older /openai/deployments gets an api-version.",
         sources=("https://learn.microsoft.com/en-us/azure/foundry-classic/openai/api-version-lifecycle",
                  "https://learn.microsoft.com/en-us/azure/foundry/foundry-models/concepts/endpoints",
-                 "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference"), read="2026-11-27",
+                 "https://github.com/langflow-ai/langflow/pull/14509",
+                 "https://github.com/openai/openai-python/issues/447"),
+        read="2026-11-27",
     ),
     ServerRow(
         id="ollama", label="Ollama", base_url="http://127.0.0.1:11434/v1", hosts=r"(^|\.)ollama\.com$", is_local=True,
@@ -259,7 +273,8 @@ SERVERS: tuple[ServerRow, ...] = (
         note="Cuts silently what is longer than the context that it serves. tool_choice is not read.",
         sources=("https://github.com/ollama/ollama/blob/main/openai/openai.go",
                  "https://github.com/ollama/ollama/blob/main/docs/api/openai-compatibility.mdx",
-                 "https://github.com/ollama/ollama/blob/main/docs/api.md"), read="2026-11-27",
+                 "https://github.com/ollama/ollama/issues/5793"),
+        read="2026-11-27",
     ),
     ServerRow(
         id="lmstudio", label="LM Studio", base_url="http://127.0.0.1:1234/v1", is_local=True,
@@ -267,8 +282,10 @@ SERVERS: tuple[ServerRow, ...] = (
         says={"window": r"(?:context length of only|than the context length .{0,40}n_ctx:) ?(?P<window>[\d,]*\d)",
               "pictures": r"does not support images", "model": r"no models? loaded|model .{1,160}not found"},
         note="Only a loaded model has the context that it is served with; the rest have a longest one.",
-        sources=("https://lmstudio.ai/docs/api/rest-api", "https://lmstudio.ai/docs/developer/openai-compat",
-                 "https://github.com/lmstudio-ai/docs/blob/main/1_developer/2_rest/list.md"), read="2026-11-27",
+        sources=("https://lmstudio.ai/docs/api/rest-api",
+                 "https://github.com/lmstudio-ai/docs/blob/main/1_developer/2_rest/list.md",
+                 "https://github.com/badlogic/pi-mono/blob/main/packages/ai/src/utils/overflow.ts"),
+        read="2026-11-27",
     ),
     ServerRow(
         id="llamacpp", label="llama.cpp", base_url="http://127.0.0.1:8080/v1", is_local=True,
@@ -279,7 +296,8 @@ SERVERS: tuple[ServerRow, ...] = (
               "pictures": r"image input is not supported|mmproj", "overloaded": r"loading model|no slots? available"},
         note="The context of /props is that of one slot. A template without tools drops them silently.",
         sources=("https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
-                 "https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md"), read="2026-11-27",
+                 "https://github.com/badlogic/pi-mono/blob/main/packages/ai/src/utils/overflow.ts"),
+        read="2026-11-27",
     ),
     ServerRow(
         id="vllm", label="vLLM", base_url="http://127.0.0.1:8000/v1", is_local=True,
@@ -288,8 +306,9 @@ SERVERS: tuple[ServerRow, ...] = (
               "tools": r"enable-auto-tool-choice", "pictures": r"not a multimodal model|at most 0 image",
               "order": r"must alternate|system role not supported", "schema": r"not supported by xgrammar"},
         note="What order of speakers it takes is its template's. Reasoning was reasoning_content before 2026.",
-        sources=("https://docs.vllm.ai/en/latest/serving/openai_compatible_server/",
-                 "https://github.com/vllm-project/vllm/pull/27752", "https://github.com/vllm-project/vllm/issues/38488"),
+        sources=("https://github.com/vllm-project/vllm/blob/main/docs/features/reasoning_outputs.md",
+                 "https://github.com/vllm-project/vllm/pull/27752",
+                 "https://github.com/vllm-project/vllm/issues/38488"),
         read="2026-11-27",
     ),
     ServerRow(
@@ -300,7 +319,8 @@ SERVERS: tuple[ServerRow, ...] = (
               "parameter": r"not support parameters: \[\W(?P<name>\w+)", "model": r"invalid model name passed",
               "credit": r"budget has been exceeded|budget_exceeded", "overloaded": r"no deployments available"},
         note="Sends on to many makers; ids of calls hold what Google wants back.",
-        sources=("https://docs.litellm.ai/docs/reasoning_content", "https://docs.litellm.ai/docs/proxy/model_management",
+        sources=("https://github.com/BerriAI/litellm/blob/main/docs/my-website/docs/reasoning_content.md",
+                 "https://github.com/BerriAI/litellm/blob/main/docs/my-website/docs/proxy/model_management.md",
                  "https://github.com/BerriAI/litellm/blob/main/litellm/litellm_core_utils/exception_mapping_utils.py"),
         read="2026-11-27",
     ),

@@ -1,5 +1,6 @@
 """What a server's row says is what goes over the wire to it, and what came from another model is made whole for it."""
 
+import re
 from typing import Any
 
 import pytest
@@ -88,6 +89,24 @@ async def test_google_finds_a_signature_in_the_first_of_another_models_calls(mod
     assert "extra_content" not in second
     assert [one["name"] for one in body["messages"] if one["role"] == "tool"] == ["task_create"] * 2
     assert "parallel_tool_calls" not in body
+
+
+@pytest.mark.parametrize(
+    ("engine", "given", "form"),
+    [
+        ("openai", "fc_" + "0" * 50, r"call_[0-9a-f]{24}"),
+        ("openrouter", "functions.task_create:0", r"functions\.task_create:0"),
+        ("mistral", "call_abc-1", r"[0-9a-f]{9}"),
+        ("litellm", "call_1__thought__" + "x" * 200, r"call_1__thought__x{200}"),
+    ],
+)
+async def test_an_id_of_another_server_is_made_one_that_this_one_takes(engine: str, given: str, form: str) -> None:
+    call = ToolCall(id=given, name="task_create", arguments="{}")
+    told = results(ToolResult(call_id=given, name=call.name, text="Done."))
+    body, _ = await sent(engine, user("buy milk"), Message(speaker="assistant", parts=(call,)), told)
+    sent_id = answers(body)[0]["tool_calls"][0]["id"]
+    assert re.fullmatch(form, sent_id)
+    assert [one["tool_call_id"] for one in body["messages"] if one["role"] == "tool"] == [sent_id]
 
 
 async def test_googles_own_signature_is_left_as_it_came() -> None:
