@@ -9,8 +9,7 @@ from cortex.base.address import named
 from cortex.base.messages import Message, Opaque, Thinking, ToolCall, ToolResult, ToolSchema, assistant, results, user
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Request, StreamEnd
-from cortex.providers import ProviderContext, connect
-from cortex.providers.chat import ChatReader
+from cortex.providers import ProviderContext, chat, connect
 from cortex.providers.servers import by_id
 from cortex.providers.terms import Terms
 from tests import model_lists
@@ -88,7 +87,16 @@ async def test_google_finds_a_signature_in_the_first_of_another_models_calls(mod
     assert first.get("extra_content") == (stand_in if stands else None)
     assert "extra_content" not in second
     assert [one["name"] for one in body["messages"] if one["role"] == "tool"] == ["task_create"] * 2
-    assert "parallel_tool_calls" not in body
+
+
+@pytest.mark.parametrize(
+    ("engine", "refused"), [("google", "parallel_tool_calls"), ("mistral", "stream_options"), ("openai", "")]
+)
+def test_what_a_server_refuses_is_not_sent(engine: str, refused: str) -> None:
+    terms = Terms(entry=ModelEntry(name="m", provider="openai", model="m"), row=by_id(engine), name="here")
+    request = Request(system="", messages=(user("hi"),), tools=(ADD,), parallel_calls=False)
+    body = chat.body(request, terms, 100)
+    assert {"parallel_tool_calls", "stream_options"} - set(body) == {refused} - {""}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +145,7 @@ async def test_azure_gets_the_key_in_its_header_and_an_old_address_its_version()
 
 def test_litellms_thinking_goes_back_in_blocks_each_with_its_signature() -> None:
     entry = ModelEntry(name="m", provider="openai", model="claude")
-    reader = ChatReader(
+    reader = chat.ChatReader(
         Request(system="", messages=(), tools=()), Terms(entry=entry, row=by_id("litellm"), name="here")
     )
     shown = []
