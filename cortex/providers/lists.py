@@ -42,6 +42,7 @@ MOST_SHOWN = 200  # models that a server is asked about one by one
 AT_ONCE = 8
 EXTRA_S = 5.0
 _T = TypeVar("_T")
+_NO_LIST = (400, 404, 405, 410)  # nothing of this kind here: the next address may have it
 _TAILS = ("/chat/completions", "/completions", "/responses", "/messages", "/models")
 
 
@@ -74,7 +75,7 @@ class _Asking:
         places = [base] if urlsplit(base).path else [f"{base}/v1", base]
         waiting = [(place, urljoin(f"{place}/", path)) for place in places for path in self._row.models_at]
         place, url = waiting.pop(0)
-        while (page := await self._get(url)).status == 404 and waiting:
+        while (page := await self._get(url)).status in _NO_LIST and waiting:
             place, url = waiting.pop(0)
         rows = self._rows(page)
         models, left_out = await asyncio.to_thread(models_of, rows, self._row)

@@ -170,7 +170,8 @@ async def test_azure_is_asked_for_its_deployments_by_its_own_header_and_else_for
         found = await list_models(server_of(double, base_url=base, key=KEY, engine="azure"))
         assert ([model.id for model in found.models], found.base_url) == (["our-chat"], base)
         assert (found.engine, set(double.headers)) == ("azure", {"api-key"})
-        double.pages = {"GET /openai/v1/models": (200, model_lists.AZURE_MODELS)}
+        gone: Page = (400, {"error": {"code": "BadRequest", "message": "API version not supported"}})
+        double.pages = {**model_lists.AZURE, next(iter(model_lists.AZURE)): gone}
         found = await list_models(server_of(double, base_url=base, key=KEY, engine="azure"))
         assert [model.id for model in found.models] == ["gpt-5-mini"]
 
