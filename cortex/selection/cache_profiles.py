@@ -45,7 +45,7 @@ _FAMILIES: tuple[tuple[str, Profile], ...] = (
     (r"claude", _NOTHING),  # by this wire it caches only what is marked, and nothing here marks it
 )
 _HOSTS: tuple[tuple[str, Profile], ...] = (
-    (r"(^|\.)openai\.com$|\.openai\.azure\.com$", _STRONG),
+    (r"(^|\.)openai\.com$|\.(openai|services\.ai|cognitiveservices)\.azure\.(com|us|cn)$", _STRONG),
     (r"(^|\.)deepseek\.com$", replace(_STRONG, minimum_tokens=64, life_s=3600)),
     (r"(^|\.)openrouter\.ai$", replace(_STRONG, read_factor=0.25)),
     (r"(^|\.)groq\.com$", replace(_STRONG, read_factor=0.5, minimum_tokens=128)),

@@ -28,6 +28,9 @@ def sample(idle_s: float, is_hit: bool, tokens: int = 4000) -> Sample:
         pytest.param("openai", "gpt-4.1", "api.openai.com", False, (True, 0.25, 1.0, 1024), id="GPT-4.1"),
         pytest.param("openai", "o4-mini", "api.openai.com", False, (True, 0.25, 1.0, 1024), id="o4"),
         pytest.param("openai", "gpt-4o", "", False, (True, 0.5, 1.0, 1024), id="GPT-4o"),
+        pytest.param(
+            "openai", "our-chat", "us.services.ai.azure.com", False, (True, 0.1, 1.0, 1024), id="Azure Foundry"
+        ),
         pytest.param("openai", "deepseek-chat", "api.deepseek.com", False, (True, 0.1, 1.0, 64), id="DeepSeek"),
         pytest.param("openai", "x-ai/grok-4", "openrouter.ai", False, (True, 0.25, 1.0, 1024), id="Grok, OpenRouter"),
         pytest.param("openai", "anthropic/claude-x", "openrouter.ai", False, (False, 1.0, 1.0, 1024), id="unmarked"),
