@@ -31,11 +31,15 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One use of a tool as the model asked for it; `arguments` is the JSON text exactly as it arrived."""
+    """One use of a tool as the model asked for it; `arguments` is the JSON text exactly as it arrived.
+
+    `is_written`: it wrote the call as text, where anybody's words may stand: the gate asks before it changes anything.
+    """
 
     id: str
     name: str
     arguments: str
+    is_written: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

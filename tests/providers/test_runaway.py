@@ -38,7 +38,7 @@ def kept(text: str, asked: str = "", *, cut: int = 5) -> int | None:
         "I am sorry, but I cannot do that.\n",
         PARAGRAPH,
         "| a | b | c |\n",
-        "你好，我能帮你什么吗。",
+        "你好我能帮你什么吗。",
         "wait, let me think about that again, ",
     ],
     ids=["word", "greeting", "the", "sentence", "paragraph", "row", "chinese", "comma"],
