@@ -6,6 +6,7 @@ Kimi, GLM, MiniMax, Granite, Phi, Nemotron, LFM2, Cohere, Apertus.
 """
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,16 +40,16 @@ _AROUND: tuple[tuple[str, str], ...] = (
     ("<|START_ACTION|>", "<|END_ACTION|>"),
     ("<|python_tag|>", "<|eom_id|>"),
     ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-    ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
-    ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
+    ("<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>"),
+    ("<\uff5ctool▁call▁begin\uff5c>", "<\uff5ctool▁call▁end\uff5c>"),
     ("[TOOL_CALLS]", ""),
     ("functools", ""),
 )
 # With which text a call begins where no name or bracket does.
 BEGINNINGS = (
     *(begin for begin, _ in _AROUND),
-    "<function=", "<function name=", "<invoke name=", "<｜DSML｜", "<|channel|>commentary", "<|start|>assistant",
-    "<|tool_call_begin|>", "functions.",
+    "<function=", "<function name=", "<invoke name=", "<\uff5cDSML\uff5c", "<|channel|>commentary",
+    "<|start|>assistant", "<|tool_call_begin|>", "functions.",
 )  # fmt: skip
 _STOPS = re.compile(r"(?:\s*(?:<\|eom_id\|>|<\|eot_id\|>|<\|im_end\|>|<\|call\|>|</s>|<end_of_turn>))+\s*$")
 _FENCE = re.compile(r"(?P<mark>`{3,})[\w+-]*[ \t]*\n(?P<inside>.*?)\n?[ \t]*(?P=mark)", re.DOTALL)
@@ -58,19 +59,30 @@ _HARMONY = re.compile(
 )
 _MISTRAL = re.compile(r"(?:\[TOOL_CALLS\])?\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\])?\s*(?=\{)")
 _NAMED = re.compile(r"(?:functions\.)(?P<name>[\w-]+)(?::\d+)?\s*(?P<round>\()?\s*(?=\{)")
-_KIMI = re.compile(r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>")
-_DEEPSEEK = re.compile(r"(?:<｜tool▁call▁begin｜>)?\s*(?:function)?<｜tool▁sep｜>(?P<name>[\w.-]+)\s*```(?:json)?\s*")
-_DEEPSEEK_31 = re.compile(r"(?:<｜tool▁call▁begin｜>)?\s*(?P<name>[\w.-]+)<｜tool▁sep｜>\s*")
+_KIMI = re.compile(
+    r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>"
+)
+_DEEPSEEK = re.compile(
+    r"(?:<\uff5ctool▁call▁begin\uff5c>)?\s*(?:function)?<\uff5ctool▁sep\uff5c>(?P<name>[\w.-]+)\s*```(?:json)?\s*"
+)
+_DEEPSEEK_31 = re.compile(r"(?:<\uff5ctool▁call▁begin\uff5c>)?\s*(?P<name>[\w.-]+)<\uff5ctool▁sep\uff5c>\s*")
 _FUNCTION = re.compile(
-    r"<(?:function=(?P<a>[\w.-]+)|(?:function|invoke) name=\"(?P<b>[\w.-]+)\")>\s*(?P<body>.*?)\s*(?:</(?:function|invoke)>|$)",
+    r"<(?:function=(?P<a>[\w.-]+)|(?:function|invoke) name=\"(?P<b>[\w.-]+)\")>\s*(?P<body>.*?)\s*"
+    r"(?:</(?:function|invoke)>|$)",
     re.DOTALL,
 )
 _PARAMETER = re.compile(
-    r"<(?:parameter=(?P<a>[\w.-]+)|parameter name=\"(?P<b>[\w.-]+)\"[^>]*)>\n?(?P<value>.*?)\n?</parameter>\s*", re.DOTALL
+    r"<(?:parameter=(?P<a>[\w.-]+)|parameter name=\"(?P<b>[\w.-]+)\"[^>]*)>\n?(?P<value>.*?)\n?</parameter>\s*",
+    re.DOTALL,
 )
-_GLM = re.compile(r"(?P<name>[\w.-]+)\s*(?P<body>(?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)*)", re.DOTALL)
+_GLM = re.compile(
+    r"(?P<name>[\w.-]+)\s*(?P<body>(?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)*)", re.DOTALL
+)
 _GLM_PAIR = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 _USE = re.compile(r"<name>\s*([\w.-]+)\s*</name>\s*<(arguments|input|parameters)>(.*?)</\2>", re.DOTALL)
+
+_BETWEEN = re.compile(r"[\s;,]*")
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +105,7 @@ def written(text: str) -> tuple[WrittenCall, ...]:
     if fenced is not None and fenced["mark"] not in fenced["inside"]:
         whole = fenced["inside"].strip()
     try:
-        return tuple(_calls(whole.replace("｜DSML｜", ""), 3))
+        return tuple(_calls(whole.replace("\uff5cDSML\uff5c", ""), 3))
     except (_NotACallError, RecursionError):
         return ()
 
@@ -143,15 +155,18 @@ def _one_mark(text: str, begin: str) -> tuple[str, str, str]:
 
 
 def _json(text: str) -> list[WrittenCall]:
+    """An object, a list of them, or several one after the other."""
     if text[0] not in "{[":
         return []
-    try:
-        values = [parsed(text)]
-    except ValueError:
+    values: list[Any] = []
+    at = 0
+    while at < len(text):
         try:
-            values = [parsed(each) for each in re.split(r"\s*[;,]?\s*\n\s*(?=\{)|\}\s*;\s*(?=\{)", text) if each]
+            value, upto = _DECODER.raw_decode(text, at)
         except ValueError:
             return []
+        values.append(value)
+        at = _BETWEEN.match(text, upto).end()  # type: ignore[union-attr]  # it matches nothing, too
     return [call for value in values for call in _of_value(value)]
 
 
@@ -206,7 +221,7 @@ def _headed(head: re.Pattern[str], text: str) -> list[WrittenCall]:
         groups = each.groupdict()
         if groups.get("round"):
             body = body.removesuffix(")")
-        for mark in ("<|tool_call_end|>", "<｜tool▁call▁end｜>", "<|call|>", "```"):
+        for mark in ("<|tool_call_end|>", "<\uff5ctool▁call▁end\uff5c>", "<|call|>", "```"):
             body = body.strip().removesuffix(mark)
         name = next((groups[key] for key in ("name", "early", "late") if groups.get(key)), "")
         if not name:

@@ -18,7 +18,7 @@ _FENCE = re.compile(r"(?:`{1,3}|`{3,}[\w+-]*[ \t]*(?:\n\s*)?)$")
 _FENCED = re.compile(r"`{3,}[\w+-]*[ \t]*\n\s*")
 _OBJECT = re.compile(r'[\[{\s]*(?:"(?P<key>\w*)(?P<end>"\s*(?P<colon>:\s*(?P<value>"[\w.-]*"?)?)?)?)?')
 _MARK = re.compile(
-    r"^\s*(?:<tool_calls?>|<tool_use>|<function_calls?>|<function=|<\|tool_call|<\|python_tag\|>|\[TOOL_CALLS\]|<｜tool▁call"
+    r"^\s*(?:<tool_calls?>|<tool_use>|<function_calls?>|<function=|<\|tool_call|<\|python_tag\|>|\[TOOL_CALLS\]|<\uff5ctool▁call"
     r"|<\|channel\|>commentary to=|<minimax:tool_call>|<TOOLCALL>|<\|START_ACTION\|>)",
     re.MULTILINE,
 )
@@ -84,9 +84,7 @@ def is_told(call: ToolCall, said: Iterable[str], outside: Iterable[str]) -> bool
     if len(arguments) > len("{}") and any(arguments in _bare(text) and call.name in text for text in said):
         return True
     values = [_bare(value) for value in _leaves(parsed(call.arguments))]
-    return any(
-        call.name.lower() in text.lower() and all(value in _bare(text) for value in values) for text in outside
-    )
+    return any(call.name.lower() in text.lower() and all(value in _bare(text) for value in values) for text in outside)
 
 
 def _bare(text: str) -> str:
