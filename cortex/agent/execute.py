@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from cortex.agent.arguments import CheckedCall, check, title
 from cortex.agent.looks import preview_of, readers_of
-from cortex.agent.records import asks, offer_of, record_of, request_of, unchecked_record
+from cortex.agent.records import asks, of_call, offer_of, record_of, request_of, unchecked_record
 from cortex.agent.refusals import (
     ELSEWHERE,
     INTERRUPTED,
@@ -79,7 +79,7 @@ class Executor:
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         """The gate's word, with the call's row and card written; never raises for a bad call."""
         call_id = derived_id(turn.id, str(round_number), call.id)
-        facts = await self.call_log.facts(turn, call_id)
+        facts = of_call(await self.call_log.facts(turn, call_id), call)
         checked = self._checked(facts, call)
         if isinstance(checked, Refusal):
             record = unchecked_record(call_id, call)
@@ -267,7 +267,7 @@ class Executor:
         self, turn: Turn, call: ToolCall, decision: Decision, answer: Answer | None, changed: ChangedCall | None = None
     ) -> Performed:
         # Hours may have passed since the decision: what is permitted and what was read counts as it is now.
-        facts = await self.call_log.facts(turn, decision.call_id)
+        facts = of_call(await self.call_log.facts(turn, decision.call_id), call)
         checked = self._checked(facts, call)
         if isinstance(checked, Refusal):
             return await self._refused(turn, call, unchecked_record(decision.call_id, call), _refused(checked))

@@ -1,5 +1,7 @@
 """A call as it is kept, and as its person is asked about it. Pure; called by `agent/execute.py`."""
 
+from dataclasses import replace
+
 from cortex.agent.arguments import CheckedCall, destination, digest, visible
 from cortex.base.hidden import show_hidden
 from cortex.base.messages import ToolCall
@@ -9,6 +11,15 @@ from cortex.toolkit.spec import Tool
 
 HERE = "this server"
 ARGUMENTS_CHARS_MAX = 8_000
+WRITTEN = "a call that the model wrote as text"
+
+
+def of_call(facts: CallFacts, call: ToolCall) -> CallFacts:
+    """The facts of exactly this call: one that was written as text came from outside, whatever was read before."""
+    if not call.is_written:
+        return facts
+    source = facts.taint_source if facts.is_tainted else WRITTEN
+    return replace(facts, is_tainted=True, is_written=True, taint_source=source)
 
 
 def asks(facts: CallFacts, checked: CheckedCall, readers: tuple[Readers, ...]) -> bool:
@@ -18,8 +29,11 @@ def asks(facts: CallFacts, checked: CheckedCall, readers: tuple[Readers, ...]) -
 
 def _asks_by_itself(facts: CallFacts, checked: CheckedCall) -> bool:
     """Whether this call would ask wherever it writes."""
-    is_told_to = checked.tool.confirm or checked.tool.name in facts.asks_first
-    return is_told_to or checked.risk == "high" or (checked.risk == "medium" and facts.is_tainted)
+    tool = checked.tool
+    is_told_to = tool.confirm or tool.name in facts.asks_first
+    changes = not tool.free and (tool.effect == "write" or checked.sends_out)
+    is_doubtful = facts.is_tainted and (checked.risk == "medium" or (facts.is_written and changes))
+    return is_told_to or checked.risk == "high" or is_doubtful
 
 
 def request_of(
@@ -31,6 +45,8 @@ def request_of(
     because = "others will read this, and " if readers else ""
     holds = "private data and external content" if readers else "external content"
     why = f"Asked because {because}this conversation contains {holds}{read}" if facts.is_tainted else ""
+    if facts.is_written:
+        why = "Asked because the model wrote this call as text, where words from outside may stand"
     return ApprovalRequest(
         tool=tool.name,
         verb=record.title,

@@ -157,7 +157,7 @@ class ProviderError(CortexError):
     `is_retryable`: the same request may be sent again, or to the next model of the chain.
     `retry_after_s`: seconds the endpoint asked us to wait, or None.
     `kind`: rate_limit, timeout, cut, malformed, empty, auth, refused, server, connection, request,
-    unknown_host. `rejection`: what of the request the endpoint did not take, where it said so.
+    unknown_host, repeats. `rejection`: what of the request the endpoint did not take, where it said so.
     """
 
     status = 502

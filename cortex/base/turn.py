@@ -113,7 +113,7 @@ class Reply:
     message: Message | None = None
     usage: Usage = field(default_factory=Usage)
     model: str = ""
-    finish: Literal["stop", "calls", "length"] = "stop"
+    finish: Literal["stop", "calls", "length", "repeats"] = "stop"
     failure: str = ""
     failure_kind: str = ""
 

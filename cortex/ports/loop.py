@@ -43,19 +43,22 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """A piece of the answer as it arrives; `kind` text or thinking."""
+    """A piece of the answer as it arrives; `kind` text or thinking; `void` takes back all before it."""
 
-    kind: Literal["text", "thinking"]
+    kind: Literal["text", "thinking", "void"]
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEnd:
-    """The last item of a stream that came to its proper end: the whole message, checked, and the true usage."""
+    """The last item of a stream that came to its proper end: the whole message, checked, and the true usage.
+
+    finish: `repeats`: it said the same again and again and was stopped; the message is what it said before.
+    """
 
     message: Message
     usage: Usage
-    finish: Literal["stop", "calls", "length"]
+    finish: Literal["stop", "calls", "length", "repeats"]
 
 
 class Provider(Protocol):
@@ -142,7 +145,7 @@ class CallFacts:
     for the person. `typed_hosts`: hosts and addresses typed. `same_calls`: earlier
     calls by name and arguments. `calls_left`: None = no limit. `asks_first`: an admin has these ask before each call.
     `never`: what the person switched off in this conversation. `halt`: why nothing runs at all, "" where work is not
-    stopped.
+    stopped. `is_written`: the model wrote this call as text.
     """
 
     user: User
@@ -160,6 +163,7 @@ class CallFacts:
     never: frozenset[str] = frozenset()
     halt: str = ""
     taint_title: str = ""
+    is_written: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

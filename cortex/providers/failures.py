@@ -57,6 +57,12 @@ def is_error(kind: str, data: Mapping[str, Any]) -> bool:
     return bool(data.get("error") or failed)
 
 
+def repeats(entry: ModelEntry) -> ProviderError:
+    """It repeated itself without end before it said anything."""
+    message = f"{entry.name}: it repeated itself in its reasoning without end, and was stopped; choose another model."
+    return ProviderError(message, kind="repeats")
+
+
 def cut(entry: ModelEntry) -> ProviderError:
     """The stream ended before the answer did."""
     return ProviderError(f"{entry.name}: the answer was cut off.", kind="cut", is_retryable=True)

@@ -83,6 +83,7 @@ class Marks:
         self._said: list[str] = []
         self._thought: list[str] = []
         self._block: _Block | None = None
+        self._blanks = 0  # between reasoning and answer
         self._is_lone = False  # reasoning that was found by its end alone
         self._around = ""
         self._is_call = False
@@ -203,10 +204,11 @@ class Marks:
 
     def _reason(self) -> bool:
         block = self._block
-        if block is None or (not self._thought and not self._held.strip() and not self._is_over):
+        blanks = len(self._held) - len(self._held.lstrip())
+        if block is None or (not self._thought and blanks == len(self._held) <= _BLANK_MOST and not self._is_over):
             return False
-        if not self._thought:
-            self._held = self._held.lstrip()
+        if not self._thought and blanks <= _BLANK_MOST:
+            self._held = self._held[blanks:]
         found = block.end.search(self._held)
         if found is None:
             kept = 0 if self._is_over else _partial(self._held, block.ends)
@@ -244,9 +246,10 @@ class Marks:
     def _behind(self) -> bool:
         """Between the reasoning and the answer."""
         text = self._held.lstrip()
+        self._blanks += len(self._held) - len(text)
         self._held = text
         if not text:
-            return False
+            return self._blanks > _BLANK_MOST and self._go(self._plain)
         if self._begins_around(text, _AROUND):
             return True
         low = text.lower()

@@ -1,10 +1,15 @@
 """Sees that an answer repeats itself without end, as small models do, so that the stream can be stopped.
 
-Pure; fed by `wire.py` with what is said and, apart from it, with what is thought. It errs on the side of going on: what
+Pure; `wire.py` asks it of each answer. It errs on the side of going on: what
 people ask for may repeat (tables, refrains, zeros), and the limit of output tokens ends the rest.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from cortex.base.messages import Part, Text, Thinking
 
 _LOOK_EACH = 64  # characters between two looks
 _PROBE = 24  # the last characters, whose appearance before gives the length of a round
@@ -109,6 +114,49 @@ class Runaway:
             return False
         self.kept = self._stale_kept
         return True
+
+
+class AnswerGuard:
+    """What is said and what is thought of one answer, each watched for itself."""
+
+    def __init__(self, asked: str) -> None:
+        """asked: the person's message."""
+        self._asked = asked
+        self._guards: dict[str, Runaway] = {}
+        self._kept: tuple[str, int] | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it ran away."""
+        return self._kept is not None
+
+    def feed(self, kind: Literal["text", "thinking", "void"], text: str) -> bool:
+        """Whether the answer with this piece repeats itself without end."""
+        if kind == "void":
+            self._guards.clear()
+            return False
+        guard = self._guards.setdefault(kind, Runaway(self._asked))
+        if guard.feed(text):
+            self._kept = kind, guard.kept
+        return self.is_stopped
+
+    def kept(self, parts: Sequence[Part]) -> list[Part]:
+        """What of the stopped answer is worth keeping: its words up to where they repeat, the reasoning ahead of them.
+
+        Reasoning that repeats itself leaves nothing but words that were said; a call that had begun is none.
+        """
+        kind, rest = self._kept or ("text", 0)
+        found: list[Part] = []
+        for part in parts:
+            if isinstance(part, Thinking) and kind == "text":
+                found.append(part)
+            elif isinstance(part, Text) and kind == "text":
+                text = part.text[:rest]
+                rest -= len(text)
+                found += [replace(part, text=text.rstrip())] if text.strip() else []
+            elif isinstance(part, Text):
+                found.append(part)
+        return found
 
 
 def _is_round(text: str, length: int, span: int) -> bool:

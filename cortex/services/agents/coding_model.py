@@ -71,7 +71,7 @@ def _as_openai(reply: Reply, id: str) -> dict[str, Any]:
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": text},
-        "finish_reason": "length" if reply.finish == "length" else "stop",
+        "finish_reason": "length" if reply.finish in ("length", "repeats") else "stop",
     }
     head = {"id": id, "object": "chat.completion", "created": 0, "model": "cortex", "choices": [choice]}
     return {**head, "usage": {**usage, "total_tokens": sum(usage.values())}}

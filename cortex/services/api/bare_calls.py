@@ -100,7 +100,9 @@ def _finished(reply: Reply) -> Finished:
         return Finished(usage=reply.usage, failure="model", text=reply.failure)
     calls = reply.message.calls
     finish: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
-    return Finished(finish="length" if reply.finish == "length" else finish, usage=reply.usage, calls=calls)
+    return Finished(
+        finish="length" if reply.finish in ("length", "repeats") else finish, usage=reply.usage, calls=calls
+    )
 
 
 async def _unseen(_text: str) -> None:

@@ -7,7 +7,7 @@ failing model: the reply carries the sentence. A try that began to speak is star
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass
 from itertools import count
@@ -39,6 +39,7 @@ _SHARED = {  # what an endpoint says, its address and its model id are its owner
     "cut": "the answer was cut off",
     "empty": "the answer was empty",
     "refused": "the provider's content filter stopped the answer",
+    "repeats": "it repeated itself without end and was stopped",
 }
 
 log = logging.getLogger(__name__)
@@ -74,17 +75,16 @@ async def ask(
 
     crowd: says when background work may ask. is_background: it may wait for minutes where an endpoint is overloaded.
 
-    `attempt` of `on_delta` counts from 1 over all models; with a higher one everything of the lower is void.
+    `attempt` of `on_delta` grows, from 1, over all models; with a higher one everything of the lower is void.
     """
     failures: list[ProviderError] = []
-    attempt = 0
+    attempts = count(1)
     for position, link in enumerate(chain):
         has_next = position + 1 < len(chain)
         for tries in count(1):
-            attempt += 1
             try:
                 async with _at(crowd, link.entry, is_background=is_background):
-                    finished = await _once(link, request, on_delta, attempt)
+                    finished = await _once(link, request, on_delta, attempts)
             except ProviderError as raised:
                 error = _for_others(link.entry, raised) if link.entry.owner_id else raised
                 wait_s = _wait_s(error, tries, jitter, is_patient=is_background and error.kind in OVERLOADED)
@@ -106,14 +106,18 @@ async def ask(
     )
 
 
-async def _once(link: Link, request: Request, on_delta: OnDelta, attempt: int) -> StreamEnd:
+async def _once(link: Link, request: Request, on_delta: OnDelta, attempts: Iterator[int]) -> StreamEnd:
+    attempt = next(attempts)
     # Every provider's stream is an async generator; closing it closes the connection at once, not when it is collected.
     stream = cast("AsyncGenerator[Delta | StreamEnd, None]", link.provider.stream(request))
     async with aclosing(stream) as items:
         async for item in items:
             if isinstance(item, StreamEnd):
                 return item
-            await on_delta(item.kind, item.text, attempt)
+            if item.kind == "void":
+                attempt = next(attempts)
+            else:
+                await on_delta(item.kind, item.text, attempt)
     raise ProviderError(f"{link.entry.name}: the answer was cut off.", kind="cut", is_retryable=True)
 
 

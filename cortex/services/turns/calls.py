@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Literal
 
 from cortex.agent.arguments import title_of
+from cortex.agent.records import WRITTEN
 from cortex.base.ids import derived_id
 from cortex.base.turn import Turn
 from cortex.ports.loop import CallEnding, CallFacts, CallRecord
@@ -61,12 +62,14 @@ class CallLog:
         # Places that others named (an agent, a result, a program, text from outside) do not count as the person's.
         typed = [row.text for row in turns if row.channel not in ("agent", "result", "api") and not row.is_tainted]
         tainted = [row for row in earlier if row.is_tainted]
+        is_written = any(call.is_written for row in context.stored for call in row.message.calls)
+        unnamed = WRITTEN if is_written else "text from outside"
         return CallFacts(
             user=context.user,
             role=turn.role,
             permitted=context.permitted,
             is_tainted=reads.outside,
-            taint_source=f"what {tainted[-1].name} brought" if tainted else "text from outside",
+            taint_source=f"what {tainted[-1].name} brought" if tainted else unnamed,
             has_read_private=reads.private,
             typed_hosts=typed_places(typed),
             discoveries=sum(row.name == "tools_discover" for row in mine),
@@ -74,10 +77,14 @@ class CallLog:
             now=self.runtime.clock(),
             calls_left=self._calls_left(conversation.selection_state.get("recipe", ""), mine),
             asks_first=context.ground.settings.asks_first,
-            taint_title=title_of(self.runtime.registry, tainted[-1].name, tainted[-1].arguments) if tainted else "",
+            taint_title=self._title(tainted[-1]) if tainted else WRITTEN if is_written else "",
             never=conversation.never,
             halt=HALTED.format(who=halt.who) if halt else "",
         )
+
+    def _title(self, row: CallRow) -> str:
+        """What a call does, in words for the person."""
+        return title_of(self.runtime.registry, row.name, row.arguments)
 
     def _calls_left(self, recipe: str, mine: Sequence[CallRow]) -> int | None:
         """How many business calls the recipe of the turn's last plan still allows; a refused one was none."""

@@ -28,15 +28,21 @@ from cortex.services.models.profiles import endpoint_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
+from cortex.services.turns.written_calls import NOT_TAKEN, HeldBack, is_untaken, with_calls
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository, is_from_outside
 from cortex.storage.round_rows import RoundBefore, Spent
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import Reads, TurnsRepository
 
 BACKGROUND = ("cron", "maker", "agent")  # channels of turns that nobody waits for at the page
 TOO_LONG = "The answer reached the model's output limit and was cut there."
+REPEATS = (
+    "The model began to repeat itself without end, so it was stopped there. Ask it to go on, ask again, or choose "
+    "another model."
+)
+_NOTES = {"length": TOO_LONG, "repeats": REPEATS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +85,12 @@ class ModelCaller:
             await writer.begin()
         chain = await self.contexts.models.open_chain(context.user, plan.models or turn.models, context.models)
         began_s = self.runtime.ticks_s()
+        held_back = HeldBack(writer.delta, plan.tools)
         try:
             reply = await ask(
                 chain,
                 request,
-                on_delta=writer.delta,
+                on_delta=held_back.delta,
                 on_notice=writer.notice,
                 crowd=self.contexts.models.crowd,
                 is_background=turn.channel in BACKGROUND,
@@ -92,6 +99,9 @@ class ModelCaller:
             writer.end_part()  # whoever stopped it has what was said, or its next try says it again
             raise
         ms = round((self.runtime.ticks_s() - began_s) * 1000)
+        reply = await with_calls(self.runtime.db, context, turn, plan, added, reply)
+        if reply.message is None or not any(call.is_written for call in reply.message.calls):
+            await held_back.release()
         if reply.message is None:
             await writer.abandon()
             await self.runtime.db.repository(RoundsRepository, turn.user_id).failed(
@@ -140,8 +150,8 @@ class ModelCaller:
             **({"sees": True} if entry.takes_pictures and turn.pictures else {}),
         }
         rows: list[Row] = [*await writer.whole(message.text), ("usage", payload, turn.id)]
-        if reply.finish == "length":
-            rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
+        notes = [_NOTES[reply.finish]] if reply.finish in _NOTES else [NOT_TAKEN] if is_untaken(reply, plan) else []
+        rows += [("notice", {"turn": turn.id, "level": "warn", "text": note}, turn.id) for note in notes]
         is_first = entry.name == context.entry.name
         profile = (
             context.profile if is_first else (await self.contexts.profiles.profile_of(context.user, entry)).profile
@@ -149,6 +159,8 @@ class ModelCaller:
 
         async def stored() -> None:
             async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+                if any(call.is_written for call in message.calls):  # anybody's words may stand in it
+                    await repository(TurnsRepository).add_reads(turn.id, Reads(outside=True))
                 await _keep(turn, (*added, message), repository)
                 cache = await self._cache(repository, turn, plan, reply, entry, profile, known["history"])
                 await repository(RoundsRepository).answered(
