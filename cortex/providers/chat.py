@@ -13,7 +13,7 @@ from typing import Any
 from cortex.base.messages import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, ToolSchema, Usage
 from cortex.ports.loop import Delta, Request
 from cortex.providers.call_pieces import CallPieces
-from cortex.providers.marks import Marks, Piece
+from cortex.providers.marks import Piece, ReasoningMarks
 from cortex.providers.servers import OTHER
 from cortex.providers.terms import (
     Answer,
@@ -165,7 +165,7 @@ class ChatReader:
 
     def __init__(self, request: Request, terms: Terms) -> None:
         self._request, self._terms = request, terms
-        self._marks = Marks()
+        self._marks = ReasoningMarks()
         self._text: list[str] = []
         self._thought: list[str] = []  # in fields of its own
         self._marked: list[str] = []  # told from the words by marks

@@ -1,6 +1,6 @@
 """Splits an answer's text, as it streams, into what is said and what is thought, by the marks that models put there.
 
-Pure; `wire.py` sends each piece of text through it. Marks count at the very beginning of an answer only: further on, in
+Pure; `chat.py` sends each piece of text through it. Marks count at the very beginning of an answer only: further on, in
 quotes and in code they are words, so that "what does <think> mean?" can be answered. Tables of marks by the reasoning
 parsers of vLLM and SGLang, Open WebUI's tags, OpenAI's harmony format (read 2026-11-27).
 """
@@ -67,7 +67,7 @@ class _Block:
     ends: tuple[str, ...]
 
 
-class Marks:
+class ReasoningMarks:
     """One answer. `feed` and `end` give (kind, text) in order; the same text gives the same, however it is cut.
 
     `void` says: all that was given so far is taken back, and what follows is the whole of it anew.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.providers.marks import Marks, Piece
+from cortex.providers.marks import Piece, ReasoningMarks
 
 HARMONY = "<|channel|>analysis<|message|>{thought}<|end|><|start|>assistant<|channel|>final<|message|>{said}<|return|>"
 CALL = '<|channel|>commentary to=functions.task_create <|constrain|>json<|message|>{"title":"milk"}<|call|>'
@@ -12,7 +12,7 @@ CALL = '<|channel|>commentary to=functions.task_create <|constrain|>json<|messag
 
 def read(pieces: list[str], *, needs_words: bool = True) -> tuple[str, str]:
     """What a reader has in the end: (thinking, text)."""
-    marks = Marks()
+    marks = ReasoningMarks()
     given: list[Piece] = []
     for piece in pieces:
         given += marks.feed(piece)
@@ -170,7 +170,7 @@ def test_harmony_says_a_preamble_and_an_answer_apart() -> None:
 
 
 def test_words_are_given_as_they_come() -> None:
-    marks = Marks()
+    marks = ReasoningMarks()
     assert marks.feed("<thi") == []
     assert marks.feed("nk>Let me see") == [("thinking", "Let me see")]
     assert marks.feed(" now</thi") == [("thinking", " now")]
@@ -179,7 +179,7 @@ def test_words_are_given_as_they_come() -> None:
 
 
 def test_what_was_shown_is_taken_back_when_only_an_end_comes() -> None:
-    marks = Marks()
+    marks = ReasoningMarks()
     assert marks.feed("Let me see.\n") == [("text", "Let me see.\n")]
     assert marks.feed("</think>\n\nYes") == [("void", ""), ("thinking", "Let me see."), ("text", "Yes")]
 
