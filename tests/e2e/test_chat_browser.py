@@ -203,7 +203,7 @@ def test_a_message_that_does_not_get_through_is_kept_over_a_reload_and_sent_once
 
 
 def test_stop_keeps_what_was_written(chat: Tab, served: Lived) -> None:
-    served.talks.model.rules.insert(0, rule("on and on", "and on " * 300))
+    served.talks.model.rules.insert(0, rule("on and on", "".join(f"and on {at} " for at in range(300))))
     served.talks.model.delay_s = 1 / 30
     chat.send("on and on", waits=False)
     chat.until("() => document.querySelector('.turn:last-child .md')?.innerText.length > 20")
@@ -257,7 +257,7 @@ def test_a_page_in_front_counts_as_looked_at_and_one_behind_does_not(chat: Tab) 
 
 def test_messages_sent_meanwhile_take_no_more_room_than_they_need(chat: Tab, served: Lived) -> None:
     height = "() => document.querySelector('.turn.user:has(.queued)').offsetHeight"
-    served.talks.model.rules.insert(0, rule("on and on", "and on " * 3_000))
+    served.talks.model.rules.insert(0, rule("on and on", "".join(f"and on {at} " for at in range(3_000))))
     served.talks.model.delay_s = 1 / 30
     chat.send("on and on", waits=False)
     chat.send(LONG, waits=False)

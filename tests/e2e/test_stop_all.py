@@ -32,7 +32,7 @@ from tests.scripted_server import ScriptedServer, Use, rule
 NAP = f"86399.{os.getpid()}"  # of no other process on this machine
 SLEEPING = {"command": f"sleep {NAP} & sleep {NAP}", "timeout_s": 60}
 TALE = "tell a tale without an end"
-RAIN = "and then it rained again, " * 700  # three minutes, word by word
+RAIN = "".join(f"and then it rained on day {day}, " for day in range(600))  # three minutes, word by word
 STOPPED = "Everything was stopped"
 
 log = logging.getLogger(__name__)

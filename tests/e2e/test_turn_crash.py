@@ -107,7 +107,7 @@ def test_turns_survive_kills(dying: Daemon) -> None:
 def test_a_message_that_ends_its_process_each_time_is_given_up_and_others_go_on(dying: Daemon) -> None:
     crowd = Crowd(dying, [dying], seed=0)
     with shopping_model() as model, crowd.caller:
-        model.rules.append(rule("^Tell me", "and then it rained again, " * 2_000))
+        model.rules.append(rule("^Tell me", "".join(f"and then it rained on day {day}, " for day in range(2_000))))
 
         def tales() -> int:
             return sum(seen.body["messages"][-1]["content"].startswith("Tell me") for seen in model.log)

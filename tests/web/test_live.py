@@ -18,7 +18,8 @@ from tests.web.talks import Talks
 from web.live import LivePages, OpenPage
 
 PAGES = 5
-LONG = "word after word " * 200 + "and that is the end"
+LONG = "".join(f"word {number} after word " for number in range(150)) + "and that is the end"
+SLOWLY = "".join(f"slowly told {number} " for number in range(400))
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ async def test_an_answer_is_painted_once_for_all_pages_and_reaches_each_whole(
 async def test_a_page_that_comes_in_the_middle_of_an_answer_has_all_of_it_at_once(
     served: FastAPI, talks: Talks, browser: httpx.AsyncClient
 ) -> None:
-    talks.model.rules.insert(0, rule("slowly", "slowly told " * 400))
+    talks.model.rules.insert(0, rule("slowly", SLOWLY))
     talks.model.fail(Fault(kind="pause", after_bytes=2_000))
     cid = await talks.living.conversation()
     async with following(served, browser, f"/c/{cid}/events?after=0") as first:
@@ -127,7 +128,7 @@ async def test_a_feed_ends_with_its_last_page_and_begins_again_with_the_next(
 async def test_who_logs_out_leaves_no_live_page_open_and_their_work_goes_on(
     served: FastAPI, talks: Talks, browser: httpx.AsyncClient
 ) -> None:
-    talks.model.rules.insert(0, rule("slowly", "slowly told " * 400))
+    talks.model.rules.insert(0, rule("slowly", SLOWLY))
     talks.model.fail(Fault(kind="pause", after_bytes=2_000))
     cid = await talks.living.conversation()
     async with following(served, browser, f"/c/{cid}/events?after=0") as stolen:
