@@ -13,7 +13,6 @@ from typing import Any
 from cortex.base.messages import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, ToolSchema, Usage
 from cortex.ports.loop import Delta, Request
 from cortex.providers.call_pieces import CallPieces
-from cortex.providers.marks import Piece, ReasoningMarks
 from cortex.providers.servers import OTHER
 from cortex.providers.terms import (
     Answer,
@@ -165,10 +164,8 @@ class ChatReader:
 
     def __init__(self, request: Request, terms: Terms) -> None:
         self._request, self._terms = request, terms
-        self._marks = ReasoningMarks()
         self._text: list[str] = []
-        self._thought: list[str] = []  # in fields of its own
-        self._marked: list[str] = []  # told from the words by marks
+        self._thought: list[str] = []
         self._fields: dict[str, Any] = {}
         self._calls = CallPieces()
         self.answer = Answer()
@@ -189,11 +186,9 @@ class ChatReader:
     def end(self) -> tuple[list[Delta], Answer]:
         """The answer, its parts in the order in which providers want them back: reasoning, words, calls."""
         calls = own_calls([call for call, _ in self._calls.calls()], self._request)
-        is_whole = self.answer.finish == "stop" or (self.answer.finish is None and self.answer.is_over)
-        held = self._take_pieces(self._marks.end(needs_words=is_whole and not calls))
         details = [extra for _, extra in self._calls.calls()]
         parts: list[Part] = []
-        thought = "\n\n".join(filter(None, ("".join(self._thought), "".join(self._marked))))
+        thought = "".join(self._thought)
         if thought or self._fields:
             opaque = {"provider_name": self._terms.name, "fields": self._fields} if self._fields else None
             parts.append(Thinking(text=whole_text(thought), opaque=opaque))
@@ -204,7 +199,7 @@ class ChatReader:
             if extra:
                 parts.append(Opaque(provider=self._terms.name, data={"details": {"call": extra}}))
         self.answer.parts = parts
-        return held, self.answer
+        return [], self.answer
 
     def _note(self, data: Mapping[str, Any]) -> None:
         if isinstance(usage := data.get("usage"), Mapping) or isinstance(usage := _groq(data), Mapping):
@@ -217,11 +212,8 @@ class ChatReader:
     def _take(self, told: Mapping[str, Any], choice: Mapping[str, Any]) -> list[Delta]:
         deltas = self._reasoning(told)
         for kind, text in _content(told.get("content") or told.get("refusal")):
-            if kind == "text":
-                deltas += self._take_pieces(self._marks.feed(text))
-            else:
-                self._thought.append(text)
-                deltas.append(Delta(kind="thinking", text=text))
+            (self._text if kind == "text" else self._thought).append(text)
+            deltas.append(Delta(kind="text" if kind == "text" else "thinking", text=text))
         calls = told.get("tool_calls")
         for piece in calls if isinstance(calls, list) else []:
             if isinstance(piece, Mapping):
@@ -231,20 +223,6 @@ class ChatReader:
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self.answer.finish = _FINISHES.get(reason.lower(), "stop")
-        return deltas
-
-    def _take_pieces(self, pieces: Iterable[Piece]) -> list[Delta]:
-        """What is said, and what is thought by its marks; reasoning in fields of its own is never taken back."""
-        deltas: list[Delta] = []
-        for kind, text in pieces:
-            deltas.append(Delta(kind=kind, text=text))
-            if kind != "void":
-                (self._text if kind == "text" else self._marked).append(text)
-                continue
-            self._text.clear()
-            self._marked.clear()
-            if thought := "".join(self._thought):
-                deltas.append(Delta(kind="thinking", text=thought))
         return deltas
 
     def _reasoning(self, told: Mapping[str, Any]) -> list[Delta]:

@@ -1,6 +1,6 @@
 """Splits an answer's text, as it streams, into what is said and what is thought, by the marks that models put there.
 
-Pure; `chat.py` sends each piece of text through it. Marks count at the very beginning of an answer only: further on, in
+Pure; `heard.py` sends each piece through it. Marks count at the very beginning of an answer only: further on, in
 quotes and in code they are words, so that "what does <think> mean?" can be answered. Tables of marks by the reasoning
 parsers of vLLM and SGLang, Open WebUI's tags, OpenAI's harmony format (read 2026-11-27).
 """

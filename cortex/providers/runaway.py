@@ -1,6 +1,6 @@
 """Sees that an answer repeats itself without end, as small models do, so that the stream can be stopped.
 
-Pure; `wire.py` asks it of each answer. It errs on the side of going on: what
+Pure; `heard.py` asks it of each answer. It errs on the side of going on: what
 people ask for may repeat (tables, refrains, zeros), and the limit of output tokens ends the rest.
 """
 

@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import httpx
@@ -15,11 +15,11 @@ import httpx
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ProviderError
 from cortex.base.json_text import parsed
-from cortex.base.messages import Message, Text, Thinking, Usage, to_json
+from cortex.base.messages import Message, Text, Usage, to_json
 from cortex.base.tokens import minified, wire_schema
 from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext, failures
-from cortex.providers.runaway import AnswerGuard
+from cortex.providers.heard import HeardAnswer
 from cortex.providers.sse import events
 from cortex.providers.terms import Answer, AnswerReader, Terms
 
@@ -58,24 +58,28 @@ class WireProvider:
     async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
         """The answer as it arrives, then the whole; ProviderError when it is not whole."""
         reader = self._endpoint.reader(request, self._endpoint.terms)
-        guard = AnswerGuard(next((one.said for one in reversed(request.messages) if one.speaker == "user"), ""))
+        heard = HeardAnswer(next((one.said for one in reversed(request.messages) if one.speaker == "user"), ""))
         characters = 0
         try:
             async with aclosing(self._deltas(request, reader)) as deltas:
-                async for delta in deltas:
-                    characters += len(delta.text)
+                async for each in deltas:
+                    characters += len(each.text)
                     if characters > MAX_CHARACTERS:
                         raise ProviderError(f"{self._entry.name}: the answer did not end.", kind="malformed")
-                    yield delta
-                    if guard.feed(delta.kind, delta.text):
+                    for delta in heard.take(each):
+                        yield delta
+                    if heard.is_stopped:
                         break
             held, answer = reader.end()
-            if guard.is_stopped:
-                finished = self._stopped(request, answer, guard)
-                held = _anew(finished.message)
-            for delta in held:
+            for delta in heard.end(held, answer):
                 yield delta
-            if not guard.is_stopped:
+            if heard.is_stopped:
+                usage = self._usage_so_far(request, answer)
+                message, anew = heard.cut(answer)
+                for delta in anew:
+                    yield delta
+                finished = self._stopped(message, usage)
+            else:
                 finished = self._finished(request, answer)
         except _FAILURES as error:
             raise failures.mapped(self._endpoint.terms, error) from error
@@ -194,13 +198,17 @@ class WireProvider:
             finish = "calls" if message.calls else "length"
         return StreamEnd(message=message, usage=self._usage(request, message, answer), finish=finish)
 
-    def _stopped(self, request: Request, answer: Answer, guard: AnswerGuard) -> StreamEnd:
+    def _stopped(self, message: Message, usage: Usage) -> StreamEnd:
         """What an answer that repeated itself without end said before it did."""
-        message = Message(speaker="assistant", parts=tuple(guard.kept(answer.parts)))
         if not message.text.strip():
             raise failures.repeats(self._entry)
+        return StreamEnd(message=message, usage=usage, finish="repeats")
+
+    def _usage_so_far(self, request: Request, answer: Answer) -> Usage:
+        """That of an answer that was stopped: what it came to is told at the end, which did not come."""
         whole = Message(speaker="assistant", parts=tuple(answer.parts))
-        return StreamEnd(message=message, usage=self._usage(request, whole, answer), finish="repeats")
+        usage = self._usage(request, whole, answer)
+        return replace(usage, output_tokens=max(usage.output_tokens, self._count(minified(to_json(whole)))))
 
     def _usage(self, request: Request, message: Message, answer: Answer) -> Usage:
         if answer.usage is not None and answer.usage.input_tokens:
@@ -209,13 +217,6 @@ class WireProvider:
         sent = [request.system, *(minified(to_json(each)) for each in request.messages)]
         sent += [minified(wire_schema(tool)) for tool in request.tools]
         return Usage(input_tokens=sum(map(self._count, sent)), output_tokens=self._count(minified(to_json(message))))
-
-
-def _anew(message: Message) -> list[Delta]:
-    """The pieces that put this message in place of what was given so far."""
-    thought = "".join(part.text for part in message.parts if isinstance(part, Thinking))
-    deltas = [Delta(kind="void", text=""), Delta(kind="thinking", text=thought), Delta(kind="text", text=message.text)]
-    return [delta for delta in deltas if delta.text or delta.kind == "void"]
 
 
 async def _bytes(response: httpx.Response, head: bytearray) -> AsyncIterator[bytes]:
