@@ -90,7 +90,9 @@ class Runaway:
         begins = len(self._tail) - length
         while begins > 0 and self._tail[begins - 1] == self._tail[begins - 1 + length]:
             begins -= 1
-        self.kept = self._fed - len(self._tail) + begins + max(2 * length, _KEPT_LEAST)
+        kept = begins + max(2 * length, _KEPT_LEAST)
+        end = _SENTENCE.search(self._tail, kept - 1, kept + length)  # twice, and to the end of that sentence
+        self.kept = self._fed - len(self._tail) + (end.end() if end else kept)
         return True
 
     def _is_stale(self, text: str) -> bool:

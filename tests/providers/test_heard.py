@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import ProviderError
-from cortex.base.messages import Message, Opaque, Text, Thinking, user
+from cortex.base.messages import Message, Opaque, Part, Text, Thinking, user
 from cortex.base.model import Profile
 from cortex.ports.loop import Delta, StreamEnd
 from cortex.providers.heard import HeardAnswer
@@ -92,7 +92,7 @@ def test_reasoning_in_a_field_of_its_own_stays_where_the_text_is_taken_back() ->
 
 
 def test_parts_without_marks_stay_as_they_came() -> None:
-    parts = [Text(text="Hello."), Opaque(provider="x", data={"details": {"id": "1"}}), Text(text="Bye.")]
+    parts: list[Part] = [Text(text="Hello."), Opaque(provider="x", data={"details": {"id": "1"}}), Text(text="Bye.")]
     whole = Answer(parts=list(parts), finish="stop")
     answer = HeardAnswer("hello")
     answer.take(Delta(kind="text", text="Hello.Bye."))

@@ -52,6 +52,9 @@ def test_the_same_again_and_again_is_stopped_and_kept_once_or_twice(round_: str,
 
 def test_it_is_stopped_early() -> None:
     assert kept("Hello! " * 160) is not None
+    text = "Good morning. I'm glad to have you here. " + "I'm glad to have you. " * 100
+    assert text[: kept(text) or 0].count("you.") in (2, 3)
+    assert text[: kept(text) or 0].rstrip().endswith("you.")
     assert kept(PARAGRAPH * 12) is not None
 
 

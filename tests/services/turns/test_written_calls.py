@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cortex.base.messages import Thinking, ToolCall
+from cortex.base.messages import Thinking, ToolCall, ToolSchema
 from cortex.services.turns.model_calls import REPEATS
-from cortex.services.turns.written_calls import NOT_TAKEN
+from cortex.services.turns.written_calls import NOT_TAKEN, HeldBack
 from cortex.storage.home import Homes
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.tasks import TasksRepository
@@ -212,6 +212,29 @@ async def test_json_that_was_asked_for_is_shown(house: LivingHouse, scripted: Sc
     await house.say(cid, "Bob as JSON, please", mode="all")
     assert await shown(house, cid, "text") == [text]
     assert await notices(house, cid) == []
+
+
+async def test_nothing_of_a_call_flashes_up_and_words_come_as_they_are_said() -> None:
+    told: list[tuple[str, str, int]] = []
+
+    async def on_delta(kind: str, text: str, attempt: int) -> None:
+        told.append((kind, text, attempt))
+
+    tool = ToolSchema(name="task_create", description="", parameters={"type": "object"})
+    held_back = HeldBack(on_delta, (tool,))
+    for letter in MILK:
+        await held_back.delta("text", letter, 1)
+    await held_back.delta("thinking", "Hm.", 1)
+    assert told == [("thinking", "Hm.", 1)]
+    for piece in ("Good ", "day", '. {"name": "task_create"'):
+        await held_back.delta("text", piece, 2)
+    assert told[1:] == [("text", "Good ", 2), ("text", "day", 2), ("text", '. {"name": "task_create"', 2)]
+    held_back = HeldBack(on_delta, (tool,))
+    told.clear()
+    await held_back.delta("text", '{"na', 1)
+    await held_back.release()
+    await held_back.delta("text", "me", 1)
+    assert told == [("text", '{"na', 1), ("text", "me", 1)]
 
 
 async def test_an_answer_without_end_is_stopped_and_told(house: LivingHouse, scripted: ScriptedServer) -> None:
