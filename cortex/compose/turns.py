@@ -9,6 +9,7 @@ from cortex.agent.execute import Executor
 from cortex.agent.react import LoopPorts
 from cortex.base import scan
 from cortex.base.errors import ConfigError
+from cortex.base.model import ModelEntry
 from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, JournalPlace, Journals
@@ -22,6 +23,7 @@ from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
 from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.ports.system import Discovery, Restarting, Status, Upkeep
+from cortex.providers.servers import server_of
 from cortex.services.agents.agents import AgentsService, UserAgents
 from cortex.services.agents.coding import KIND as CODING
 from cortex.services.agents.coding import CodingRuns, UserCoding
@@ -255,7 +257,9 @@ class TurnServices(Foundation):
                 LoopPorts(
                     history=history,
                     planner=self.planning,
-                    model_caller=ModelCaller(runtime=self.runtime, contexts=contexts, pictures=self.pictures),
+                    model_caller=ModelCaller(
+                        runtime=self.runtime, contexts=contexts, pictures=self.pictures, mixes_calls=_mixes_calls
+                    ),
                     tool_runner=ToolRuns(executor=self.executor, approvals=self.approvals, contexts=contexts),
                     commands=PlainCommandReader(runtime=self.runtime, contexts=contexts, scope=self.scope),
                 )
@@ -369,3 +373,7 @@ class TurnServices(Foundation):
     @cached_property
     def hooks(self) -> Hooks:
         return Hooks(runtime=self.runtime, vault=self.vault, changed=self.scheduler.wake)
+
+
+def _mixes_calls(entry: ModelEntry) -> bool:
+    return server_of(entry.base_url, engine=entry.engine).mixes_calls

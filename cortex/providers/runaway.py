@@ -14,8 +14,8 @@ from cortex.base.messages import Part, Text, Thinking
 _LOOK_EACH = 64  # characters between two looks
 _PROBE = 24  # the last characters, whose appearance before gives the length of a round
 _ROUND_MOST = 400
-_ROUNDS = 8
-_LENGTH = 800  # characters that say the same again and again
+_ROUNDS = 10
+_LENGTH = 1_000  # characters that say the same again and again
 _SIGNS, _SIGNS_LENGTH = 4, 1_500  # rounds of so few characters are rules, dots, blanks
 _IN_CODE, _ASKED = 4, 6  # times as long in a fence, where data stands, and where the person named a number of things
 _LENGTH_MOST = 10_000

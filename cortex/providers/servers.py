@@ -43,7 +43,7 @@ class ServerRow:
     place (under `calls.` that in its first call) and what is put there.
 
     Answers. `calls`: how they arrive in a stream, in `pieces` or each `whole`; "" where nobody says it.
-    `calls_as_text`: beside calls as they should be, it passes on some that a model wrote as text.
+    `mixes_calls`: beside calls as they should be, it passes on some as the text in which its model wrote them.
     `cached`, `written`: where in `usage` the tokens that were read from the cache, and written to it, stand. `says`:
     patterns of the words with which it refuses, looked for in any case; their groups are what the words name: limits in
     tokens (`window`, `output`), a tool or parameter (`name`), the place of a tool (`index`).
@@ -74,7 +74,7 @@ class ServerRow:
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     names_results: bool = False
     omits: frozenset[str] = frozenset()
-    calls_as_text: bool = False
+    mixes_calls: bool = False
     reasoning: tuple[str, ...] = ("reasoning_content", "reasoning")
     goes_back: tuple[str, ...] = ()
     goes_back_in: Literal["all", "turn", "calls"] = "all"

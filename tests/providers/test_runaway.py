@@ -55,7 +55,7 @@ def test_it_is_stopped_early() -> None:
     text = "Good morning. I'm glad to have you here. " + "I'm glad to have you. " * 100
     assert text[: kept(text) or 0].count("you.") in (2, 3)
     assert text[: kept(text) or 0].rstrip().endswith("you.")
-    assert kept(PARAGRAPH * 12) is not None
+    assert kept(PARAGRAPH * 13) is not None
 
 
 @pytest.mark.parametrize("sign", ["-", " ", "\n", ".", "ab", "=\n", "\u200b", "0,"])

@@ -28,7 +28,7 @@ from cortex.services.models.profiles import endpoint_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
-from cortex.services.turns.written_calls import NOT_TAKEN, HeldBack, is_untaken, with_calls
+from cortex.services.turns.written_calls import NOT_TAKEN, HeldBack, MixesCalls, is_untaken, with_calls
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository, is_from_outside
@@ -47,11 +47,12 @@ _NOTES = {"length": TOO_LONG, "repeats": REPEATS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCaller:
-    """Implements the `ModelCalls` port."""
+    """Implements the `ModelCalls` port. mixes_calls: whether a model's server passes on calls as text beside others."""
 
     runtime: Runtime
     contexts: TurnContexts
     pictures: PicturesService
+    mixes_calls: MixesCalls
 
     @step(StepName.ANSWER)
     async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
@@ -99,7 +100,7 @@ class ModelCaller:
             writer.end_part()  # whoever stopped it has what was said, or its next try says it again
             raise
         ms = round((self.runtime.ticks_s() - began_s) * 1000)
-        reply = await with_calls(self.runtime.db, context, turn, plan, added, reply)
+        reply = await with_calls(self.runtime.db, context, turn, plan, added, reply, self.mixes_calls)
         if reply.message is None or not any(call.is_written for call in reply.message.calls):
             await held_back.release()
         if reply.message is None:

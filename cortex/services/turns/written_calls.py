@@ -1,17 +1,17 @@
 """Calls that a model wrote into its answer as text: when they are taken, and that they do not flash up as the answer.
 
-Called by `model_calls.py`. The forms are `providers/text_calls.py`'s. A call that is taken is marked, and the gate asks
+Called by `model_calls.py`. The forms are `agent/text_calls.py`'s. A call that is taken is marked, and the gate asks
 before it changes, sends, runs or spends anything (`agent/records.py: of_call`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from cortex.agent.text_calls import calls_in, is_told, looks_like_calls, may_be_calls
 from cortex.base.messages import Message, Text, Thinking, ToolCall, ToolResult, ToolSchema
+from cortex.base.model import ModelEntry
 from cortex.base.turn import GIVEN, Reply, RoundPlan, Turn
-from cortex.providers.servers import server_of
-from cortex.providers.text_calls import calls_in, is_told, looks_like_calls, may_be_calls
 from cortex.services.models.asking import OnDelta
 from cortex.services.turns.turn_context import TurnContext
 from cortex.storage.db import Database
@@ -22,6 +22,9 @@ NOT_TAKEN = (
     "tools of this chat to Chat only."
 )
 _LOOKED_AT = 1_000  # characters of an answer's beginning that tell whether it may be a call
+
+
+MixesCalls = Callable[[ModelEntry], bool]
 
 
 @dataclass(slots=True)
@@ -65,7 +68,13 @@ class Given:
 
 
 async def with_calls(
-    db: Database, context: TurnContext, turn: Turn, plan: RoundPlan, added: Sequence[Message], reply: Reply
+    db: Database,
+    context: TurnContext,
+    turn: Turn,
+    plan: RoundPlan,
+    added: Sequence[Message],
+    reply: Reply,
+    mixes_calls: MixesCalls,
 ) -> Reply:
     """The reply with the calls that its text consists of in place of the text; as it is where it may not be taken so.
 
@@ -78,7 +87,9 @@ async def with_calls(
     calls = calls_in(message.text, plan.tools)
     if not calls or _is_quoted(calls, _given(context, turn, added)):
         return reply
-    if await _calls_itself(db, context, turn, added, reply.model):
+    entry = context.models.get(reply.model)
+    is_mixed = entry is not None and mixes_calls(entry)
+    if not is_mixed and await _calls_itself(db, context, turn, added, reply.model):
         return reply
     thought = tuple(part for part in message.parts if isinstance(part, Thinking))
     return replace(reply, message=replace(message, parts=(*thought, *calls)), finish="calls")
@@ -111,10 +122,7 @@ def _given(context: TurnContext, turn: Turn, added: Sequence[Message]) -> Given:
 
 
 async def _calls_itself(db: Database, context: TurnContext, turn: Turn, added: Sequence[Message], model: str) -> bool:
-    """Whether this model made calls of its own in this chat, and its server is not one that mixes both."""
-    entry = context.models.get(model)
-    if entry is not None and server_of(entry.base_url, engine=entry.engine).calls_as_text:
-        return False
+    """Whether this model made calls of its own in this chat."""
     turns = {row.turn_id for row in context.stored if _has_own(row.message)}
     turns |= {turn.id} if any(map(_has_own, added)) else set()
     rounds = db.repository(RoundsRepository, turn.user_id)

@@ -259,3 +259,15 @@ async def test_reasoning_without_end_goes_to_the_next_model_or_is_told(
     (error,) = await house.events(cid, "error")
     assert "repeated itself in its reasoning without end" in error.payload["text"]
     assert len(scripted.log) == 1
+
+
+@pytest.mark.parametrize("engine", ["mixing", ""], ids=["mixes", "does not"])
+async def test_a_server_that_is_known_to_mix_calls_is_taken_at_its_word(
+    house: LivingHouse, scripted: ScriptedServer, engine: str
+) -> None:
+    scripted.rules = [rule("milk", Use("task_list", {}), LIST, "Nothing is on it.")]
+    caller = house.cortex.turn_runs.ports.model_caller
+    object.__setattr__(caller, "mixes_calls", lambda _: bool(engine))
+    cid = await house.conversation()
+    await house.say(cid, "is milk on my list of tasks?", mode="all")
+    assert len(await house.events(cid, "tool.result")) == (2 if engine else 1)

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cortex.agent.call_forms import BEGINNINGS, KEYS, WrittenCall, fenced, written
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall, ToolSchema
-from cortex.providers.call_forms import BEGINNINGS, KEYS, WrittenCall, fenced, written
 
 _BEGIN_MOST = 240  # characters from which it is told whether a call may begin
 _FENCE = re.compile(r"(?:`{1,3}|`{3,}[\w+-]*[ \t]*(?:\n\s*)?)$")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cortex.agent.text_calls import calls_in, is_told, looks_like_calls, may_be_calls
 from cortex.base.messages import ToolSchema
-from cortex.providers.text_calls import calls_in, is_told, looks_like_calls, may_be_calls
 
 CREATE = ToolSchema(
     name="task_create",
