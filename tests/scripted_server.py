@@ -108,8 +108,9 @@ class ScriptedServer:
         method, path, _ = head[0].split(" ", 2)
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:]) if name}
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
-        pipe = Pipe(reader, writer)
-        path = path.partition("?")[0]
+        await self._route(method, path.partition("?")[0], headers, raw, Pipe(reader, writer))
+
+    async def _route(self, method: str, path: str, headers: dict[str, str], raw: bytes, pipe: Pipe) -> None:
         if (method, path) == ("GET", "/v1/models"):
             models = [{"id": "scripted", "object": "model", "created": 0, "owned_by": "tests"}]
             await pipe.whole(200, {"object": "list", "data": models})
