@@ -114,16 +114,20 @@ def chunks(said: Said, manner: Manner, body: dict[str, Any], usage: dict[str, An
 
 def _event(data: bytes, manner: Manner) -> bytes:
     end = manner.newline
-    return b"".join(line + end for line in manner.noise) + b"data: " + data + end + end
+    return manner.noise + b"data: " + data + end + end
 
 
 def _deltas(said: Said, manner: Manner, model: str, number: int) -> list[dict[str, Any]]:
     calls = calls_of(said, manner, number)
     found = _thoughts(said, manner, model, number, calls)
-    found += [{"content": piece} for piece in in_pieces(said.text)]
+    found += [{"content": piece} for piece in _text_pieces(said.text, manner)]
     for at, (call, use) in enumerate(zip(calls, said.calls, strict=True)):
         found += [{"tool_calls": [piece]} for piece in _call_pieces(call, use, at, manner)]
     return found
+
+
+def _text_pieces(text: str, manner: Manner) -> list[str]:
+    return [text[at : at + manner.cut] for at in range(0, len(text), manner.cut)] if manner.cut else in_pieces(text)
 
 
 def _thoughts(

@@ -30,8 +30,8 @@ class Manner:
     `ids_in`: which pieces bear the id. `is_whole`: a call comes in one piece. `thinks`: the field of the reasoning.
     `is_signed`: the first call of an answer bears a signature (Gemini). `usage`: where it stands. `cached`: its key for
     cached tokens, dotted. `finish`: the reason; "auto" is the right one, None leaves it out. `has_null_end`: a last
-    delta with a finish of null behind it. `is_done_said`: `data: [DONE]`. `noise`: lines between the events.
-    `newline`: between lines. `has_empty_first`: a first chunk without choices (Azure's filter results).
+    delta with a finish of null behind it. `is_done_said`: `data: [DONE]`. `noise`: bytes between the events.
+    `newline`: between lines. `cut`: characters of a piece of text; 0: words. `has_empty_first`: a first chunk without choices (Azure's filter results).
     """
 
     ids: str = "call_{n:024d}"
@@ -45,7 +45,8 @@ class Manner:
     finish: str | None = "auto"
     has_null_end: bool = False
     is_done_said: bool = True
-    noise: tuple[bytes, ...] = ()
+    noise: bytes = b""
+    cut: int = 0
     newline: bytes = b"\n"
     has_empty_first: bool = False
 
@@ -55,7 +56,8 @@ class Said:
     """An answer. `manner`: fields of the row's manner that differ this time. `cached`: tokens told as cached.
 
     `breaks`: what happens in the middle: an error event, the content filter, or the connection is dropped.
-    `pause`: after each so many bytes the double waits until it is told to go on.
+    `pauses`: behind more than half of it the double waits until it is told to go on. `packet`: bytes that are sent at once;
+    0: an event.
     """
 
     text: str = ""
@@ -64,7 +66,8 @@ class Said:
     manner: dict[str, Any] = field(default_factory=dict)
     cached: int = 0
     breaks: Literal["", "error", "filter", "drop", "window"] = ""
-    pause: int = 0
+    pauses: bool = False
+    packet: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

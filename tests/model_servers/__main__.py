@@ -1,0 +1,33 @@
+"""`python -m tests.model_servers [--rows a,b] [--scenes c,d] [--json FILE] [--why]`: the table of rows and scenes."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.model_servers.rows import ROWS
+from tests.model_servers.scenes import SCENES
+from tests.model_servers.table import as_json, run, summary
+
+
+def main() -> int:
+    """Run what was asked for; 1 where a scene fails."""
+    parser = argparse.ArgumentParser(description="Run every row of model servers through the scenes.")
+    parser.add_argument("--rows", default="")
+    parser.add_argument("--scenes", default="")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--why", action="store_true", help="tell of each failure what it was")
+    asked = parser.parse_args()
+    rows = [row for row in ROWS if not asked.rows or row.id in asked.rows.split(",")]
+    scenes = [each for each in SCENES if not asked.scenes or each.__name__ in asked.scenes.split(",")]
+    results = run(rows, scenes)
+    if asked.json:
+        asked.json.write_text(as_json(results))
+    sys.stdout.write(summary(results) + "\n")
+    failed = [result for result in results if result.state == "fails"]
+    if asked.why:
+        sys.stdout.writelines(f"{each.row} {each.scene}: {each.why}\n" for each in failed)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
