@@ -230,6 +230,16 @@ def _item_events(at: int, item: dict[str, Any]) -> list[dict[str, Any]]:
             ]
             events.append({"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []})
             events.append({"type": "response.content_part.done", **place, "part": part})
+        case "reasoning" if item["summary"]:
+            part, place = item["summary"][0], {**place, "summary_index": 0}
+            events[0]["item"] = {**item, "summary": []}
+            events.append({"type": "response.reasoning_summary_part.added", **place, "part": {**part, "text": ""}})
+            events += [
+                {"type": "response.reasoning_summary_text.delta", **place, "delta": piece}
+                for piece in in_pieces(part["text"])
+            ]
+            events.append({"type": "response.reasoning_summary_text.done", **place, "text": part["text"]})
+            events.append({"type": "response.reasoning_summary_part.done", **place, "part": part})
         case "function_call":
             kind = "response.function_call_arguments.delta"
             events += [{"type": kind, **place, "delta": cut} for cut in in_cuts(item["arguments"])]

@@ -32,11 +32,13 @@ class ScriptedServer:
         api_key: str = "test-key",
         cache_minimum_tokens: int = 1024,
         tls: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
     ) -> None:
         self.rules = list(rules)
         self.faults: deque[Fault] = deque()
         self.log: list[Seen] = []
         self.api_key = api_key
+        self.host = host
         self.port = 0
         self.delay_s = 0.0
         self._cache_minimum_tokens = cache_minimum_tokens
@@ -49,8 +51,8 @@ class ScriptedServer:
 
     @property
     def origin(self) -> str:
-        """http://127.0.0.1:port, the base URL for Anthropic; https with `tls`."""
-        return f"http{'s' if self._tls else ''}://127.0.0.1:{self.port}"
+        """http://host:port, the base URL for Anthropic; https with `tls`."""
+        return f"http{'s' if self._tls else ''}://{self.host}:{self.port}"
 
     @property
     def base_url(self) -> str:
@@ -87,7 +89,7 @@ class ScriptedServer:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
-            asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 24, ssl=self._tls)
+            asyncio.start_server(self._serve, self.host, 0, limit=1 << 24, ssl=self._tls)
         )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()

@@ -75,14 +75,11 @@ def _finish(said: Said, manner: Manner) -> str | None:
 
 
 def usage_of(manner: Manner, total: int, cached: int, output: int) -> dict[str, Any]:
-    """Token usage; the cached ones under the server's own key."""
+    """Token usage; the cached ones under the server's own keys."""
     usage: dict[str, Any] = {"prompt_tokens": total, "completion_tokens": output, "total_tokens": total + output}
-    if manner.cached:
-        outer, _, inner = manner.cached.rpartition(".")
-        if outer:
-            usage[outer] = {inner: cached}
-        else:
-            usage[inner] = cached
+    for path in manner.cached:
+        outer, _, inner = path.rpartition(".")
+        usage |= {outer: {inner: cached}} if outer else {inner: cached}
     return usage
 
 

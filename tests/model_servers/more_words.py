@@ -137,7 +137,7 @@ _LMSTUDIO: Words = {
     "pictures": (400, "Model does not support images. Please use a model that does.", {}),
     "template": (400, 'Error rendering prompt with jinja template: "Error: {said}".', {}),
     "request": (400, "{said}", {}),
-    "server": (400, "The model has crashed without additional information. (Exit code: 18446744072635810000)", {}),
+    "server": (500, "The model has crashed without additional information. (Exit code: 18446744072635810000)", {}),
 }  # fmt: skip
 
 # Seen on the real server (xllamacpp 2026.10, 2026-11-27); ggml-org/llama.cpp tools/server/README.md

@@ -11,7 +11,7 @@ from tests import scripted_anthropic, scripted_openai, scripted_responses
 from tests.model_servers import chat_answers, strict_messages, strict_responses
 from tests.model_servers.memory import Memory
 from tests.model_servers.more_words import BY_ROW
-from tests.model_servers.rows import Row
+from tests.model_servers.rows import ROWS, Row
 from tests.model_servers.spoken import Abilities, Answer, Hang, Manner, Page, Refuse, Said
 from tests.model_servers.strict_chat import Looked
 from tests.model_servers.words import Refusal, Words, body_of, event_of
@@ -30,7 +30,8 @@ class Double(ScriptedServer):
     """
 
     def __init__(self, row: Row) -> None:
-        super().__init__(api_key=f"key-of-{row.id}")
+        # Each at an address of its own: Cortex knows by the host whose answers stand in a history.
+        super().__init__(api_key=f"key-of-{row.id}", host=f"127.0.0.{10 + ROWS.index(row)}")
         self.row = row
         self.begin(row)
 
@@ -226,7 +227,14 @@ class Double(ScriptedServer):
             return answer
         wire = _WIRES[self.row.wire]
         made: dict[str, Any] = json.loads(_unique(json.dumps(wire.whole(body, _spoken(said, number), usage)), number))
-        self.memory.keep_parts(made["output"] if self.row.wire == "responses" else made["content"])
+        if self.row.wire == "messages":
+            self.memory.keep_parts(made["content"])
+            return made
+        is_sealed = "reasoning.encrypted_content" in (body.get("include") or [])
+        for item in made["output"]:
+            if item["type"] == "reasoning" and not is_sealed:
+                del item["encrypted_content"]
+        self.memory.keep_parts([*made["output"], *map(strict_responses.seal_of, made["output"])])
         return made
 
     def _pieces(self, said: Said, manner: Manner, body: dict[str, Any], usage: dict[str, Any]) -> list[bytes]:
@@ -238,6 +246,9 @@ class Double(ScriptedServer):
         finish = "tool_calls" if said.calls else "stop"
         found = _WIRES[self.row.wire].chunks(body, _spoken(said, number), usage, finish)
         pieces = [_unique(piece.decode(), number).encode() for piece in found]
+        if self.row.wire == "responses" and "reasoning.encrypted_content" not in (body.get("include") or []):
+            seal = f', "encrypted_content": "{scripted_responses.SEALED}"'.encode()
+            pieces = [piece.replace(seal, b"") for piece in pieces]
         return [manner.noise + piece.replace(b"\n", manner.newline) for piece in pieces]
 
 

@@ -28,7 +28,7 @@ class Manner:
 
     `ids`: a format of call ids with the number `n`. `numbering`: of the pieces of calls: right, all zero, none.
     `ids_in`: which pieces bear the id. `is_whole`: a call comes in one piece. `thinks`: the field of the reasoning.
-    `is_signed`: the first call of an answer bears a signature (Gemini). `usage`: where it stands. `cached`: its key for
+    `is_signed`: the first call of an answer bears a signature (Gemini). `usage`: where it stands. `cached`: its keys for
     cached tokens, dotted. `finish`: the reason; "auto" is the right one, None leaves it out. `has_null_end`: a last
     delta with a finish of null behind it. `is_done_said`: `data: [DONE]`. `noise`: bytes between the events.
     `newline`: between lines. `cut`: characters of a piece of text; 0: words. `has_empty_first`: a first chunk without choices (Azure's filter results).
@@ -41,7 +41,7 @@ class Manner:
     thinks: Thinks = ""
     is_signed: bool = False
     usage: UsageForm = "asked"
-    cached: str = "prompt_tokens_details.cached_tokens"
+    cached: tuple[str, ...] = ("prompt_tokens_details.cached_tokens",)
     finish: str | None = "auto"
     has_null_end: bool = False
     is_done_said: bool = True

@@ -109,7 +109,7 @@ class Stage:
 
     def dial(self, secret: str = "", **more: Any) -> Provider:
         """The product's connection to the double."""
-        context = ProviderContext(policy=named(("127.0.0.1", self.double.port)), connect_s=PATIENCE_S)
+        context = ProviderContext(policy=named((self.double.host, self.double.port)), connect_s=PATIENCE_S)
         provider = connect(self.entry(**more), secret or self.double.api_key, context)
         self.open.append(provider)
         return provider

@@ -273,6 +273,14 @@ def openrouter_details(looked: Looked) -> Refusal | None:
     return None
 
 
+def groq_reasoning(looked: Looked) -> Refusal | None:
+    """Groq: reasoning goes back to models of OpenAI's alone (github.com/vercel/ai/pull/8057)."""
+    for at, message in looked.by_role("assistant"):
+        if "reasoning" in message and "gpt-oss" not in str(looked.body.get("model")):
+            return said(f"messages[{at}].reasoning: reasoning is not supported with this model")
+    return None
+
+
 def deepseek_reasoning(looked: Looked) -> Refusal | None:
     """DeepSeek's thinking mode: every message with calls bears `reasoning_content`, be it empty."""
     for _, message in looked.by_role("assistant"):

@@ -77,7 +77,8 @@ def thinking(looked: Looked) -> Refusal | None:
                 f"messages.{at}.content.{place}: `thinking` or `redacted_thinking` blocks in the latest assistant "
                 "message cannot be modified. These blocks must remain as they were in the original response."
             )
-    if not is_thinking(looked.body) or not assistants:
+    # Adaptive thinking may leave it out, and need not begin with it (docs: "Adaptive thinking").
+    if (looked.body.get("thinking") or {}).get("type") != "enabled" or not assistants:
         return None
     at, last = assistants[-1]
     begins = blocks(last)[0].get("type")

@@ -58,17 +58,28 @@ def pairs(looked: Looked) -> Refusal | None:
 
 
 def sealed(looked: Looked) -> Refusal | None:
-    """Reasoning comes back as it was given."""
+    """Reasoning that is not stored there comes back sealed, as it was given."""
     for item in looked.body["input"]:
         if _kind(item) != "reasoning":
             continue
-        plain = {key: value for key, value in item.items() if value is not None and key != "status"}
-        if not looked.memory.has(plain):
+        if not item.get("encrypted_content"):
+            return said(
+                f"Item with id '{item.get('id')}' not found. Items are not persisted when `store` is set to false. Try "
+                "again with `store` set to true, or remove this item from your input."
+            )
+        if not isinstance(item.get("summary"), list):
+            return said("Missing required parameter: 'input[1].summary'.")
+        if not looked.memory.has(seal_of(item)):
             return said(
                 "The encrypted content c2Vh could not be verified. Reason: Encrypted content could not be decrypted or "
                 "parsed."
             )
     return None
+
+
+def seal_of(item: dict[str, Any]) -> dict[str, Any]:
+    """What of a reasoning item is checked."""
+    return {key: item.get(key) for key in ("type", "id", "encrypted_content")}
 
 
 def answered(looked: Looked) -> Refusal | None:
