@@ -32,12 +32,14 @@ class Memory:
 
     calls: dict[str, dict[str, Any]] = field(default_factory=dict)
     sealed: set[str] = field(default_factory=set)
+    signatures: set[str] = field(default_factory=set)
     answers: int = 0
 
     def keep(self, message: dict[str, Any]) -> None:
         """Remember a message of chat completions."""
         for call in message.get("tool_calls") or []:
             self.calls[call["id"]] = message
+            self.signatures.add(call.get("extra_content", {}).get("google", {}).get("thought_signature", ""))
         for detail in merged(message.get("reasoning_details") or []):
             self.sealed.add(json.dumps(detail, sort_keys=True))
 

@@ -1,6 +1,7 @@
 """Where a scene plays: a double, the product's own connection to it, and what was heard."""
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from tests.model_servers.server import Double
 from tests.model_servers.spoken import Abilities, Answer
 from tests.patience import PATIENCE_S
 
+_TAKES = inspect.signature(ask).parameters
 SYSTEM = "You are Cortex, the assistant of a household. Be brief. Today is Friday. " * 4
 ADD = ToolSchema(
     name="task_create",
@@ -156,6 +158,7 @@ class Stage:
             on_notice=note,
             sleep=_at_once,
             jitter=float,
+            **({"turn_from": len(messages) - 1} if "turn_from" in _TAKES else {}),
         )
 
     def check(self) -> None:

@@ -224,9 +224,7 @@ def gemini_signatures(looked: Looked) -> Refusal | None:
             continue
         extra = calls[0].get("extra_content") or {}
         signature = extra.get("google", {}).get("thought_signature")
-        given = looked.memory.answer_of(message)
-        own = given["tool_calls"][0].get("extra_content", {}).get("google", {}) if given else {}
-        if signature and signature not in (own.get("thought_signature"), *_DUMMIES):
+        if signature and signature not in (*looked.memory.signatures, *_DUMMIES):
             return said("Corrupted thought signature.")
         if not signature and at >= looked.turn_from:
             facts = {"tool": calls[0]["function"]["name"], "index": at + 1}
