@@ -78,7 +78,7 @@ def _messages(request: Request, terms: Terms) -> list[dict[str, Any]]:
             case "tool":
                 found += [_result(part, terms) for part in message.parts if isinstance(part, ToolResult)]
             case "assistant":
-                found.append(_said(message, request, terms, is_in_turn=at > turn))
+                found.append(_vouched(_said(message, request, terms, is_in_turn=at > turn), terms))
             case _:
                 found.append({"role": "user", "content": _asked(message, request, terms)})
     return found
@@ -138,6 +138,18 @@ def _completed(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
     return said
 
 
+def _vouched(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
+    """An answer with calls as OpenRouter's Gemini takes it: without a signature, the word that none is to be checked.
+
+    One for an answer, under the id of its first call (github.com/RooCodeInc/Roo-Code/pull/10640).
+    """
+    is_signed = any(detail.get("type") == "reasoning.encrypted" for detail in said.get("reasoning_details") or [])
+    if terms.row.id != "openrouter" or "gemini" not in terms.entry.model or "tool_calls" not in said or is_signed:
+        return said
+    detail = {"type": "reasoning.encrypted", "data": "skip_thought_signature_validator", "format": "google-gemini-v1"}
+    return {**said, "reasoning_details": [{**detail, "id": said["tool_calls"][0]["id"], "index": 0}]}
+
+
 def _verbatim(call: ToolCall) -> str:
     """The arguments as the model wrote them, so that its own words are found again in the cache."""
     found = arguments_of(call)
@@ -186,6 +198,7 @@ class ChatReader:
     def end(self) -> tuple[list[Delta], Answer]:
         """The answer, its parts in the order in which providers want them back: reasoning, words, calls."""
         calls = own_calls([call for call, _ in self._calls.calls()], self._request)
+        _name_anew(self._fields, {call.id: own.id for (call, _), own in zip(self._calls.calls(), calls, strict=True)})
         details = [extra for _, extra in self._calls.calls()]
         parts: list[Part] = []
         thought = "".join(self._thought)
@@ -285,6 +298,13 @@ def _merge(kept: list[dict[str, Any]], pieces: Sequence[Any]) -> str:
             is_growing = key in (*_WORDS, "data") and isinstance(value, str)
             last[key] = (last.get(key) or "") + value if is_growing else value if value is not None else last.get(key)
     return words
+
+
+def _name_anew(fields: Mapping[str, Any], ids: Mapping[str, str]) -> None:
+    """Let details that name a call follow it to its own id: a signature that is another call's is refused."""
+    for detail in fields.get("reasoning_details", ()):
+        if detail.get("id") in ids:
+            detail["id"] = ids[detail["id"]]
 
 
 def _groq(data: Mapping[str, Any]) -> Any:

@@ -136,7 +136,7 @@ def _unwanted(terms: Terms, error: Unwanted) -> ProviderError:
         message = f"{entry.name}: the provider broke off. {_said(body, error.text)}"
         return ProviderError(message, kind="server", is_retryable=True)
     said, wait_s = _said(body, error.text), _wait_s(error.headers)
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and _KEY_REFUSED.search(error.text)):
         return ProviderError(f"{entry.name}: the key was refused. {said}", kind="auth")
     if status == 402:
         return ProviderError(f"{entry.name}: the account's credit is used up. {said}", kind="rate_limit")
@@ -199,6 +199,10 @@ def _words(text: str) -> str:
     """What a page says: its title, else its first words."""
     title = _TITLE.search(text[:20_000])
     return " ".join((title.group(1) if title else _TAGS.sub(" ", text[:20_000])).split())[:200]
+
+
+# A key that is refused by 400: Google's and xAI's words.
+_KEY_REFUSED = re.compile(r"api key (not|is not) valid|(incorrect|invalid) api key", re.IGNORECASE)
 
 
 def _wait_s(headers: Mapping[str, str]) -> float | None:

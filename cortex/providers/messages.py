@@ -51,6 +51,8 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
         found["tools"] = _tools(request, terms)
         found["tool_choice"] = _choice(request, terms, is_thinking=_thinks(settings))
     found["messages"] = _messages(request, terms)
+    if not request.tools:
+        found |= _tools_of(request)
     if entry.profile.caches:
         _mark(found)
     if entry.streams:
@@ -58,6 +60,8 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
     found |= settings
     if "thinking" in settings:
         found |= _thinking(settings["thinking"], most_tokens)
+        if _is_open(found):
+            del found["thinking"]
     return {key: value for key, value in found.items() if value is not None and not terms.leaves_out(request, key)}
 
 
@@ -78,6 +82,21 @@ def _thinking(value: Any, most_tokens: int) -> dict[str, Any]:
         return {"thinking": value or None}
     budget = min(_BUDGETS.get(str(value), _BUDGETS["medium"]), max(1_024, most_tokens // 2))
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _is_open(found: Mapping[str, Any]) -> bool:
+    """Whether a turn goes on that began without the thinking that is asked for now, as another model's: it is refused."""
+    is_asked = isinstance(found["thinking"], Mapping) and found["thinking"].get("type") == "enabled"
+    said = [message["content"] for message in found["messages"] if message["role"] == "assistant"]
+    goes_on = found["messages"][-1]["content"][0].get("type") == "tool_result"
+    return is_asked and goes_on and bool(said) and said[-1][0]["type"] not in ("thinking", "redacted_thinking")
+
+
+def _tools_of(request: Request) -> dict[str, Any]:
+    """The tools of the calls in the history, which this API wants declared, where none may be called any more."""
+    names = sorted({call.name for message in request.messages for call in message.calls})
+    tools = [{"name": name, "description": "", "input_schema": {"type": "object"}} for name in names]
+    return {"tools": tools, "tool_choice": {"type": "none"}} if tools else {}
 
 
 def _tools(request: Request, terms: Terms) -> list[dict[str, Any]]:

@@ -127,14 +127,10 @@ def _text_pieces(text: str, manner: Manner) -> list[str]:
     return [text[at : at + manner.cut] for at in range(0, len(text), manner.cut)] if manner.cut else in_pieces(text)
 
 
-def _thoughts(
-    said: Said, manner: Manner, model: str, number: int, calls: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _thoughts(said: Said, manner: Manner, model: str, number: int, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     pieces = in_pieces(said.thinking)
     if manner.thinks == "chunks":
-        return [
-            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": piece}]}]} for piece in pieces
-        ]
+        return [{"content": [{"type": "thinking", "thinking": [{"type": "text", "text": piece}]}]} for piece in pieces]
     if manner.thinks != "details":
         return [{manner.thinks: piece} for piece in pieces] if manner.thinks else []
     found: list[dict[str, Any]] = []

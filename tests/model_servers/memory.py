@@ -26,6 +26,12 @@ def merged(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def unnamed(detail: dict[str, Any]) -> dict[str, Any]:
+    """A detail without the id of the call that it belongs to, which a client may have named anew."""
+    is_of_call = detail.get("format") == "google-gemini-v1"
+    return {key: value for key, value in detail.items() if not (is_of_call and key == "id")}
+
+
 @dataclass(slots=True)
 class Memory:
     """The answers given so far. `calls`: by id, each whole message that bore it. `sealed`: what was signed, as JSON."""
@@ -41,7 +47,7 @@ class Memory:
             self.calls[call["id"]] = message
             self.signatures.add(call.get("extra_content", {}).get("google", {}).get("thought_signature", ""))
         for detail in merged(message.get("reasoning_details") or []):
-            self.sealed.add(json.dumps(detail, sort_keys=True))
+            self.sealed.add(json.dumps(unnamed(detail), sort_keys=True))
 
     def keep_parts(self, parts: list[dict[str, Any]]) -> None:
         """Remember the blocks of Anthropic's messages or the items of Responses."""

@@ -25,6 +25,7 @@ SCENES: tuple[Scene, ...] = (
     talk.thinking_answer,
     talk.thinking_with_tools,
     talk.thinking_in_history,
+    talk.ids_used_twice,
     talk.marks_in_text,
     talk.picture,
     talk.picture_to_a_blind_model,

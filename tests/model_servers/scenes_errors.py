@@ -33,7 +33,7 @@ def what(error: ProviderError) -> str:
 
 def is_what(error: ProviderError, *kinds: str) -> None:
     """One of these was not taken."""
-    assert what(error) in kinds, what(error)
+    assert what(error) in kinds, f"{what(error)}: {error.rejection}"
 
 
 def history() -> list[Message]:
@@ -94,8 +94,9 @@ async def output_limit(stage: Stage) -> None:
     """More output tokens than the model gives: refused with the number."""
     stage.begin(output=2_048)
     error = await stage.fail(stage.dial(max_output_tokens=9_000), HELLO)
-    is_what(error, "output")
-    assert error.rejection is not None and error.rejection.output_tokens == 2_048, error.rejection
+    is_what(error, "output", "window")  # vLLM tells both as one
+    found = error.rejection
+    assert found is not None and 2_048 in (found.output_tokens, found.window_tokens), found
 
 
 async def output_limit_goes_on(stage: Stage) -> None:
@@ -125,15 +126,16 @@ def _thinks(stage: Stage) -> tuple[tuple[str, str], ...]:
 async def schema_refused(stage: Stage) -> None:
     """A tool whose schema the server refuses is named."""
     stage.begin(bad_tool="file_search")
-    error = await stage.fail(stage.dial(late="rewrite"), HELLO)
+    error = await stage.fail(stage.dial(), HELLO)
     is_what(error, "schema")
-    assert error.rejection is not None and error.rejection.name == "file_search", error.rejection
+    # By its name or by its place in the request.
+    assert error.rejection is not None and error.rejection.name in ("file_search", "tools[1]"), error.rejection
 
 
 async def schema_goes_on(stage: Stage) -> None:
     """It is asked again without that tool, with the other."""
     stage.begin(Said(text="On it.", calls=(MILK,)), bad_tool="file_search")
-    await _goes_on(stage, HELLO, entry={"late": "rewrite"}, text="On it.")
+    await _goes_on(stage, HELLO, text="On it.")
 
 
 async def unknown_model(stage: Stage) -> None:
@@ -212,7 +214,9 @@ def _own_words(stage: Stage) -> str:
 
 async def proxy_page(stage: Stage) -> None:
     """Pages of a proxy in front: said in a sentence, tried again, no markup in it."""
-    page = "<!DOCTYPE html><html><head><title>example.com | 502: Bad gateway</title></head><body>Cloudflare</body></html>"
+    page = (
+        "<!DOCTYPE html><html><head><title>example.com | 502: Bad gateway</title></head><body>Cloudflare</body></html>"
+    )
     for status in (502, 504, 520, 524):
         stage.begin(Page(status=status, body=page))
         error = await stage.fail(stage.dial(), HELLO)

@@ -137,7 +137,14 @@ async def no_tools_any_more(stage: Stage) -> None:
 
 async def prefix_kept(stage: Stage) -> None:
     """Ten requests: each begins with the bytes of the one before."""
-    answers = [Said(text="On it.", calls=(MILK,)), "Added.", "Good.", Said(calls=(MILK, BREAD)), "Both.", *("Yes.",) * 5]
+    answers = [
+        Said(text="On it.", calls=(MILK,)),
+        "Added.",
+        "Good.",
+        Said(calls=(MILK, BREAD)),
+        "Both.",
+        *("Yes.",) * 5,
+    ]
     stage.begin(*answers)
     provider = stage.dial()
     said: list[Message] = [user("buy milk")]

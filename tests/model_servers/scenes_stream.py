@@ -36,7 +36,12 @@ async def finish_missing(stage: Stage) -> None:
 
 async def finish_odd(stage: Stage) -> None:
     """An unknown reason, the wrong one, or a last delta of null behind it."""
-    for manner in ({"finish": "eos"}, {"finish": "STOP"}, {"has_null_end": True}, {"finish": None, "has_null_end": True}):
+    for manner in (
+        {"finish": "eos"},
+        {"finish": "STOP"},
+        {"has_null_end": True},
+        {"finish": None, "has_null_end": True},
+    ):
         stage.begin(Said(text="All of it.", manner=manner))
         assert (await stage.hear(stage.dial(), user("hello"))).message.text == "All of it."
         stage.check()
@@ -67,7 +72,7 @@ async def cut_anywhere(stage: Stage) -> None:
 
 async def long_answer(stage: Stage) -> None:
     """An answer of many pages in one piece and in many."""
-    page = "The garden is green. " * 1_500
+    page = " ".join(f"Row {number} of the garden has {number * 7 % 13} plants." for number in range(900))
     for cut in (0, 4_000):
         stage.begin(Said(text=page, manner={"cut": cut}))
         assert (await stage.hear(stage.dial(), user("tell me"))).message.text.strip() == page.strip()

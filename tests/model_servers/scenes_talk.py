@@ -176,6 +176,29 @@ async def thinking_with_tools(stage: Stage) -> None:
         stage.check()
 
 
+async def ids_used_twice(stage: Stage) -> None:
+    """A server that numbers its calls anew in each answer: ours differ, and what was signed goes with them."""
+    models = FAMILIES if stage.row.id == "openrouter" else (stage.row.thinker or stage.row.model,)
+    again = Use(
+        tool="task_create", arguments={"title": "milk"}, id=stage.row.manner.ids.format(n=0, tool="task_create")
+    )
+    for model in models:
+        row = stage.row.with_model(model)
+        stage.begin(*[Said(thinking="Milk.", calls=(again,))] * 2, "Added.", Said(calls=(again,)), "Bye.", row=row)
+        provider = stage.dial(model=model)
+        said: list[Message] = [user("buy milk twice")]
+        for _ in range(2):
+            heard = await stage.hear(provider, *said)
+            said += [heard.message, heard.results()]
+        said += [(await stage.hear(provider, *said)).message, user("once more")]
+        heard = await stage.hear(provider, *said)
+        said += [heard.message, heard.results()]
+        await stage.hear(provider, *said)
+        ids = [call.id for message in said for call in message.calls]
+        assert len(set(ids)) == 3, ids
+        stage.check()
+
+
 async def marks_in_text(stage: Stage) -> None:
     """Reasoning between marks in the text is not shown as the answer, however the marks are cut."""
     for text in (

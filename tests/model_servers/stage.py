@@ -126,6 +126,8 @@ class Stage:
                 assert end is None, "something came behind the end"
                 if isinstance(item, StreamEnd):
                     end = item
+                elif item.kind == "void":  # what was streamed so far is taken back
+                    text = thinking = ""
                 elif item.kind == "text":
                     text += item.text
                 else:

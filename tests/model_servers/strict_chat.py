@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.model_servers.memory import Memory, merged
+from tests.model_servers.memory import Memory, merged, unnamed
 from tests.model_servers.words import Refusal
 
 _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
@@ -256,14 +256,20 @@ def openrouter_details(looked: Looked) -> Refusal | None:
     """OpenRouter: reasoning details of a step with calls come back whole and unaltered, of no other server any."""
     for at, message in looked.by_role("assistant"):
         details = merged(message.get("reasoning_details") or [])
+        calls = [call["id"] for call in message.get("tool_calls") or []]
         for detail in details:
-            if json.dumps(detail, sort_keys=True) not in looked.memory.sealed:
+            is_given = json.dumps(unnamed(detail), sort_keys=True) in looked.memory.sealed
+            if not is_given and detail.get("data") not in _DUMMIES:
                 return said(f"messages.{at}.content.0: Invalid `signature` in `thinking` block")
+            # github.com/UKGovernmentBEIS/inspect_ai/issues/3986: the signature is its call's.
+            if detail.get("format") == "google-gemini-v1" and detail.get("id") and detail["id"] not in calls[:1]:
+                return said("Unable to submit request because Thought signature is not valid")
+        if at < looked.turn_from or not calls or any(detail.get("data") in _DUMMIES for detail in details):
+            continue
         given = looked.memory.answer_of(message)
         model = str(looked.body.get("model", ""))
-        if at < looked.turn_from or not message.get("tool_calls"):
-            continue
-        is_lost = given is not None and details != merged(given.get("reasoning_details") or [])
+        whole = [unnamed(detail) for detail in merged((given or {}).get("reasoning_details") or [])]
+        is_lost = given is not None and [unnamed(detail) for detail in details] != whole
         if is_lost and "gemini" not in model:
             return said(f"messages.{at}.content.0.type: Expected `thinking`, but found `tool_use`.")
         if is_lost or (given is None and "gemini" in model and not details):

@@ -23,11 +23,11 @@ def ids(looked: Looked) -> Refusal | None:
     for at, item in enumerate(looked.body["input"]):
         item_id, kind = item.get("id"), _kind(item)
         if item_id and not str(item_id).startswith(_KINDS.get(kind, "")):
-            return said(
-                f"Invalid 'input[{at}].id': '{item_id}'. Expected an ID that begins with '{_KINDS[kind]}'."
-            )
+            return said(f"Invalid 'input[{at}].id': '{item_id}'. Expected an ID that begins with '{_KINDS[kind]}'.")
         if item_id and item_id in seen:
-            return said(f"Duplicate item found with id {item_id}. Remove duplicate items from your input and try again.")
+            return said(
+                f"Duplicate item found with id {item_id}. Remove duplicate items from your input and try again."
+            )
         seen.add(str(item_id))
         if len(str(item.get("call_id", ""))) > 64:
             return said(f"Invalid 'input[{at}].call_id': string too long. Expected a string with maximum length 64.")
@@ -43,7 +43,9 @@ def pairs(looked: Looked) -> Refusal | None:
             following == "message" and items[at + 1].get("role") == "assistant"
         )
         if _kind(item) == "reasoning" and not is_followed:
-            return said(f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item.")
+            return said(
+                f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item."
+            )
         given = looked.memory.calls.get(str(item.get("call_id", "")))
         if _kind(item) != "function_call" or not item.get("id") or given is None:
             continue

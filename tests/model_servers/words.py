@@ -182,8 +182,8 @@ GOOGLE: Words = {
     "key": (400, "API key not valid. Please pass a valid API key.", {}),
     "model": (404, "models/{model} is not found for API version v1main, or is not supported for generateContent. Call "
               "ListModels to see the list of available models and their supported methods.", {}),
-    "credit": (429, "You exceeded your current quota, please check your plan and billing details. For more information "
-               "on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.", {}),
+    "credit": (429, "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to "
+               "manage your project and billing.", {}),
     "busy": (503, "The model is overloaded. Please try again later.", {}),
     "window": (400, "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({window}).", {}),
     "tools": (400, "Function calling is not enabled for models/{model}", {}),
