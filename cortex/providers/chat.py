@@ -139,15 +139,25 @@ def _completed(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
 
 
 def _vouched(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
-    """An answer with calls as OpenRouter's Gemini takes it: without a signature, the word that none is to be checked.
+    """An answer with calls as OpenRouter's Gemini takes it: its signature under the id of one of its calls.
 
-    One for an answer, under the id of its first call (github.com/RooCodeInc/Roo-Code/pull/10640).
+    Without one, another model's say, the word that none is to be checked, once for an answer, under the id of its
+    first call (github.com/RooCodeInc/Roo-Code/pull/10640, UKGovernmentBEIS/inspect_ai/issues/3986).
     """
-    is_signed = any(detail.get("type") == "reasoning.encrypted" for detail in said.get("reasoning_details") or [])
-    if terms.row.id != "openrouter" or "gemini" not in terms.entry.model or "tool_calls" not in said or is_signed:
+    if terms.row.id != "openrouter" or "gemini" not in terms.entry.model or "tool_calls" not in said:
         return said
-    detail = {"type": "reasoning.encrypted", "data": "skip_thought_signature_validator", "format": "google-gemini-v1"}
-    return {**said, "reasoning_details": [{**detail, "id": said["tool_calls"][0]["id"], "index": 0}]}
+    ids = [call["id"] for call in said["tool_calls"]]
+    details = [
+        {**detail, "id": ids[0]} if detail.get("type") == _SIGNED and detail.get("id") not in ids else detail
+        for detail in said.get("reasoning_details") or ()
+    ]
+    if all(detail.get("type") != _SIGNED for detail in details):
+        unsigned = {"type": _SIGNED, "data": "skip_thought_signature_validator", "format": "google-gemini-v1"}
+        details.append({**unsigned, "id": ids[0], "index": 0})
+    return {**said, "reasoning_details": details}
+
+
+_SIGNED = "reasoning.encrypted"
 
 
 def _verbatim(call: ToolCall) -> str:
@@ -198,7 +208,6 @@ class ChatReader:
     def end(self) -> tuple[list[Delta], Answer]:
         """The answer, its parts in the order in which providers want them back: reasoning, words, calls."""
         calls = own_calls([call for call, _ in self._calls.calls()], self._request)
-        _name_anew(self._fields, {call.id: own.id for (call, _), own in zip(self._calls.calls(), calls, strict=True)})
         details = [extra for _, extra in self._calls.calls()]
         parts: list[Part] = []
         thought = "".join(self._thought)
@@ -298,13 +307,6 @@ def _merge(kept: list[dict[str, Any]], pieces: Sequence[Any]) -> str:
             is_growing = key in (*_WORDS, "data") and isinstance(value, str)
             last[key] = (last.get(key) or "") + value if is_growing else value if value is not None else last.get(key)
     return words
-
-
-def _name_anew(fields: Mapping[str, Any], ids: Mapping[str, str]) -> None:
-    """Let details that name a call follow it to its own id: a signature that is another call's is refused."""
-    for detail in fields.get("reasoning_details", ()):
-        if detail.get("id") in ids:
-            detail["id"] = ids[detail["id"]]
 
 
 def _groq(data: Mapping[str, Any]) -> Any:
