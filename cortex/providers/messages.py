@@ -85,7 +85,7 @@ def _thinking(value: Any, most_tokens: int) -> dict[str, Any]:
 
 
 def _is_open(found: Mapping[str, Any]) -> bool:
-    """Whether a turn goes on that began without the thinking that is asked for now, as another model's: it is refused."""
+    """Whether a turn goes on that began without the thinking that is asked for now: that is refused."""
     is_asked = isinstance(found["thinking"], Mapping) and found["thinking"].get("type") == "enabled"
     said = [message["content"] for message in found["messages"] if message["role"] == "assistant"]
     goes_on = found["messages"][-1]["content"][0].get("type") == "tool_result"

@@ -34,9 +34,9 @@ def unnamed(detail: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Memory:
-    """The answers given so far. `calls`: by id, each whole message that bore it. `sealed`: what was signed, as JSON."""
+    """The answers given so far. `calls`: by id, the messages that bore it. `sealed`: what was signed, as JSON."""
 
-    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    calls: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     sealed: set[str] = field(default_factory=set)
     signatures: set[str] = field(default_factory=set)
     answers: int = 0
@@ -44,7 +44,7 @@ class Memory:
     def keep(self, message: dict[str, Any]) -> None:
         """Remember a message of chat completions."""
         for call in message.get("tool_calls") or []:
-            self.calls[call["id"]] = message
+            self.calls.setdefault(call["id"], []).append(message)
             self.signatures.add(call.get("extra_content", {}).get("google", {}).get("thought_signature", ""))
         for detail in merged(message.get("reasoning_details") or []):
             self.sealed.add(json.dumps(unnamed(detail), sort_keys=True))
@@ -54,13 +54,13 @@ class Memory:
         for part in parts:
             self.sealed.add(json.dumps(part, sort_keys=True))
             if call_id := part.get("call_id") or (part.get("id") if part.get("type") == "tool_use" else None):
-                self.calls[str(call_id)] = {"parts": parts}
+                self.calls.setdefault(str(call_id), []).append({"parts": parts})
 
     def has(self, part: dict[str, Any]) -> bool:
         """Whether this part was given so."""
         return json.dumps(part, sort_keys=True) in self.sealed
 
-    def answer_of(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """The message that was given with these calls; None where another server gave it."""
+    def answers_of(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+        """The messages that were given with these calls; none where another server gave it."""
         calls = message.get("tool_calls") or []
-        return self.calls.get(calls[0].get("id", "")) if calls else None
+        return self.calls.get(calls[0].get("id", ""), []) if calls else []

@@ -169,7 +169,8 @@ _VLLM: Words = {
         "type": "InternalServerError"}),
 }  # fmt: skip
 
-# docs.litellm.ai/docs/exception_mapping; github.com/BerriAI/litellm/issues/8978, 14056, pull/16231; mcdonc/klangk/pull/2067
+# docs.litellm.ai/docs/exception_mapping; github.com/BerriAI/litellm/issues/8978, 14056, pull/16231;
+# mcdonc/klangk/pull/2067
 _LITELLM: Words = {
     "key": (401, "Authentication Error, Invalid proxy server token passed. Received API Key = sk-...rong, Key Hash "
             "(Token) =abc. Unable to find token in cache or `LiteLLM_VerificationTokenTable`", {"type": "auth_error"}),

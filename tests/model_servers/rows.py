@@ -6,24 +6,32 @@ What is special about a server stands in its row, with its source in `words.py`,
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from tests.model_servers import strict_chat as chat
 from tests.model_servers.spoken import Manner
 
 BASE: tuple[chat.Rule, ...] = (chat.shape, chat.answered)
 STRICT: tuple[chat.Rule, ...] = (*BASE, chat.tools, chat.body_fields)
+
+
+def names(text: str) -> frozenset[str]:
+    """The fields named in a text."""
+    return frozenset(text.split())
+
+
 # platform.openai.com/docs/api-reference/chat/create
-OPENAI_FIELDS = frozenset(
-    "model messages tools tool_choice parallel_tool_calls stream stream_options max_tokens max_completion_tokens "
-    "temperature top_p seed user stop prompt_cache_key reasoning_effort frequency_penalty presence_penalty "
-    "response_format n metadata store service_tier verbosity logprobs top_logprobs modalities".split()
+OPENAI_FIELDS = names(
+    "model messages tools tool_choice parallel_tool_calls stream stream_options max_tokens "
+    "max_completion_tokens temperature top_p seed user stop prompt_cache_key reasoning_effort "
+    "frequency_penalty presence_penalty response_format n metadata store service_tier verbosity logprobs "
+    "top_logprobs modalities"
 )
 # docs.mistral.ai/api, github.com/openai/openai-agents-python/issues/442: no stream_options, no max_completion_tokens
-MISTRAL_FIELDS = frozenset(
-    "model messages tools tool_choice parallel_tool_calls stream max_tokens temperature top_p random_seed stop "
-    "frequency_penalty presence_penalty response_format n metadata prediction prompt_mode safe_prompt "
-    "reasoning_effort".split()
+MISTRAL_FIELDS = names(
+    "model messages tools tool_choice parallel_tool_calls stream max_tokens temperature top_p random_seed "
+    "stop frequency_penalty presence_penalty response_format n metadata prediction prompt_mode safe_prompt "
+    "reasoning_effort"
 )
 # ai.google.dev/gemini-api/docs/openai
 GOOGLE_FIELDS = OPENAI_FIELDS - {"prompt_cache_key", "store", "metadata", "user", "verbosity"} | {"extra_body"}
@@ -316,6 +324,3 @@ def row_of(row_id: str) -> Row:
 def settings_of(row: Row, model: str) -> tuple[tuple[str, str], ...]:
     """Parameters of the entry of this model."""
     return row.thinker_settings if model == row.thinker else ()
-
-
-Facts = dict[str, Any]

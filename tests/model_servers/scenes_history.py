@@ -1,6 +1,7 @@
 """Scenes of what was said before: long, odd, or begun with another model's server."""
 
 import json
+from itertools import pairwise
 
 from cortex.base.messages import Message, Text, Thinking, ToolCall, ToolResult, assistant, results, user
 from tests.model_servers.scenes_talk import BREAD, MILK
@@ -51,7 +52,8 @@ async def two_users(stage: Stage) -> None:
     heard = await stage.hear(provider, *said)
     more = (*said, heard.message, user("are you"), user("sure?"), user("really?"))
     body_words = json.dumps(stage.double.sent[0])
-    assert "buy milk" in body_words and "and bread" in body_words
+    assert "buy milk" in body_words
+    assert "and bread" in body_words
     await stage.hear(provider, *more)
     stage.check()
 
@@ -137,7 +139,7 @@ async def no_tools_any_more(stage: Stage) -> None:
 
 async def prefix_kept(stage: Stage) -> None:
     """Ten requests: each begins with the bytes of the one before."""
-    answers = [
+    answers: list[Said | str] = [
         Said(text="On it.", calls=(MILK,)),
         "Added.",
         "Good.",
@@ -152,7 +154,7 @@ async def prefix_kept(stage: Stage) -> None:
         heard = await stage.hear(provider, *said)
         said += [heard.message, heard.results() if heard.message.calls else user(f"and now? {number}")]
     bodies = [_prefix(body) for body in stage.double.sent]
-    for before, after in zip(bodies, bodies[1:], strict=False):
+    for before, after in pairwise(bodies):
         at = common(before, after)
         assert after.startswith(before[:-1]), f"the prefix breaks at ...{before[max(0, at - 50) : at + 50]!r}"
     stage.check()
@@ -161,8 +163,7 @@ async def prefix_kept(stage: Stage) -> None:
 def _prefix(body: dict[str, object]) -> str:
     """What a provider's cache sees, as it stood in the body, without the marks of where to cache."""
     said = body.get("messages") or body["input"]
-    text = json.dumps([body.get("tools"), body.get("system") or body.get("instructions")]) + json.dumps(_plain(said))
-    return text
+    return json.dumps([body.get("tools"), body.get("system") or body.get("instructions")]) + json.dumps(_plain(said))
 
 
 def _plain(value: object) -> object:

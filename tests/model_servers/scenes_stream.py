@@ -35,10 +35,11 @@ async def finish_missing(stage: Stage) -> None:
 
 
 async def finish_odd(stage: Stage) -> None:
-    """An unknown reason, the wrong one, or a last delta of null behind it."""
+    """An unknown reason, the wrong one, no `[DONE]`, or a last delta of null behind it."""
     for manner in (
         {"finish": "eos"},
         {"finish": "STOP"},
+        {"is_done_said": False},
         {"has_null_end": True},
         {"finish": None, "has_null_end": True},
     ):
@@ -95,5 +96,6 @@ async def no_usage(stage: Stage) -> None:
     for streams in (True, False):
         stage.begin(Said(text="Hello to you.", manner={"usage": "none"}))
         usage = (await stage.hear(stage.dial(streams=streams), user("hello"))).end.usage
-        assert usage.input_tokens > 20 and usage.output_tokens > 1
+        assert usage.input_tokens > 20
+        assert usage.output_tokens > 1
         stage.check()

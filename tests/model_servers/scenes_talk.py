@@ -29,7 +29,8 @@ async def chat(stage: Stage) -> None:
     heard = await stage.hear(stage.dial(), user("good morning"), tools=())
     assert heard.text == "Good morning to you, Ann."
     assert heard.end.finish == "stop"
-    assert heard.end.usage.input_tokens > 20 and heard.end.usage.output_tokens > 1
+    assert heard.end.usage.input_tokens > 20
+    assert heard.end.usage.output_tokens > 1
     stage.check()
 
 
@@ -45,7 +46,8 @@ async def stream(stage: Stage) -> None:
             elif not heard:
                 heard = item.text
                 stage.double.go_on()
-    assert heard and heard != LONG
+    assert heard
+    assert heard != LONG
     stage.check()
 
 

@@ -281,12 +281,27 @@ def _filtered(pieces: list[bytes], wire: str) -> list[bytes]:
     """The answer ended by the provider's filter in its middle."""
     half = pieces[: max(2, len(pieces) // 2)]
     if wire == "messages":
-        delta = {"type": "message_delta", "delta": {"stop_reason": "refusal"}, "usage": {"output_tokens": 3}}
+        delta: dict[str, Any] = {
+            "type": "message_delta",
+            "delta": {"stop_reason": "refusal"},
+            "usage": {"output_tokens": 3},
+        }
         ends = [delta, {"type": "message_stop"}]
         return [*half, *(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in ends)]
     if wire == "responses":
-        response = {"id": "resp_x", "object": "response", "created_at": 1, "model": "m", "status": "incomplete"}
-        more = {"incomplete_details": {"reason": "content_filter"}, "output": [], "error": None, "tools": []}
+        response: dict[str, Any] = {
+            "id": "resp_x",
+            "object": "response",
+            "created_at": 1,
+            "model": "m",
+            "status": "incomplete",
+        }
+        more: dict[str, Any] = {
+            "incomplete_details": {"reason": "content_filter"},
+            "output": [],
+            "error": None,
+            "tools": [],
+        }
         more |= {"parallel_tool_calls": True, "tool_choice": "auto", "usage": None}
         event = {"type": "response.incomplete", "response": {**response, **more}, "sequence_number": 99}
         return [*half, f"event: response.incomplete\ndata: {json.dumps(event)}\n\n".encode()]

@@ -28,10 +28,11 @@ class Manner:
 
     `ids`: a format of call ids with the number `n`. `numbering`: of the pieces of calls: right, all zero, none.
     `ids_in`: which pieces bear the id. `is_whole`: a call comes in one piece. `thinks`: the field of the reasoning.
-    `is_signed`: the first call of an answer bears a signature (Gemini). `usage`: where it stands. `cached`: its keys for
-    cached tokens, dotted. `finish`: the reason; "auto" is the right one, None leaves it out. `has_null_end`: a last
-    delta with a finish of null behind it. `is_done_said`: `data: [DONE]`. `noise`: bytes between the events.
-    `newline`: between lines. `cut`: characters of a piece of text; 0: words. `has_empty_first`: a first chunk without choices (Azure's filter results).
+    `is_signed`: the first call of an answer bears a signature (Gemini). `usage`: where it stands. `cached`: its keys
+    for cached tokens, dotted. `finish`: the reason; "auto" is the right one, None leaves it out. `has_null_end`: a
+    last delta with a finish of null behind it. `is_done_said`: `data: [DONE]`. `noise`: bytes between the events.
+    `newline`: between lines. `cut`: characters of a piece of text; 0: words. `has_empty_first`: a first chunk without
+    choices (Azure's filter results).
     """
 
     ids: str = "call_{n:024d}"
@@ -56,8 +57,8 @@ class Said:
     """An answer. `manner`: fields of the row's manner that differ this time. `cached`: tokens told as cached.
 
     `breaks`: what happens in the middle: an error event, the content filter, or the connection is dropped.
-    `pauses`: behind more than half of it the double waits until it is told to go on. `packet`: bytes that are sent at once;
-    0: an event.
+    `pauses`: behind more than half of it the double waits until it is told to go on. `packet`: bytes that are sent at
+    once; 0: an event.
     """
 
     text: str = ""

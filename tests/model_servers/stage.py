@@ -124,11 +124,12 @@ class Stage:
         async with aclosing(stream) as items:
             async for item in items:
                 assert end is None, "something came behind the end"
+                kind: str = "" if isinstance(item, StreamEnd) else item.kind
                 if isinstance(item, StreamEnd):
                     end = item
-                elif item.kind == "void":  # what was streamed so far is taken back
+                elif kind == "void":  # what was streamed so far is taken back
                     text = thinking = ""
-                elif item.kind == "text":
+                elif kind == "text":
                     text += item.text
                 else:
                     thinking += item.text
@@ -153,6 +154,7 @@ class Stage:
         async def drop(kind: str, text: str, attempt: int) -> None:
             del kind, text, attempt
 
+        options: dict[str, Any] = {"turn_from": len(messages) - 1} if "turn_from" in _TAKES else {}
         return await ask(
             [Link(entry=entry, provider=provider)],
             request(*messages, **more),
@@ -160,7 +162,7 @@ class Stage:
             on_notice=note,
             sleep=_at_once,
             jitter=float,
-            **({"turn_from": len(messages) - 1} if "turn_from" in _TAKES else {}),
+            **options,
         )
 
     def check(self) -> None:

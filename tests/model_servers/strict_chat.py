@@ -166,7 +166,7 @@ def nine_ids(looked: Looked) -> Refusal | None:
 
 
 def mistral_order(looked: Looked) -> Refusal | None:
-    """Mistral: no user behind a tool, no second system inside, a user or a tool at the end (mistral-common validator)."""
+    """Mistral: no user behind a tool, no system inside, a user or a tool at the end (mistral-common's validator)."""
     after = {
         "system": {"system", "user", "assistant"},
         "user": {"assistant", "system", "user"},
@@ -266,13 +266,13 @@ def openrouter_details(looked: Looked) -> Refusal | None:
                 return said("Unable to submit request because Thought signature is not valid")
         if at < looked.turn_from or not calls or any(detail.get("data") in _DUMMIES for detail in details):
             continue
-        given = looked.memory.answer_of(message)
+        given = looked.memory.answers_of(message)
         model = str(looked.body.get("model", ""))
-        whole = [unnamed(detail) for detail in merged((given or {}).get("reasoning_details") or [])]
-        is_lost = given is not None and [unnamed(detail) for detail in details] != whole
+        whole = [[unnamed(one) for one in merged(each.get("reasoning_details") or [])] for each in given]
+        is_lost = bool(given) and [unnamed(detail) for detail in details] not in whole
         if is_lost and "gemini" not in model:
             return said(f"messages.{at}.content.0.type: Expected `thinking`, but found `tool_use`.")
-        if is_lost or (given is None and "gemini" in model and not details):
+        if is_lost or (not given and "gemini" in model and not details):
             return Refusal(kind="signature", facts={})
     return None
 

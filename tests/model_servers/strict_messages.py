@@ -1,7 +1,7 @@
 """What Anthropic refuses, in its words; the shapes of late tools are checked by the scripted server's own rules.
 
-docs.claude.com/en/docs/build-with-claude/extended-thinking and /tool-use, github.com/anthropics/claude-code/issues/63574
-(read 2026-11-27).
+docs.claude.com/en/docs/build-with-claude/extended-thinking and /tool-use,
+github.com/anthropics/claude-code/issues/63574 (read 2026-11-27).
 """
 
 import re

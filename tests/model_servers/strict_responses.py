@@ -47,9 +47,9 @@ def pairs(looked: Looked) -> Refusal | None:
                 f"Item '{item.get('id')}' of type 'reasoning' was provided without its required following item."
             )
         given = looked.memory.calls.get(str(item.get("call_id", "")))
-        if _kind(item) != "function_call" or not item.get("id") or given is None:
+        if _kind(item) != "function_call" or not item.get("id") or not given:
             continue
-        thought = next((each for each in given["parts"] if each["type"] == "reasoning"), None)
+        thought = next((each for each in given[-1]["parts"] if each["type"] == "reasoning"), None)
         sent = [each.get("id") for each in items[:at]]
         if thought is not None and thought["id"] not in sent:
             return said(

@@ -105,7 +105,8 @@ _FORMS: dict[str, Form] = {
     "anthropic": _anthropic,
 }
 
-# github.com/FoundationAgents/OpenManus/issues/555, modelscope/ms-agent/pull/610, platform.openai.com/docs/guides/error-codes
+# github.com/FoundationAgents/OpenManus/issues/555, modelscope/ms-agent/pull/610,
+# platform.openai.com/docs/guides/error-codes
 OPENAI: Words = {
     "key": (401, "Incorrect API key provided: wrong***key. You can find your API key at https://platform.openai.com/"
             "account/api-keys.", {"code": "invalid_api_key"}),

@@ -1,0 +1,55 @@
+"""Every row of model servers runs every scene that its server supports, over the product's own wire."""
+
+import importlib.util
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from cortex.providers.servers import by_id
+from tests.model_servers.rows import ROWS, row_of
+from tests.model_servers.scenes import BY_NAME, SCENES, why_not
+from tests.model_servers.server import Double
+from tests.model_servers.table import Result, as_json, doubles, play, summary
+
+# The scenes need all of issue 30: the table of servers, what refusals mean, marks in text. This goes with the last.
+_PARTS = ("cortex.providers.rejections", "cortex.providers.marks")
+IS_JOINED = all(importlib.util.find_spec(name) for name in _PARTS) and by_id("google").id == "google"
+
+CELLS = [
+    pytest.param(row.id, scene.__name__, id=f"{row.id}-{scene.__name__}")
+    for row in ROWS
+    for scene in SCENES
+    if not why_not(row, scene.__name__)
+]
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[dict[str, Double]]:
+    with doubles() as found:
+        yield found
+
+
+@pytest.mark.skipif(not IS_JOINED, reason="waits for the other parts of the wire")
+@pytest.mark.parametrize(("row", "scene"), CELLS)
+async def test_the_scene_plays_on_this_row(row: str, scene: str, running: dict[str, Double]) -> None:
+    await play(row_of(row), BY_NAME[scene], running)
+
+
+def test_every_row_runs_at_least_forty_scenes_and_says_why_it_leaves_others_out() -> None:
+    for row in ROWS:
+        left_out = {name: why_not(row, name) for name in BY_NAME if why_not(row, name)}
+        assert len(BY_NAME) - len(left_out) >= 40, row.id
+        assert all(len(why.split()) >= 3 for why in left_out.values()), left_out
+        assert set(row.without) <= set(BY_NAME), f"{row.id} leaves out what is no scene"
+
+
+def test_the_table_says_what_fails_and_what_is_left_out() -> None:
+    results = [
+        Result(row="openai", scene="chat", state="passes", cpu_ms=900),
+        Result(row="openai", scene="stop", state="fails", why="it went on", cpu_ms=100),
+        Result(row="openai", scene="thinking_answer", state="left out", why="it tells none"),
+    ]
+    assert json.loads(as_json(results))[1]["why"] == "it went on"
+    assert "1 of   2  stop" in summary(results)
+    assert "1 of 2 pass; 1.0 s of processor" in summary(results)
