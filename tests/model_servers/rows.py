@@ -274,7 +274,7 @@ ROWS: tuple[Row, ...] = (
             **_NO_PARAMETER,
             "cached_usage": "it does not tell cached tokens",
             "says_no_tools": "it writes the tools into the prompt of any model",
-            "overloaded": "it queues",
+            "overloaded": "it lets requests wait, however many",
         },
     ),
     Row(
@@ -293,7 +293,7 @@ ROWS: tuple[Row, ...] = (
         thinker="Qwen/Qwen3-8B",
         manner=Manner(thinks="reasoning_content", ids="chatcmpl-tool-{n:032d}"),
         rules=(*BASE, chat.tools, chat.arguments, chat.alternates, chat.system_first),
-        without={**_LOCAL_PROXY, **_NO_PARAMETER, "overloaded": "it queues"},
+        without={**_LOCAL_PROXY, **_NO_PARAMETER, "overloaded": "it lets requests wait, however many"},
     ),
     Row(
         id="litellm",
