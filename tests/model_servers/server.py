@@ -57,8 +57,14 @@ class Double(ScriptedServer):
 
     async def _route(self, method: str, path: str, headers: dict[str, str], raw: bytes, pipe: Pipe) -> None:
         ends = self.row.path + _ENDS[self.row.wire] if self.row.wire != "messages" else "/v1/messages"
+        if method == "GET" and path.endswith("/models"):
+            known = [
+                {"id": name, "object": "model", "created": 0} for name in (self.row.model, self.row.thinker) if name
+            ]
+            await pipe.whole(200, {"object": "list", "data": known})
+            return
         if method != "POST" or path != ends:
-            self.broken = f"no {method} {path} here"
+            self.broken = f"no {method} {path} here" if method == "POST" else self.broken
             await pipe.whole(404, {"error": {"message": f"no {method} {path} here"}})
             return
         seen = Seen(path=path, headers=headers, body=parsed(raw), raw=raw)
