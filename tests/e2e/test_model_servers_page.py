@@ -19,7 +19,7 @@ from tests.served_house import served_house
 MILK = Use(tool="task_create", arguments={"title": "Milk", "list_name": "shopping"})
 BREAD = Use(tool="task_create", arguments={"title": "Bread", "list_name": "shopping"})
 LOOK = Use(tool="task_list", arguments={"list_name": "shopping"})
-PROTOCOLS = {  # row -> model, and what goes with it
+PROTOCOLS: dict[str, tuple[str, dict[str, Any]]] = {  # row -> model, and what goes with it
     "openrouter": ("google/gemini-3-pro-preview", {"cache": {"late_tools": "bridge"}}),
     "responses": ("gpt-5.4", {"cache": {"caches": True, "late_tools": "native"}}),
     "anthropic": ("claude-sonnet-4-5", {"extra": {"thinking": True}}),

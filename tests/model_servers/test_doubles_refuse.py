@@ -82,7 +82,7 @@ def begun(running: dict[str, Double], row_id: str, *answers: Said | str, **abili
 def post(double: Double, body: dict[str, Any], key: str = "") -> httpx.Response:
     row = double.row
     path = {"chat": "/chat/completions", "responses": "/responses", "messages": "/v1/messages"}[row.wire]
-    headers = {
+    headers: dict[str, str] = {
         row.key_header: f"Bearer {key or double.api_key}" if row.key_header == "authorization" else double.api_key
     }
     body = {"model": row.model, **body}
