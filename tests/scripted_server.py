@@ -11,6 +11,7 @@ import json
 import ssl
 import threading
 from collections import deque
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Self
 
@@ -24,7 +25,10 @@ __all__ = ["Asked", "Fault", "Rule", "Say", "ScriptedServer", "Seen", "Use", "ru
 
 
 class ScriptedServer:
-    """The server; a context manager. `rules` and `faults` may be changed while it runs."""
+    """The server; a context manager. `rules`, `faults`, `models` and `refuses` may be changed while it runs.
+
+    `refuses`: status and body for a request's body that it does not take, None for what it takes.
+    """
 
     def __init__(
         self,
@@ -36,6 +40,8 @@ class ScriptedServer:
     ) -> None:
         self.rules = list(rules)
         self.faults: deque[Fault] = deque()
+        self.refuses: Callable[[dict[str, Any]], tuple[int, Any] | None] = lambda body: None
+        self.models: list[dict[str, Any]] = [{"id": "scripted", "object": "model", "created": 0, "owned_by": "tests"}]
         self.log: list[Seen] = []
         self.api_key = api_key
         self.host = host
@@ -46,6 +52,7 @@ class ScriptedServer:
         self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
+        self._came = threading.Condition()
         self._on = asyncio.Semaphore(0)
         self._thread = threading.Thread(target=self._run, name="scripted model server", daemon=True)
 
@@ -71,6 +78,11 @@ class ScriptedServer:
     def fail(self, *faults: Fault) -> None:
         """Let the next requests fail so, one each."""
         self.faults.extend(faults)
+
+    def wait_for(self, requests: int) -> None:
+        """Return once so many requests came."""
+        with self._came:
+            assert self._came.wait_for(lambda: len(self.log) >= requests, PATIENCE_S)
 
     def go_on(self, times: int = 1) -> None:
         """End so many pauses."""
@@ -114,11 +126,12 @@ class ScriptedServer:
 
     async def _route(self, method: str, path: str, headers: dict[str, str], raw: bytes, pipe: Pipe) -> None:
         if (method, path) == ("GET", "/v1/models"):
-            models = [{"id": "scripted", "object": "model", "created": 0, "owned_by": "tests"}]
-            await pipe.whole(200, {"object": "list", "data": models})
+            await pipe.whole(200, {"object": "list", "data": self.models})
         elif method == "POST" and path in WIRES:
             seen = Seen(path=path, headers=headers, body=parsed(raw), raw=raw)
-            self.log.append(seen)
+            with self._came:
+                self.log.append(seen)
+                self._came.notify_all()
             pipe.seen = seen
             await self._answer(seen, pipe, WIRES[path])
         else:
@@ -136,6 +149,10 @@ class ScriptedServer:
         seen.problems = wire.problems(seen.body, seen.headers)
         if seen.problems:
             await pipe.whole(400, wire.error(400, "; ".join(seen.problems)))
+            return
+        refusal = self.refuses(seen.body)
+        if refusal is not None:
+            await pipe.whole(*refusal)
             return
         said = bent(answer(wire.read(seen.body), self.rules), fault)
         seen.usage = self._usage(seen.body, said, wire)

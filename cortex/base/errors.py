@@ -141,13 +141,16 @@ class Rejection:
     `schema` (one tool's), `parameter` (one of the request's), `thinking` (its own reasoning, sent back), `ids`,
     `order` (of speakers), `model` (no such model), `route` (no endpoint of this model takes such a request),
     `credit`, `overloaded`, `filtered`, `other`.
-    `window_tokens`, `output_tokens`: its limits where it named them. `name`: the tool or the parameter, or "".
+    `window_tokens`, `output_tokens`: its limits where it named them; `sent_tokens`: what it counted in the request.
+    `name`: the tool, by name or by its place in the request (`tools[3]`), several by commas; or the parameter; of
+    pictures "these" where it takes others; "" where it did not say.
     """
 
     what: RejectionKind
     said: str = ""
     window_tokens: int | None = None
     output_tokens: int | None = None
+    sent_tokens: int | None = None
     name: str = ""
 
 

@@ -163,6 +163,9 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 def to_json(message: Message) -> dict[str, Any]:
     """A message as portable JSON; each part says its kind."""
     parts = [{"kind": _NAMES[type(part)], **portable.plain(part)} for part in message.parts]
+    for part in parts:
+        if part.get("is_written") is False:  # calls are kept as they always were
+            del part["is_written"]
     return {"speaker": message.speaker, "parts": parts}
 
 

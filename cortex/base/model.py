@@ -63,7 +63,8 @@ class ModelEntry:
     and `context_tokens`. `owner_id`, `owner`: the account whose
     model it is and whose key pays, by id and name, where that is somebody else; "" for the user's own.
     `engine`: the row of `providers/servers.py` that its server was found to be, where its address does not say it.
-    `refused`: parameters of the wire that its server was seen to refuse; they are left out.
+    `refused`: parameters of the wire that its server was seen to refuse; they are left out. `left_out`: tools whose
+    form it refused. `learned`: the fields that are as its server showed, whatever was set.
     """
 
     name: str
@@ -88,6 +89,13 @@ class ModelEntry:
     owner: str = ""
     engine: str = ""
     refused: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    learned: tuple[str, ...] = ()
+
+    @property
+    def request_tokens(self) -> int:
+        """The tokens that a request may be planned for: its context, less the answer where its server counts that."""
+        return self.context_tokens - (self.max_output_tokens if "context_tokens" in self.learned else 0)
 
     @property
     def takes_pictures(self) -> bool:

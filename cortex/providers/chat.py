@@ -55,7 +55,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
         if not (request.parallel_calls and entry.parallel_calls):
             found["parallel_tool_calls"] = False
     found[row.output_limit] = most_tokens
-    if entry.streams:
+    if terms.streams(request):
         found |= {"stream": True, "stream_options": {"include_usage": True}}
     found |= {_NAMES.get(key, key): value for key, value in settings_of(entry).items()}
     if isinstance(found.get("reasoning_effort"), bool):

@@ -12,10 +12,11 @@ import httpx
 
 from cortex.base.clock import now
 from cortex.base.dial import unknown_host
-from cortex.base.errors import CortexError, ProviderError
+from cortex.base.errors import CortexError, ProviderError, Rejection
 from cortex.base.json_text import parsed
 from cortex.base.model import ModelEntry
 from cortex.base.trust import untrusted
+from cortex.providers.rejections import rejection, told
 from cortex.providers.said import short
 from cortex.providers.terms import Terms
 
@@ -37,6 +38,10 @@ _STATUSES = {
     "invalid_prompt": 400,
     "overloaded_error": 529,
 }
+
+
+_BY_STATUS = ("overloaded", "other")  # of which the status says more than the words
+_KINDS = {"credit": "rate_limit", "filtered": "refused"}
 
 
 class Unwanted(Exception):
@@ -84,7 +89,7 @@ def empty(entry: ModelEntry, finish: str | None) -> ProviderError:
 def full(entry: ModelEntry) -> ProviderError:
     """The window was full before the answer began."""
     message = f"{entry.name}: the conversation fills what the model takes in, so that no answer fits."
-    return ProviderError(message, kind="request")
+    return ProviderError(message, kind="request", rejection=Rejection(what="window"))
 
 
 def overlong(entry: ModelEntry) -> ProviderError:
@@ -130,6 +135,10 @@ def _unwanted(terms: Terms, error: Unwanted) -> ProviderError:
     entry = terms.entry
     body = _body(error.text)
     status = _inner_status(body) if error.status == 200 else error.status
+    found = rejection(terms.row, status, body, error.text)
+    if found is not None and found.what not in _BY_STATUS and not (status == 401 and found.what != "credit"):
+        kind = _KINDS.get(found.what, "request")
+        return ProviderError(told(entry, found), kind=kind, rejection=found)
     if status == 200:
         if body is None:
             return _not_understood(entry, _words(error.text))
@@ -150,7 +159,8 @@ def _unwanted(terms: Terms, error: Unwanted) -> ProviderError:
     if status in (408, 409, 425) or status >= 500 or 300 <= status < 400:
         message = f"{entry.name}: the provider has a problem ({status}). {said}"
         return ProviderError(message, kind="server", is_retryable=True, retry_after_s=wait_s)
-    return ProviderError(f"{entry.name}: the request was refused ({status}). {said}", kind="request")
+    message = f"{entry.name}: the request was refused ({status}). {said}"
+    return ProviderError(message, kind="request", rejection=found)
 
 
 def _body(text: str) -> Any:

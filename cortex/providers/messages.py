@@ -55,7 +55,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
         found |= _tools_of(request)
     if entry.profile.caches:
         _mark(found)
-    if entry.streams:
+    if terms.streams(request):
         found["stream"] = True
     found |= settings
     if "thinking" in settings:

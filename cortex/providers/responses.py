@@ -51,7 +51,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
             found["parallel_tool_calls"] = False
     found["input"] = _items(request, messages, revealed, terms)
     found |= {"max_output_tokens": most_tokens, "store": False, "include": [SEALED]}
-    if entry.streams:
+    if terms.streams(request):
         found["stream"] = True
     given = {_NAMES.get(key, key): value for key, value in settings_of(entry).items() if key not in _UNKNOWN_HERE}
     if (effort := given.pop("thinking", given.pop("reasoning_effort", None))) is not None:

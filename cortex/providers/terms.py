@@ -40,6 +40,10 @@ class Terms:
     name: str
     late: Late = "none"
 
+    def streams(self, request: Request) -> bool:
+        """Whether the answer is asked for as a stream."""
+        return self.entry.streams and not self.leaves_out(request, "stream")
+
     def leaves_out(self, request: Request, parameter: str) -> bool:
         """Whether this parameter is not sent: the server refuses it, or it was asked to be left out."""
         return parameter in self.row.omits or parameter in self.entry.refused or parameter in request.without

@@ -99,8 +99,9 @@ class WireProvider:
                 text = await self._within(_text(response, MAX_ERROR), self._between_s, "no more came")
                 raise failures.Unwanted(response.status_code, text, response.headers)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if not self._entry.streams or kind in ("application/json", "text/html"):
-                limit_s = self._between_s if self._entry.streams else self._first_s
+            is_stream = self._endpoint.terms.streams(request)
+            if not is_stream or kind in ("application/json", "text/html"):
+                limit_s = self._between_s if is_stream else self._first_s
                 for delta in self._whole(
                     await self._within(_text(response, MAX_BYTES), limit_s, "no answer came"), reader
                 ):

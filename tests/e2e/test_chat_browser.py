@@ -88,7 +88,7 @@ CUT = Fault(kind="cut", after_bytes=900)
         ("add milk to my list", "on your shopping list", []),
         pytest.param("read five lists", "Used 5 tools", [], marks=pytest.mark.full),
         ("please try twice", "came to its end", [CUT]),
-        pytest.param("hello", "Try again", [REFUSED], marks=pytest.mark.full),
+        pytest.param("hello", "Try again", [REFUSED] * 4, marks=pytest.mark.full),
         ("look at every shelf", "Continue with 5 more", []),
         pytest.param("a reference", 'href="https://example.org"', [], marks=pytest.mark.full),
     ],
@@ -445,7 +445,7 @@ def test_axe_finds_nothing_in_any_state(browser: Browser, served: Lived, is_dark
         one.go(served.place)
         for text in ("Which nightly job failed?", "read five lists", "every shelf", "add milk to my list"):
             one.send(text)
-        served.talks.model.fail(REFUSED)
+        served.talks.model.fail(*[REFUSED] * 4)
         one.send("hello")
         one.page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
         found["answers"] = axe(one.page)

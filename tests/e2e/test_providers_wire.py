@@ -158,7 +158,7 @@ NO_WAY = {
     "cut again and again": [Fault(kind="cut", after_bytes=700)] * 2,
     "empty again and again": [Fault(kind="empty")] * 2,
     "wrong key": [Fault(kind="status", status=401)],
-    "refused": [Fault(kind="status", status=400)],
+    "refused": [Fault(kind="status", status=400)] * 2,
 }
 
 

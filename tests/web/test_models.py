@@ -2,6 +2,7 @@
 
 from cortex.app import Cortex
 from cortex.providers.servers import OTHER, SERVERS
+from cortex.services.models.learned import ModelFact
 from tests.patience import PATIENCE_S
 from tests.web.conftest import Browser
 
@@ -95,3 +96,54 @@ async def test_what_a_model_caches_is_said_and_can_be_changed(house: Cortex, ada
     refused = await ada.post("/models", **LOCAL, previous="local", profile="gemini")
     assert (refused.status_code, 'id="f-profile-e"' in refused.text) == (422, True)
     assert "In force: " in (await ada.get("/models/new?preset=ollama")).text
+
+
+async def test_what_a_server_refused_stands_on_the_card_until_it_is_forgotten_or_set_anew(
+    house: Cortex, ada: Browser
+) -> None:
+    await ada.post("/models", **LOCAL, context_tokens="50000")
+    facts = [
+        ModelFact(what="context_tokens", value="8192"),
+        ModelFact(what="tools"),
+        ModelFact(what="tool", value="task_create"),
+    ]
+    await house.models.learned.learn(ada.user.id, "local", [*facts, ModelFact(what="parameter", value="temperature")])
+    assert "Learned from its server" in (await ada.get("/models")).text
+    page = (await ada.get("/models/edit?name=local")).text
+    for line in ("at most 8,192 tokens of context", "Takes no tools.", "the tool task_create", "parameter temperature"):
+        assert line in page
+    assert 'value="50000"' in page, "the form shows what was set"
+    entry = await house.models.entry(ada.user, "local")
+    assert (entry.context_tokens, entry.tools, entry.refused) == (8_192, False, ("temperature",))
+
+    away = await ada.post("/models/forget", name="local", what="tools", value="")
+    assert away.headers["location"] == "/models/edit?name=local"
+    assert (await house.models.entry(ada.user, "local")).tools
+    assert "Takes no tools." not in (await ada.get("/models/edit?name=local")).text
+
+    await ada.post("/models", **LOCAL, previous="local", context_tokens="60000")
+    entry = await house.models.entry(ada.user, "local")
+    assert (entry.context_tokens, entry.refused) == (60_000, ("temperature",)), (
+        "what was set anew counts, the rest stays"
+    )
+    await ada.post("/models", **{**LOCAL, "name": "renamed"}, previous="local", context_tokens="60000")
+    assert (await house.models.entry(ada.user, "renamed")).refused == ("temperature",)
+    moved = {**LOCAL, "name": "renamed", "base_url": "http://127.0.0.1:8/v1"}
+    await ada.post("/models", **moved, previous="renamed", context_tokens="60000")
+    assert (await house.models.entry(ada.user, "renamed")).refused == (), "another server is another matter"
+    assert (await ada.post("/models/forget", name="nobody")).status_code == 404
+
+
+async def test_who_borrows_a_model_sees_and_forgets_what_it_showed_them(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    await ada.post("/models", **LOCAL, share="everybody")
+    given = "local (from Ada)"
+    await house.models.learned.learn(bob.user.id, given, [ModelFact(what="tools")])
+    assert "Takes no tools." in (await bob.get("/models")).text
+    assert "Takes no tools." not in (await ada.get("/models/edit?name=local")).text
+    assert not (await house.models.entry(bob.user, given)).tools
+    assert (await house.models.entry(ada.user, "local")).tools
+    assert (await bob.post("/models/forget", name=given, what="tools")).headers["location"] == "/models#shared"
+    assert (await house.models.entry(bob.user, given)).tools
+    assert (await ada.post("/models/forget", name=given)).status_code == 404

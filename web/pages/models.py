@@ -14,7 +14,7 @@ from cortex.app import Cortex
 from cortex.base.errors import ConfigError, Conflict, CortexError, UserError
 from cortex.base.model import OFFLINE, ModelEntry, assumed_window
 from cortex.base.user import User
-from cortex.services.models.files import FileTest, Slips, host_of
+from cortex.services.models.files import FileFact, FileTest, Slips, host_of
 from cortex.services.models.last_good import BROKEN
 from cortex.services.models.models import RegistryFault
 from cortex.services.models.presets import Preset
@@ -141,6 +141,7 @@ class ModelContext(Context):
     typed: ModelFormInput = described("the fields; never the key")
     has_key: bool = described("whether a key is stored", default=False)
     tested: FileTest | None = described("what the last test of the stored model found", default=None)
+    learned: Sequence[FileFact] = described("what its server was seen to refuse", default=())
     others: Sequence[str] = described("models that use the same stored key", default=())
     report: TestReport | None = described("what a test found", default=None)
     error: str = described("why saving was refused, when no field is to blame", default="")
@@ -220,6 +221,20 @@ async def send_tools(request: Request, services: Services, user: CurrentUser, na
     return redirect(request, "/models", f"Tools are sent to {name}.")
 
 
+@router.post("/models/forget")
+async def forget(
+    request: Request, services: Services, user: CurrentUser, name: Text = "", what: Text = "", value: Text = ""
+) -> Response:
+    """Let a model be as it is set, whatever its server was seen to refuse."""
+    registry = await services.models.registry(user)
+    if registry.get(name) is None:
+        raise not_found()
+    await services.models.learned.forget(user.id, name, what, value)
+    is_own = any(entry.name == name for entry in registry.own)
+    back = f"/models/edit?{urlencode({'name': name})}" if is_own else "/models#shared"
+    return redirect(request, back, f"Forgotten: {name} is asked as it is set again.")
+
+
 @router.get("/models/remove")
 async def ask_remove(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Really?"""
@@ -268,7 +283,7 @@ async def set_chain(
 
 
 async def _entry(services: Services, user: CurrentUser, name: str) -> ModelEntry:
-    found = next((entry for entry in (await services.models.shown(user)).own if entry.name == name), None)
+    found = (await services.models.shown(user)).set_as(name)
     if found is None:
         raise not_found()
     return found
@@ -313,7 +328,7 @@ async def _form(
     block: str = "content",
 ) -> Response:
     registry = await services.models.shown(user)
-    known = {entry.name: entry for entry in registry.own}
+    known = {entry.name: registry.set_as(entry.name) or entry for entry in registry.own}
     errors = _errors(refused)
     is_fresh = refused is None and report is None  # what was typed stays while it is tested and mended
     sharing = services.model_sharing
@@ -326,6 +341,7 @@ async def _form(
         typed=typed.model_copy(update={"api_key": ""}),
         has_key=typed.previous in registry.with_key,
         tested=registry.tested.get(typed.previous),
+        learned=registry.learned.get(typed.previous, ()),
         others=registry.key_mates(typed.previous),
         report=report,
         error=refused.message if refused and not report and not errors else "",

@@ -1,7 +1,8 @@
 """Asks a chain of models until one gives a whole answer: the retry and fallback rule, and nothing else.
 
-One more try of the same model where that is safe, then the next model, each step told in a notice. Never raises for a
-failing model: the reply carries the sentence. A try that began to speak is started again with a higher `attempt`.
+One more try of the same model where that is safe; where its server does not take the request, a try in each shape that
+it may take (`second_shape.py`); then the next model. Each step is told in a notice. Never raises for a failing model:
+the reply carries the sentence. A try that began to speak is started again with a higher `attempt`.
 """
 
 import asyncio
@@ -9,17 +10,20 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal, cast
 
-from cortex.base.errors import ProviderError
+from cortex.base.errors import ProviderError, Rejection
 from cortex.base.model import ModelEntry
 from cortex.base.turn import Reply
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 from cortex.services.models.crowd import OVERLOADED, Crowd
+from cortex.services.models.learned import ModelFact
+from cortex.services.models.second_shape import Shapes, cannot_fit, named, prepared, request_tokens, without_refused
 
 TRIES = 2
+COUNTS_APART = 2  # times that a server may count as many tokens as we do, with the answer that it leaves room for
 WAIT_CAP_S = 30.0
 PATIENT_TRIES = 6  # of background work, where an endpoint is overloaded: nobody sits before it
 PATIENT_WAIT_CAP_S = 600.0
@@ -42,10 +46,25 @@ _SHARED = {  # what an endpoint says, its address and its model id are its owner
     "repeats": "it repeated itself without end and was stopped",
 }
 
+_SHARED_REFUSALS = {
+    "window": "the request is longer than it takes",
+    "tools": "it takes no tools",
+    "pictures": "it does not take these pictures",
+    "credit": "its account has too little credit",
+    "model": "its server has no such model",
+    "filtered": "the provider's content filter refused the request",
+}
+_OWN_MENDS = {
+    "window": "Send less at once, or choose a model that takes more.",
+    "filtered": "Put it in other words, or choose another model.",
+}
+
 log = logging.getLogger(__name__)
 
 OnDelta = Callable[[Literal["text", "thinking"], str, int], Awaitable[None]]
 OnNotice = Callable[[str], Awaitable[None]]
+OnLearned = Callable[[str, Sequence[ModelFact]], Awaitable[None]]
+WindowOf = Callable[[ModelEntry], Awaitable[int | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,42 +87,118 @@ async def ask(
     on_notice: OnNotice,
     crowd: Crowd | None = None,
     is_background: bool = False,
+    turn_from: int | None = None,
+    on_learned: OnLearned | None = None,
+    window_of: WindowOf | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     jitter: Callable[[], float] = _jitter,
 ) -> Reply:
     """The first whole answer of the chain, or a reply whose `failure` is a sentence for the person.
 
     crowd: says when background work may ask. is_background: it may wait for minutes where an endpoint is overloaded.
+    turn_from: the place in the messages where what is asked now begins: what is ahead of it may be shortened, and
+    tools left out, for a model that does not take all of it; None where nothing may. on_learned: told of what a model
+    was seen not to take, by its name. window_of: asks a server how much it takes, where its refusal does not say it.
 
     `attempt` of `on_delta` grows, from 1, over all models; with a higher one everything of the lower is void.
     """
+    asking = _Asking(
+        on_delta=on_delta, on_notice=on_notice, on_learned=on_learned, crowd=crowd, is_background=is_background,
+        sleep=sleep, jitter=jitter, turn_from=turn_from, window_of=window_of,
+    )  # fmt: skip
     failures: list[ProviderError] = []
-    attempts = count(1)
     for position, link in enumerate(chain):
-        has_next = position + 1 < len(chain)
-        for tries in count(1):
-            try:
-                async with _at(crowd, link.entry, is_background=is_background):
-                    finished = await _once(link, request, on_delta, attempts)
-            except ProviderError as raised:
-                error = _for_others(link.entry, raised) if link.entry.owner_id else raised
-                wait_s = _wait_s(error, tries, jitter, is_patient=is_background and error.kind in OVERLOADED)
-                if wait_s is None:
-                    failures.append(error)
-                    break
-                await on_notice(f"{error.message} Trying again{f' in {wait_s:.0f} s' if wait_s >= 2 else ''}.")
-                await sleep(wait_s)
-            else:
-                return Reply(
-                    message=finished.message, usage=finished.usage, model=link.entry.name, finish=finished.finish
-                )
-        if has_next:
-            await on_notice(f"{failures[-1].message} Going on with {chain[position + 1].entry.name}.")
+        if position:
+            await on_notice(f"{failures[-1].message} Going on with {link.entry.name}.")
+        if position:
+            ready = await asyncio.to_thread(prepared, link.entry, request, turn_from)
+        else:
+            ready = without_refused(link.entry, request) if turn_from is not None else request
+        answered = await asking.one(link, ready)
+        if not isinstance(answered, ProviderError):
+            return Reply(message=answered.message, usage=answered.usage, model=link.entry.name, finish=answered.finish)
+        failures.append(answered)
     return Reply(
         model=chain[-1].entry.name if chain else "",
         failure=_sentence(failures, is_shared=bool(chain) and bool(chain[-1].entry.owner_id)),
         failure_kind=failures[-1].kind if failures else "request",
     )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Asking:
+    """One call to a chain. `attempts`: the numbers of the tries, over all models."""
+
+    on_delta: OnDelta
+    on_notice: OnNotice
+    on_learned: OnLearned | None
+    crowd: Crowd | None
+    is_background: bool
+    sleep: Callable[[float], Awaitable[None]]
+    jitter: Callable[[], float]
+    turn_from: int | None
+    window_of: WindowOf | None
+    attempts: Iterator[int] = field(default_factory=lambda: count(1))
+
+    async def one(self, link: Link, request: Request) -> StreamEnd | ProviderError:
+        """The answer of this model, tried again and in other shapes as far as that may help; else its failure."""
+        shapes = Shapes(entry=link.entry, turn_from=self.turn_from)
+        tries = count(1)
+        while True:
+            try:
+                async with _at(self.crowd, link.entry, is_background=self.is_background):
+                    finished = await _once(link, request, self.on_delta, self.attempts)
+            except ProviderError as raised:
+                again = await self._again(link, request, raised, shapes, tries)
+                if isinstance(again, ProviderError):
+                    return again
+                request = again
+            else:
+                await self._learned(link, shapes.pending)
+                return finished
+
+    async def _again(
+        self, link: Link, request: Request, raised: ProviderError, shapes: Shapes, tries: Iterator[int]
+    ) -> Request | ProviderError:
+        """What to ask next, once it is time; the failure where nothing is."""
+        if raised.rejection is not None:
+            found = await self._measured(link, request, raised.rejection)
+            shape = await asyncio.to_thread(shapes.next, request, found)
+            if shape is not None:
+                log.info("models: %s", raised.message)
+                await self.on_notice(shape.text)
+            await self._learned(link, named(found))
+            if shape is not None:
+                return shape.request
+        error = _for_others(link.entry, raised) if link.entry.owner_id else await self._told(link, request, raised)
+        is_patient = self.is_background and error.kind in OVERLOADED
+        wait_s = _wait_s(error, next(tries), self.jitter, is_patient=is_patient)
+        if wait_s is None:
+            return error
+        await self.on_notice(f"{error.message} Trying again{f' in {wait_s:.0f} s' if wait_s >= 2 else ''}.")
+        await self.sleep(wait_s)
+        return request
+
+    async def _measured(self, link: Link, request: Request, found: Rejection) -> Rejection:
+        """What was refused, with the context that the server says it gives where it did not say it there."""
+        if found.what != "window" or found.window_tokens or self.window_of is None or self.turn_from is None:
+            return found
+        window = await self.window_of(link.entry)
+        if window is None or window > await asyncio.to_thread(request_tokens, request) * COUNTS_APART:
+            return found  # it is no reason for what was refused
+        return replace(found, window_tokens=window)
+
+    async def _told(self, link: Link, request: Request, raised: ProviderError) -> ProviderError:
+        """The failure, in Cortex's words where not even the message alone goes in."""
+        is_window = raised.rejection is not None and raised.rejection.what == "window"
+        if raised.rejection is None or not is_window or self.turn_from is None or request.purpose == "summary":
+            return raised
+        told = await asyncio.to_thread(cannot_fit, link.entry, request, self.turn_from, raised.rejection)
+        return ProviderError(told, kind="too_long", rejection=raised.rejection)
+
+    async def _learned(self, link: Link, facts: Sequence[ModelFact]) -> None:
+        if facts and self.on_learned is not None:
+            await self.on_learned(link.entry.name, tuple(facts))
 
 
 async def _once(link: Link, request: Request, on_delta: OnDelta, attempts: Iterator[int]) -> StreamEnd:
@@ -124,7 +219,12 @@ async def _once(link: Link, request: Request, on_delta: OnDelta, attempts: Itera
 def _for_others(entry: ModelEntry, error: ProviderError) -> ProviderError:
     """The failure of a shared model as whoever borrows it reads it; the log has all of it."""
     log.warning("models: %s", error.message)
-    told = f"{entry.name}: {_SHARED.get(error.kind, 'the request failed')}. Ask {entry.owner} to look at it."
+    what = error.rejection.what if error.rejection else ""
+    why = _SHARED_REFUSALS.get(what) or _SHARED.get(error.kind, "the request failed")
+    if what in ("window", "filtered"):  # which nobody but who asks can mend
+        told = f"{entry.name}: {why}. {_OWN_MENDS[what]}"
+    else:
+        told = f"{entry.name}: {why}. Ask {entry.owner} to look at it."
     return ProviderError(told, kind=error.kind, is_retryable=error.is_retryable, retry_after_s=error.retry_after_s)
 
 
@@ -148,7 +248,8 @@ def _sentence(failures: Sequence[ProviderError], *, is_shared: bool) -> str:
     if not failures:
         return "No model is configured. Add one on the Models page."
     last = failures[-1]
-    mend = "" if is_shared else _MEND.get(last.kind, "")
+    is_told = last.rejection is not None and last.rejection.what != "other"  # its own sentence says what to do
+    mend = "" if is_shared or is_told else _MEND.get(last.kind, "")
     if last.retry_after_s is not None and last.retry_after_s > WAIT_CAP_S:
         mend = f"It asks to wait {last.retry_after_s:.0f} seconds."
     told = " ".join(dict.fromkeys(error.message for error in failures))

@@ -102,6 +102,18 @@ class ServerAddress(StrictModel):
     engine: Engine = ""
 
 
+FactKind = Literal["context_tokens", "max_output_tokens", "tools", "sees", "streams", "parameter", "tool"]
+FACTS_MOST = 60
+
+
+class FileFact(StrictModel):
+    """What a model's server refused, and when. `value`: the tokens that it takes, or the parameter or tool; else ""."""
+
+    what: FactKind
+    value: Annotated[str, Field(max_length=80)] = ""
+    at: datetime
+
+
 class FileConnection(ServerAddress):
     """A server whose key is stored while no model of it is chosen yet."""
 
@@ -157,13 +169,17 @@ class ModelForm(FileModel):
 class RegistryFile(StrictModel):
     """The whole file. `default`: the chain tried when a role names none; empty = every model in order.
 
-    `waiting`: a server that was connected by a key, of which no model is chosen yet.
+    `waiting`: a server that was connected by a key, of which no model is chosen yet. `learned`: what was seen of each
+    model that this person uses, those of others among them.
     """
 
     models: Annotated[tuple[FileModel, ...], Field(max_length=MODELS_MOST)] = ()
     default: tuple[ChainName, ...] = ()
     roles: dict[str, tuple[ChainName, ...]] = Field(default_factory=dict)
     waiting: FileConnection | None = None
+    learned: dict[ChainName, Annotated[tuple[FileFact, ...], Field(max_length=FACTS_MOST)]] = Field(
+        default_factory=dict, max_length=MODELS_MOST
+    )
 
     @field_validator("models")
     @classmethod
@@ -311,9 +327,22 @@ def placed(file: RegistryFile, model: FileModel | None, previous: str) -> Regist
         return tuple(new for name in names for new in ([m.name for m in put] if name == previous else [name]))
 
     roles = {role: renamed(names) for role, names in file.roles.items()}
+    old = next((each for each in file.models if each.name == previous), None)
+    learned = {name: facts for name, facts in file.learned.items() if name != previous}
+    if model is not None and old is not None and is_same_place(model, old) and previous in file.learned:
+        learned[model.name] = _still(file.learned[previous], model, old)
     return RegistryFile(
         models=tuple(models),
         default=renamed(file.default),
         roles={role: names for role, names in roles.items() if names},
         waiting=file.waiting,
+        learned={name: facts for name, facts in learned.items() if facts},
     )
+
+
+def _still(facts: tuple[FileFact, ...], model: FileModel, old: FileModel) -> tuple[FileFact, ...]:
+    """What stays learned after a change: a field that was set anew counts as it was set."""
+    changed = {name for name in FileModel.model_fields if getattr(model, name) != getattr(old, name)}
+    changed |= {"context_tokens"} if "told_tokens" in changed else set()
+    changed |= set(model.by_hand) - set(old.by_hand)
+    return tuple(fact for fact in facts if fact.what not in changed)

@@ -20,7 +20,7 @@ from cortex.base.model import LOCAL_WINDOW_TOKENS, OFFLINE, ModelEntry, Price, a
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
-from cortex.ports.model_lists import AskList, ModelServer
+from cortex.ports.model_lists import AskList
 from cortex.services.models import prices
 from cortex.services.models.asking import Link
 from cortex.services.models.crowd import Crowd
@@ -36,11 +36,13 @@ from cortex.services.models.files import (
     placed,
     stored_as,
 )
+from cortex.services.models.learned import LearnedFacts
 from cortex.services.models.presets import Preset
 from cortex.services.models.probe import TestReport, first_answer, probe, with_consequence, with_window
 from cortex.services.models.registry import ModelRegistry, default_profile, entry_of, registry_of
 from cortex.services.models.shared import with_given
 from cortex.services.models.store import RegistryStore
+from cortex.services.models.windows import Windows
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
 from cortex.storage.shared_models import AllSharesRepository
@@ -96,11 +98,13 @@ class Models:
         self.presets = presets
         self.store = RegistryStore(db, homes, vault)
         self._connect = connect
-        self._ask = ask
+        self.windows = Windows(store=self.store, ask=ask, policy=self.policy)
         self._hosts = frozenset(hosts)
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
         self._opening = asyncio.Lock()
         self.crowd = Crowd(local_requests)
+        self.learned = LearnedFacts(store=self.store, clock=db.clock)
+        self._replaced: list[Provider] = []  # a turn may be reading from one that learned facts replaced
 
     @property
     def revision(self) -> int:
@@ -190,7 +194,9 @@ class Models:
             # In a thread: the first model of a kind loads that kind's library, two seconds of work.
             provider = await asyncio.to_thread(self._connect, entry, secret, policy)
             self._open[place] = (entry, secret, policy, provider)
-        if known is not None:
+        if known is not None and known[0] != entry and _as_set(known[0]) == _as_set(entry):
+            self._replaced.append(known[3])
+        elif known is not None:
             await known[3].close()
         return provider
 
@@ -289,6 +295,8 @@ class Models:
         }
         report = with_consequence(report, name, was_on=old.tools, is_by_hand="tools" in old.by_hand)
         await self._note(user, file, version, old, report, changed)
+        for what in (one for one, is_so in found.items() if is_so):  # it does now what it was seen not to do
+            await self.learned.forget(user.id, name, what)
         await self._let_go(user.id, name)
         return report
 
@@ -323,25 +331,7 @@ class Models:
         """What a local server says of the model, as fields of it: its context, and what server it is."""
         by_address = default_profile(model.provider, model.model, model.base_url)
         is_local = assumed_window(entry_of(model).profile, by_address) == LOCAL_WINDOW_TOKENS
-        if self._ask is None or not is_local:
-            return {}
-        key = key if key is not None else await self.store.key(user.id, model.secret)
-        policy = self.policy(user, model.base_url)
-        server = ModelServer(
-            provider=model.provider,
-            base_url=model.base_url,
-            ca=model.ca,
-            key=key or "",
-            engine=model.engine,
-            policy=policy,
-            limit_s=limit_s,
-        )
-        try:
-            found = await self._ask(server)
-        except ProviderError:
-            return {}
-        tokens = next((one.context_tokens for one in found.models if one.id == model.model), None)
-        return {name: value for name, value in (("told_tokens", tokens), ("engine", found.engine)) if value}
+        return await self.windows.said(user, model, limit_s, key) if is_local else {}
 
     async def price(self, user: User, name: str) -> Price:
         """Dollars for a million tokens: as typed, else from the public price data, else unknown."""
@@ -360,8 +350,9 @@ class Models:
 
     async def close(self) -> None:
         """Close every connection."""
-        opened, self._open = [*self._open.values()], {}
-        for _, _, _, provider in opened:
+        opened = [*(one[3] for one in self._open.values()), *self._replaced]
+        self._open, self._replaced = {}, []
+        for provider in opened:
             await provider.close()
 
     def _opened(self, sealed: bytes, *, is_own: bool) -> str:
@@ -393,3 +384,8 @@ class Models:
         known = self._open.pop((user_id, name), None)
         if known is not None:
             await known[3].close()
+
+
+def _as_set(entry: ModelEntry) -> tuple[str, ...]:
+    """What of a model no learned fact changes: where it is."""
+    return entry.provider, entry.model, entry.base_url, entry.ca, entry.secret

@@ -10,7 +10,8 @@ from cortex.base.model import OFFLINE, ModelEntry, Price, Profile, assumed_windo
 from cortex.base.role import Role
 from cortex.selection.cache_profiles import FACTS, PROFILES, shipped
 from cortex.selection.late_tools import is_native
-from cortex.services.models.files import FileConnection, FileModel, FileTest, RegistryFile, host_of
+from cortex.services.models.files import FileConnection, FileFact, FileModel, FileTest, RegistryFile, host_of
+from cortex.services.models.learned import applied
 from cortex.storage.shared_models import GivenModel
 
 
@@ -20,6 +21,7 @@ class ModelRegistry:
 
     `with_key`: own ones that have a stored key. `given`: what others share with the user, whose entries name an owner.
     `tested`: what the last test of each own model found. `waiting`: a server whose models are still to be chosen.
+    `learned`: what was seen of each model by its use; `as_set`: own models of which something was, as they are set.
     """
 
     entries: tuple[ModelEntry, ...] = ()
@@ -29,11 +31,17 @@ class ModelRegistry:
     given: tuple[GivenModel, ...] = ()
     tested: Mapping[str, FileTest] = field(default_factory=dict)
     waiting: FileConnection | None = None
+    learned: Mapping[str, tuple[FileFact, ...]] = field(default_factory=dict)
+    as_set: Mapping[str, ModelEntry] = field(default_factory=dict)
 
     def key_mates(self, name: str) -> tuple[str, ...]:
         """The own models that use the same stored key as this one."""
         secret = next((entry.secret for entry in self.own if entry.name == name), "")
         return tuple(one.name for one in self.own if secret and one.secret == secret and one.name != name)
+
+    def set_as(self, name: str) -> ModelEntry | None:
+        """The own model of this name as its person set it, whatever its use showed."""
+        return self.as_set.get(name) or next((entry for entry in self.own if entry.name == name), None)
 
     @property
     def servers(self) -> tuple[tuple[str, str, str], ...]:
@@ -80,13 +88,16 @@ class ModelRegistry:
 
 def registry_of(file: RegistryFile) -> ModelRegistry:
     """What the file says, as services read it."""
+    as_set = {model.name: entry_of(model) for model in file.models}
     return ModelRegistry(
-        entries=tuple(entry_of(model) for model in file.models),
+        entries=tuple(applied(entry, file.learned.get(name, ())) for name, entry in as_set.items()),
         default=file.default,
         roles=file.roles,
         with_key=frozenset(model.name for model in file.models if model.secret),
         tested={model.name: model.tested for model in file.models if model.tested is not None},
         waiting=file.waiting,
+        learned=file.learned,
+        as_set={name: entry for name, entry in as_set.items() if name in file.learned},
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cortex.base.model import ModelEntry
 from cortex.services.models.files import RegistryFile
+from cortex.services.models.learned import applied
 from cortex.services.models.registry import ModelRegistry, entry_of
 from cortex.storage.shared_models import GivenModel
 
@@ -24,7 +25,7 @@ def with_given(own: ModelRegistry, given: Sequence[GivenModel], files: Mapping[s
 
     files: owner's id -> their registry file; a gift whose model is not there any more is passed over.
     """
-    entries = [_entry(gift, files.get(gift.owner_id)) for gift in given]
+    entries = [_entry(gift, files.get(gift.owner_id), own) for gift in given]
     return replace(own, entries=(*own.entries, *(entry for entry in entries if entry is not None)), given=tuple(given))
 
 
@@ -36,9 +37,11 @@ def gone_text(gone: Sequence[str], next_name: str) -> str:
     return f"{told}, and you have no other model. Add one of your own on the Models page, or ask an admin to share one."
 
 
-def _entry(gift: GivenModel, file: RegistryFile | None) -> ModelEntry | None:
+def _entry(gift: GivenModel, file: RegistryFile | None, own: ModelRegistry) -> ModelEntry | None:
+    """The model as its owner has it, with what its owner's use and the reader's own showed."""
     model = next((one for one in file.models if one.name == gift.model), None) if file is not None else None
     if model is None:
         return None
     name = shared_name(gift.model, gift.owner)
-    return replace(entry_of(model), name=name, owner_id=gift.owner_id, owner=gift.owner)
+    entry = applied(entry_of(model), file.learned.get(model.name, ()) if file is not None else ())
+    return replace(applied(entry, own.learned.get(name, ())), name=name, owner_id=gift.owner_id, owner=gift.owner)

@@ -47,6 +47,7 @@ class PlanRequest:
     `facts`: what is remembered, to go along within `facts_tokens` where it fits; `carried`: what earlier messages of
     the conversation carry of it. `choices`: tool -> always | never, as the person has it in this conversation.
     `no_tools`: the model that is set to take none, and the page of it for who may change that; {} where it takes them.
+    `left_out`: tools that the model's server refuses.
     """
 
     user: User
@@ -72,6 +73,7 @@ class PlanRequest:
     carried: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
     no_tools: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +228,7 @@ def plan_input(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], fix
         skills=asked.skills,
         encoder_skipped=asked.encoder_skipped,
         always=_chosen(asked.choices, "always"),
-        never=_chosen(asked.choices, "never"),
+        never=tuple(sorted({*_chosen(asked.choices, "never"), *asked.left_out})),
     )
 
 

@@ -43,6 +43,7 @@ def message_row(
 class AnswerWriter:
     """The open answer of one round. `attempt` counts the tries of this round, over retries and restarts.
 
+    told: the notices of an interrupted try, which the next one does not repeat.
     beside: what is written with its first rows, in the same transaction.
     """
 
@@ -54,6 +55,7 @@ class AnswerWriter:
     attempt: int = 0
     open: OpenPart | None = None
     started: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
     async def begin(self) -> None:
         """Take back what an interrupted try of this round had put on the page."""
@@ -63,6 +65,7 @@ class AnswerWriter:
         # Attempts count on: the hub drops what still arrives of a lower one.
         self.base = self.attempt = max((start["attempt"] for start in starts), default=0)
         self.started = list(dict.fromkeys(start["part"] for start in starts))
+        self.told = [e.payload["text"] for e in events if e.kind == "notice"]
         await self._take_back()
 
     async def delta(self, kind: Literal["text", "thinking"], text: str, attempt: int) -> None:
@@ -75,7 +78,10 @@ class AnswerWriter:
         self.runtime.hub.publish(self.open)
 
     async def notice(self, text: str) -> None:
-        """A line in the log for a retry or a change of model."""
+        """A line in the log for a retry, another shape of the request or a change of model."""
+        if text in self.told:
+            self.told.remove(text)
+            return
         await self._announce([("notice", {"turn": self.turn.id, "level": "warn", "text": text}, self.turn.id)])
 
     async def whole(self, text: str) -> list[Row]:

@@ -3,10 +3,12 @@
 Serves the loop as its `History`. `summarise` is called when a turn opens; `past` then is the same for ever.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest, view
+from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, fitted, newest, view
 from cortex.base.errors import UserError
 from cortex.base.messages import Message, Picture, ToolCall, ToolResult, user
 from cortex.base.role import Role
@@ -17,6 +19,7 @@ from cortex.ports.loop import Request
 from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.services.models.asking import Link, ask
+from cortex.services.models.learned import ModelFact
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
@@ -27,6 +30,7 @@ from cortex.storage.summaries import SummariesRepository, SummaryRow
 from cortex.storage.turns import TurnRow, TurnsRepository
 
 SUMMARY_ROUND = 0
+LEFT_OUT = "(The beginning is left out here: it is longer than you can read at once.)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +107,7 @@ class ConversationHistory:
 
         A failing model leaves a notice in the log and costs the oldest turns their place in the view, nothing else.
         """
-        known, window = context.summary, context.entry.context_tokens
+        known, window = context.summary, context.entry.request_tokens
         turns = by_turn(context.stored)
         live = turns if known is None else [item for item in turns if item[0] > known.upto_ordinal]
         # Bytes are never fewer than tokens: while they fit, nothing has to be counted.
@@ -130,7 +134,8 @@ class ConversationHistory:
         except UserError as error:  # a slip in its file; a turn that can do without a summary goes on
             return await self._not_distilled(row, error.message)
         chain = context.models.chain(role)
-        script = "\n".join(f"{message.speaker}: {spoken(message, is_whole=False)}" for message in told)
+        room = round(context.model(chain[0]).request_tokens * SUMMARY_AT) - count(role.prompt)
+        script = await asyncio.to_thread(_script, told, room)
         payer, most = replace(row, role=role.name), count(role.prompt) + count(script)
         limits = await budgets.limits(person, payer, role)
         names, why = await budgets.open_models(person, limits, chain)
@@ -143,20 +148,32 @@ class ConversationHistory:
         if admission.action != "stop" and names:
             links = await self.contexts.models.open_chain(person, names)
             request = Request(system=role.prompt, messages=(user(script),), purpose="summary")
-            reply = await ask(links, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
+            reply = await ask(
+                links, request, on_delta=_unseen_delta, on_notice=_unseen_notice, turn_from=0,
+                on_learned=partial(self._learn, row),
+            )  # fmt: skip
             await self._book(person, payer, reply, links)
             if reply.message is not None and reply.message.text:
                 return reply.message.text
             failure = reply.failure
         return await self._not_distilled(row, failure)
 
+    async def _learn(self, row: TurnRow, model: str, facts: Sequence[ModelFact]) -> None:
+        """Keep what a summary's model was seen not to take, and say it: the turn's own request is fitted to it."""
+        await self.contexts.models.learned.learn(row.owner_id, model, facts)
+        await self._notice(row, f"{model} takes less at once than was thought: less of the chat is sent to it.")
+
     async def _not_distilled(self, row: TurnRow, failure: str) -> str:
-        text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
+        await self._notice(
+            row, f"The older part of this conversation could not be summarised ({failure}); it is left out."
+        )
+        return ""
+
+    async def _notice(self, row: TurnRow, text: str) -> None:
         async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
             await repository(ConversationsRepository).append(
                 row.conversation_id, [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             )
-        return ""
 
     async def _book(self, person: User, payer: TurnRow, reply: Reply, links: Sequence[Link]) -> None:
         """A summary is a model call like any other: it stands in the ledger as round 0 of the turn that needed it."""
@@ -167,6 +184,15 @@ class ConversationHistory:
         cost = await self.contexts.models.cost(person, reply.model, reply.usage)
         paid_by = next((link.entry.owner_id for link in links if link.entry.name == reply.model), "")
         await rounds.answered(payer.id, SUMMARY_ROUND, reply.model, reply.usage, cost, role=payer.role, paid_by=paid_by)
+
+
+def _script(told: Sequence[Message], room_tokens: int) -> str:
+    """What is to be summarised, as lines; of what is longer than the model takes, the newest exchanges."""
+    kept = told
+    if sum(map(message_bytes, told)) > room_tokens:
+        kept = fitted(told, room_tokens, count_message) or told[-1:]
+    lines = [f"{message.speaker}: {spoken(message, is_whole=False)}" for message in kept]
+    return "\n".join([LEFT_OUT, *lines] if len(kept) < len(told) else lines)
 
 
 async def _unseen_delta(kind: str, text: str, attempt: int) -> None:

@@ -67,18 +67,9 @@ class ModelCaller:
         if plan.refusal:
             return Reply(failure=plan.refusal, failure_kind="budget")
         context = await self.contexts.context_of(turn)
-        kept = await _fitted(turn, plan, past, added)
-        messages = (*kept, *added)
-        request = Request(
-            system=plan.system,
-            messages=as_text(messages) if plan.calls_as_text else messages,
-            tools=plan.tools,
-            tool_choice=plan.tool_choice,
-            late_from=plan.late_from,
-            parallel_calls=turn.parallel_calls,
-            hints=plan.hints,
-            pictures=await self.pictures.data(turn.user_id, joined.from_iterable(one.pictures for one in messages)),
-        )
+        window = min(turn.window_tokens, _first(context, turn, plan).request_tokens)  # it may have shrunk meanwhile
+        kept = await _fitted(window, plan, past, added)
+        request = await self._request(turn, plan, (*kept, *added))
         writer = AnswerWriter(
             runtime=self.runtime, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added)
         )
@@ -95,6 +86,9 @@ class ModelCaller:
                 on_notice=writer.notice,
                 crowd=self.contexts.models.crowd,
                 is_background=turn.channel in BACKGROUND,
+                turn_from=len(kept),
+                on_learned=partial(self.contexts.models.learned.learn, turn.user_id),
+                window_of=partial(self.contexts.models.windows.told, context.user),
             )
         except asyncio.CancelledError:
             writer.end_part()  # whoever stopped it has what was said, or its next try says it again
@@ -114,6 +108,18 @@ class ModelCaller:
         facts = {"ms": ms, "history": f"{turn.summary_id} less {less}" if less else turn.summary_id}
         await self._finish(context, turn, plan, reply, writer, added, facts)
         return reply
+
+    async def _request(self, turn: Turn, plan: RoundPlan, messages: tuple[Message, ...]) -> Request:
+        return Request(
+            system=plan.system,
+            messages=as_text(messages) if plan.calls_as_text else messages,
+            tools=plan.tools,
+            tool_choice=plan.tool_choice,
+            late_from=plan.late_from,
+            parallel_calls=turn.parallel_calls,
+            hints=plan.hints,
+            pictures=await self.pictures.data(turn.user_id, joined.from_iterable(one.pictures for one in messages)),
+        )
 
     async def _known(self, turn: Turn, added: Sequence[Message]) -> Message | None:
         """The answer to these messages, if that stands in the transcript already."""
@@ -225,9 +231,15 @@ def _sight(before: RoundBefore | None) -> Sight | None:
     )
 
 
-async def _fitted(turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
+def _first(context: TurnContext, turn: Turn, plan: RoundPlan) -> ModelEntry:
+    """The model that is asked first."""
+    names = plan.models or turn.models
+    return next((entry for entry in map(context.models.get, names) if entry is not None), context.entry)
+
+
+async def _fitted(window: int, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
     """The past as it fits beside this round's tools, which may have grown since the turn began."""
-    limit = round(turn.window_tokens * FULL_AT)
+    limit = round(window * FULL_AT)
     tools = minified([wire_schema(tool) for tool in plan.tools])
     texts = (plan.system, tools)
     if sum(len(text.encode()) for text in texts) + sum(map(message_bytes, (*past, *added))) <= limit:

@@ -79,7 +79,7 @@ class TurnStart:
             max_rounds=rounds,
             max_rounds_from=origin,
             models=_asked(row, context),
-            window_tokens=entry.context_tokens,
+            window_tokens=entry.request_tokens,
             now=self.runtime.clock().isoformat(),
             is_tainted=row.is_tainted,
             parallel_calls=entry.parallel_calls,

@@ -87,6 +87,35 @@ async def test_a_model_that_does_not_see_is_told_of_the_picture(house: LivingHou
         assert "photo.jpg · picture. This model cannot see pictures" in str(server.log[0].body)
 
 
+@pytest.mark.parametrize(
+    ("says", "learns"),
+    [
+        ("this model does not support image input (ref: b8bd630e)", True),
+        ("messages.0.content.0.image.source.base64: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes", False),
+    ],
+    ids=["no pictures", "not this one"],
+)
+@pytest.mark.moves_cache_prefix(reason="a picture becomes a line")
+async def test_pictures_that_are_refused_are_lines_in_the_same_turn(
+    house: LivingHouse, says: str, learns: bool
+) -> None:
+    with ScriptedServer(rule("", "I cannot see it.")) as server:
+        await connect(house, server, "anthropic", sees=True)
+        server.refuses = lambda body: (
+            (400, {"type": "error", "error": {"type": "invalid_request_error", "message": says}})
+            if pictures(body)
+            else None
+        )
+        cid = await house.conversation()
+        turn = await house.say(cid, "what is this?", mode="chat", attached=[await give(house, "photo.jpg", photo())])
+        assert (await house.rows(TurnsRepository).get(turn)).state == "done"
+        assert [seen.status for seen in server.log] == [400, 200]
+        assert "photo.jpg · picture. This model cannot see pictures" in str(server.log[1].body)
+        await house.say(cid, "and now?", mode="chat")
+        assert [seen.status for seen in server.log[2:]] == ([200] if learns else [400, 200])
+        assert (await house.cortex.models.entry(house.admin, "scripted")).takes_pictures != learns
+
+
 async def test_a_picture_that_is_gone_for_good_is_a_line(house: LivingHouse) -> None:
     with ScriptedServer(rule("", "Fine.")) as server:
         await connect(house, server, "openai", sees=True)
