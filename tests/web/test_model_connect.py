@@ -13,7 +13,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.storage.secrets import SecretsRepository
 from tests import model_lists
-from tests.model_lists import LLAVA, QWEN, ModelLists, Page, openrouter_row
+from tests.model_lists import LLAVA, QWEN, ModelLists, Page, openai_row, openrouter_row
 from tests.scripted_server import ScriptedServer
 from tests.web.conftest import Browser
 
@@ -187,6 +187,22 @@ async def test_a_key_that_only_the_list_takes_is_found_out_before_the_model_is_p
     asked = len(scripted.log)
     await ada.post("/models/connect/use", **sent, anyway="1")
     assert ((await house.models.registry(ada.user)).default, len(scripted.log)) == (("scripted",), asked)
+
+
+async def test_two_files_of_one_name_are_told_apart_by_their_paths(house: Cortex, ada: Browser) -> None:
+    paths = ["/srv/models/gemma-3-4b.gguf", "/srv/more/gemma-3-4b.gguf"]
+    listed: dict[str, Page] = {
+        "GET /v1/models": (200, model_lists.whole(*(openai_row(path, owner="llamacpp") for path in paths)))
+    }
+    with ModelLists(pages=listed, key="") as double:
+        at(house, "llamacpp", double)
+        page = (await connect(ada, preset="llamacpp", key="")).text
+        assert f'<b>gemma-3-4b</b> <code class="sub">{paths[0]}</code>' in page
+        await use(ada, double, *paths)
+        assert {entry.name: entry.model for entry in (await house.models.registry(ada.user)).own} == {
+            "gemma-3-4b": paths[0],
+            "gemma-3-4b 2": paths[1],
+        }
 
 
 async def test_a_server_on_this_machine_is_offered_to_admins_alone(house: Cortex, ada: Browser, bob: Browser) -> None:

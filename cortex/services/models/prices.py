@@ -1,18 +1,14 @@
-"""What a model call costs: by the price typed into the registry, else by public price data, else unknown.
-
-The data is loaded when it is first asked for (`price_data.py`, about 30 MB).
-"""
+"""What a model call costs: by the price typed into the registry, else by public price data, else unknown."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cortex.base import scan
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry, Price
 from cortex.ports.model_lists import ListedModel
+from cortex.services.models import price_data
 
-_DATA = "cortex.services.models.price_data"
 _MILLION = 1_000_000
 
 
@@ -20,23 +16,22 @@ async def price(entry: ModelEntry) -> Price:
     """Dollars for a million tokens of each kind."""
     if entry.price.input_usd is not None:
         return entry.price
-    data = await asyncio.to_thread(scan.load, _DATA)
-    found: Price = await asyncio.to_thread(data.price, entry.provider, entry.model, entry.base_url)
-    return found
+    return await asyncio.to_thread(price_data.price, entry.provider, entry.model, entry.base_url)
 
 
 async def filled(
     models: Sequence[ListedModel], provider: str, base_url: str
 ) -> tuple[tuple[ListedModel, ...], Mapping[str, Price]]:
     """The models with the context that their list did not say and the public data does; the price of each, by id."""
-    data = await asyncio.to_thread(scan.load, _DATA)
 
     def all_of_them() -> tuple[tuple[ListedModel, ...], Mapping[str, Price]]:
         known = {
-            model.id: model.price if model.price.input_usd is not None else data.price(provider, model.id, base_url)
+            model.id: model.price
+            if model.price.input_usd is not None
+            else price_data.price(provider, model.id, base_url)
             for model in models
         }
-        sizes = [model.context_tokens or data.context_tokens(provider, model.id, base_url) for model in models]
+        sizes = [model.context_tokens or price_data.context_tokens(provider, model.id, base_url) for model in models]
         return tuple(replace(one, context_tokens=size) for one, size in zip(models, sizes, strict=True)), known
 
     return await asyncio.to_thread(all_of_them)
@@ -46,9 +41,7 @@ async def cost_usd(entry: ModelEntry, usage: Usage) -> float | None:
     """Dollars for this usage; None where no price is known."""
     if entry.price.input_usd is not None:
         return by_price(entry.price, usage)
-    data = await asyncio.to_thread(scan.load, _DATA)
-    found: float | None = await asyncio.to_thread(data.cost_usd, entry.provider, entry.model, entry.base_url, usage)
-    return found
+    return await asyncio.to_thread(price_data.cost_usd, entry.provider, entry.model, entry.base_url, usage)
 
 
 def by_price(price: Price, usage: Usage) -> float:
