@@ -380,13 +380,14 @@ class ModelLists:
     """The server; a context manager. `pages`: "METHOD path" -> status, body, headers; a body of bytes goes as it is.
 
     POST /api/show is looked up with the model's name behind it. `key`: what has to come, "" = nothing has to.
-    `hangs`: it takes requests and answers none. `headers`: in which the keys came;
+    `hangs`: it takes requests and answers none; `hangs_at`: those of this path. `headers`: in which the keys came;
     `bodies`: what was posted.
     """
 
     pages: Mapping[str, Page] = field(default_factory=dict)
     key: str = ""
     hangs: bool = False
+    hangs_at: str = ""
     asked: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
@@ -420,7 +421,7 @@ class ModelLists:
         self.asked.append(f"{method} {path}")
         self.keys.append(key)
         self.bodies += [json.loads(body)] if body else []
-        if self.hangs:
+        if self.hangs or (self.hangs_at and path == self.hangs_at):
             self._closing.wait(PATIENCE_S)
         if self.key and key != self.key:
             words = f"Incorrect API key provided: {key[:6]}***. You can find your API key at the provider's page."

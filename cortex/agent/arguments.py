@@ -22,6 +22,7 @@ from cortex.toolkit.spec import Risk, Tool
 from cortex.toolkit.words import TITLE_CHARACTERS, cut, facts, listed
 
 BRIDGE = "tool_call"
+SPILLED = "read on with file_read"  # behind a result that was cut
 FAULTS_MOST = 20  # of a list of ten thousand wrong values the model needs no more
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from cortex.agent.arguments import CheckedCall, check, title
+from cortex.agent.arguments import SPILLED, CheckedCall, check, title
 from cortex.agent.looks import preview_of, readers_of
 from cortex.agent.records import asks, of_call, offer_of, record_of, request_of, unchecked_record
 from cortex.agent.refusals import (
@@ -338,7 +338,7 @@ class Executor:
         if len(text) > RESULT_CHARS_MAX:
             spill = await self.call_log.spill(turn, record.id, text)
             shown = text[:PREVIEW_CHARS]
-            text = f"{shown}\n[... {len(text)} characters in all; read on with file_read path={spill!r}]"
+            text = f"{shown}\n[... {len(text)} characters in all; {SPILLED} path={spill!r}]"
         note = ctx.undo_notes[-1] if ctx.undo_notes and state == "ok" else None
         done = "" if tool.reads_untrusted or tool.effect == "read" else verb_of(output.text)
         return CallEnding(

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from cortex.agent.plain import TOLD, run_command
 from cortex.agent.prompt import with_reveal, with_tail
-from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
+from cortex.agent.toolless import NOW_HEAD
+from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, PlainCommand, Reply, RoundPlan, Turn, TurnState
 from cortex.ports.loop import History, ModelCalls, PlainCommands, Planner, ToolRunner
 from cortex.selection.lacks_tool import says_missing
@@ -146,7 +147,7 @@ async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> Reply | N
         return None
     names = ", ".join(plan.added)
     await run.ports.history.say(run.turn, run.number, f"Found {names}: trying again with it.", "notice")
-    run.added.append(user(f"(Cortex: these tools are available now: {names}. Go on with the request.)"))
+    run.added.append(user(f"{NOW_HEAD}{names}. Go on with the request.)"))
     run.counted -= 1
     return await _answer(run, plan)
 
@@ -269,23 +270,3 @@ def _broken(run: _Run, calls: tuple[ToolCall, ...], performed: list[Performed]) 
 def _result(call: ToolCall, text: str) -> ToolResult:
     """An error result for a call that was not run."""
     return ToolResult(call_id=call.id, name=call.name, text=text, is_error=True)
-
-
-def as_text(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The same messages with past calls and results in words, for a request that declares no tool.
-
-    Providers refuse tool parts without tool definitions; the words stay with their speaker, and
-    results become the user's side of the talk so that speakers still take turns.
-    """
-    told: list[Message] = []
-    for message in messages:
-        lines = [part.text for part in message.parts if isinstance(part, Text)]
-        lines += [f"[used {call.name} with {call.arguments}]" for call in message.calls]
-        lines += [f"[{part.name} gave: {part.text}]" for part in message.parts if isinstance(part, ToolResult)]
-        if message.speaker == "tool":
-            told.append(user("\n".join(lines)))
-        elif message.calls:
-            told.append(assistant("\n".join(lines)))
-        else:
-            told.append(message)
-    return tuple(told)

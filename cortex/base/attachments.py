@@ -64,6 +64,12 @@ def is_long(texts: Sequence[str]) -> bool:
     return any(text.rpartition("\n")[2].startswith(_READ_ON) for text in texts)
 
 
+def without_readers(text: str) -> str:
+    """Such a text for a model that is given no tool: without the line that says how to read on."""
+    shown, _, last = text.rpartition("\n")
+    return shown if text.startswith(HEAD) and last.startswith(_READ_ON) else text
+
+
 def words_of_unread(name: str) -> str:
     """What a model reads later of a file whose message was ended before a model was asked."""
     return f"{HEAD} {name} · not read.]"

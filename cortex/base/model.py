@@ -15,6 +15,8 @@ _SEES = re.compile(
 Strength = Literal["strong", "weak"]
 # What a model takes in where nobody said it. Local servers cut silently what is too long, and often begin at 4,096.
 WINDOW_TOKENS, LOCAL_WINDOW_TOKENS = 128_000, 8_192
+# How long an answer is waited for. A local server first reads the whole prompt, on a small machine 30 tokens a second.
+TIMEOUT_S, LOCAL_FIRST_S = 120.0, 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,8 @@ class ModelEntry:
     `engine`: the row of `providers/servers.py` that its server was found to be, where its address does not say it.
     `refused`: parameters of the wire that its server was seen to refuse; they are left out. `left_out`: tools whose
     form it refused. `learned`: the fields that are as its server showed, whatever was set.
+    `first_s`: seconds until the first piece of an answer, None for `timeout_s`. `drops_tools`: the model's
+    template takes none, by its server's word. `slots`: how many requests that answers at once; 0 where nobody knows.
     """
 
     name: str
@@ -76,7 +80,7 @@ class ModelEntry:
     context_tokens: int = WINDOW_TOKENS
     max_output_tokens: int = 4_096
     max_rounds: int | None = None
-    timeout_s: float = 120.0
+    timeout_s: float = TIMEOUT_S
     streams: bool = True
     tools: bool = True
     parallel_calls: bool = True
@@ -97,6 +101,15 @@ class ModelEntry:
         """The tokens that a request may be planned for: its context, less the answer where its server counts that."""
         return self.context_tokens - (self.max_output_tokens if "context_tokens" in self.learned else 0)
 
+    first_s: float | None = None
+    drops_tools: bool = False
+    slots: int = 0
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether its first words may take minutes: a weak model, on hardware of one's own."""
+        return self.profile.strength == "weak"
+
     @property
     def takes_pictures(self) -> bool:
         """Whether pictures are sent to it: as its person says, else as its family is known to."""
@@ -104,10 +117,14 @@ class ModelEntry:
 
 
 def no_tools(entry: ModelEntry) -> dict[str, str]:
-    """The model by name where it is set to take no tools, with the page on which its own person changes that."""
+    """The model by name where it takes no tools, with the page on which its own person changes that.
+
+    `why`: "template" where its server says that the model's template has no place for them.
+    """
     if entry.tools:
         return {}
-    return {"model": entry.name, "page": "" if entry.owner_id else page_of(entry.name)}
+    why = {"why": "template"} if entry.drops_tools else {}
+    return {"model": entry.name, "page": "" if entry.owner_id else page_of(entry.name), **why}
 
 
 def page_of(model: str) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from cortex.agent.prompt import system_prompt, tail, with_tail
-from cortex.agent.react import as_text
+from cortex.agent.toolless import as_text
 from cortex.app import Cortex, shipped_registry
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed, UserError

@@ -20,7 +20,7 @@ from cortex.integrations.aider.system import AiderHost
 from cortex.integrations.mcp.host import Machine
 from cortex.integrations.mcp.system import McpHost
 from cortex.ports.mcp import FAMILY
-from cortex.providers import ProviderContext, connect, list_models
+from cortex.providers import ProviderContext, connect, list_models, look_at_model
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.deletions import Deletions
 from cortex.services.agents.results import AgentResults
@@ -120,6 +120,7 @@ class Foundation(FileServices):
             _connector(self.settings),
             ask=list_models,
             presets=presets(),
+            look=look_at_model,
             hosts=self.settings.model_places,
             local_requests=self.settings.local_requests_at_once,
         )

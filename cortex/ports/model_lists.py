@@ -84,3 +84,23 @@ class ModelServer:
 
 # Raises ProviderError, whose message is for the person: what went wrong, in the server's words, and what to do.
 AskList = Callable[[ModelServer], Awaitable[ModelList]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What a server that somebody runs says of one model as it is served now; None where it does not say.
+
+    `engine`: as in ModelList. `context_tokens`: what one request may take in. `tools`: whether the model's template
+    shows it the tools of a request; one that does not drops them silently. `slots`: how many requests it answers at
+    the same time.
+    """
+
+    engine: str
+    context_tokens: int | None = None
+    tools: bool | None = None
+    slots: int | None = None
+
+
+# Of the server, the model's id there and the engine that it was found to be, "" where nobody knows: what it says now,
+# by one small request or two; None where it says nothing. Raises nothing.
+LookAtModel = Callable[[ModelServer, str, str], Awaitable[ServerFacts | None]]

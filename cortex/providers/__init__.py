@@ -15,7 +15,7 @@ from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Provider
-from cortex.ports.model_lists import AskList, ModelList, ModelServer
+from cortex.ports.model_lists import AskList, LookAtModel, ModelList, ModelServer, ServerFacts
 from cortex.ports.schedule import Timings
 
 
@@ -25,7 +25,7 @@ class ProviderContext:
 
     `policy`: where its requests may go. `count`: tokens of a text. `chunk_delay_s`: the pause between two pieces of
     an answer of the offline model. `connect_s`, `first_s`, `between_s`: limits in seconds for opening a connection,
-    for the first piece of an answer and for the silence between two; None takes the entry's `timeout_s`.
+    for the first piece of an answer and for the silence between two; None takes the entry's.
     `timings`: reads times in words for the offline model, which finds none without it.
     """
 
@@ -56,3 +56,9 @@ async def list_models(server: ModelServer) -> ModelList:
     """The server's models; ProviderError, for the person, when it gives no list."""
     ask: AskList = (await asyncio.to_thread(scan.load, f"{__name__}.lists")).ask
     return await ask(server)
+
+
+async def look_at_model(server: ModelServer, model: str, engine: str) -> ServerFacts | None:
+    """What the server says of this model as it is served now; None where it says nothing."""
+    look: LookAtModel = (await asyncio.to_thread(scan.load, f"{__name__}.looks")).look
+    return await look(server, model, engine)

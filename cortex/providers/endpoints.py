@@ -14,7 +14,7 @@ from cortex.providers import ProviderContext
 def open_connections(entry: ModelEntry, surroundings: ProviderContext, headers: Mapping[str, str]) -> httpx.AsyncClient:
     """A client for this model alone, with its key. No redirects: a key must not travel to another host."""
     client = open_client(surroundings.policy, follow_redirects=False, context=trusting(entry.ca))
-    client.timeout = httpx.Timeout(entry.timeout_s, connect=surroundings.connect_s)
+    client.timeout = httpx.Timeout(max(entry.timeout_s, entry.first_s or 0), connect=surroundings.connect_s)
     # Unpacked as it comes: a server that packs a stream holds back its words.
     client.headers.update({"Accept-Encoding": "identity", **headers})
     return client

@@ -52,7 +52,7 @@ class WireProvider:
         self._endpoint = endpoint
         self._entry = endpoint.terms.entry
         self._count = surroundings.count
-        self._first_s = surroundings.first_s or self._entry.timeout_s
+        self._first_s = surroundings.first_s or self._entry.first_s or self._entry.timeout_s
         self._between_s = surroundings.between_s or self._entry.timeout_s
 
     async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:

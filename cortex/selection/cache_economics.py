@@ -12,6 +12,7 @@ Late = Literal["native", "bridge", "rewrite"]
 ROUNDS_MORE, TURNS_MORE = 1.0, 6.0
 PREFIX_TOKENS, ROUND_OUTPUT_TOKENS, OUTPUT_FACTOR = 1_500, 60, 5
 WAIT_TOKENS = 3_000
+WEAK_OPENS_TOKENS = 2_048
 BRIDGE_WRAPPER_TOKENS = 60
 BRIDGE_MISSES = 0.05
 
@@ -30,6 +31,15 @@ def threshold(profile: Profile, tokens: int) -> float:
     else:
         sent, missed = 1 + ROUNDS_MORE, 1.0 * PREFIX_TOKENS
     return tokens * sent / (missed + output + WAIT_TOKENS)
+
+
+def opens_at(profile: Profile) -> int:
+    """From how many tokens on an epoch opens before any tool is needed: with the request that begins to be cached.
+
+    A local slot keeps a prompt from its first token on. There the epoch waits for the first need all the same: a weak
+    model calls best what is declared to it. Only a talk that begins with a long prompt has the way to tools at once.
+    """
+    return max(profile.minimum_tokens, WEAK_OPENS_TOKENS) if profile.strength == "weak" else profile.minimum_tokens
 
 
 def has_bridge(profile: Profile) -> bool:

@@ -3,7 +3,8 @@ from itertools import pairwise
 
 import pytest
 
-from cortex.agent.react import LoopPorts, as_text, run_turn
+from cortex.agent.react import LoopPorts, run_turn
+from cortex.agent.toolless import as_text
 from cortex.base.errors import DatabaseUnavailable
 from cortex.base.messages import Message, ToolResult, assistant, results, user
 from cortex.base.turn import Outcome, Performed, PlainCommand, Reply, Turn

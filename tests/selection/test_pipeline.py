@@ -6,6 +6,7 @@ import pytest
 
 from cortex.base import portable
 from cortex.base.errors import UserError
+from cortex.base.model import Profile
 from cortex.selection.decisions import LATE
 from cortex.selection.pipeline import NOTES_HEAD_TOKENS, plan
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, ToolPlan
@@ -180,14 +181,44 @@ def test_a_weak_model_gets_its_neighbours_as_stubs_from_the_start() -> None:
     assert {item.name: item.form for item in made.sent}["lamp_get"] == "stub"
 
 
-def test_a_weak_models_prefix_is_never_rewritten() -> None:
-    first, second, third = talk(["hello", "turn off the light", "what's on my list"], profile=WEAK, fixed_tokens=2_000)
-    assert [item.name for item in first.sent] == ["tools_discover", "tool_call"]
-    assert first.schemas == second.schemas == third.schemas
-    assert first.catalog == second.catalog == third.catalog
-    assert second.late == third.late == "bridge"
-    assert "- lamp_set(" in second.notes
-    assert "- task_show(" in third.notes
+def test_a_weak_model_is_sent_nothing_with_small_talk_and_the_tools_themselves_with_the_first_need() -> None:
+    hello, joke, first, late = talk(
+        ["good morning", "tell me a story", "turn off the light", "what's on my list"], profile=WEAK, fixed_tokens=1_500
+    )
+    assert hello.sent == joke.sent == ()
+    assert hello.catalog == hello.notes == joke.catalog == joke.notes == ""
+    assert {"tools_discover", "lamp_set"} <= {item.name for item in first.sent}
+    assert first.notes == ""
+    assert first.boundary == "the first need of a tool"
+    assert late.schemas == first.schemas, "from here on the prompt is never read again while it is warm"
+    assert late.catalog == first.catalog
+    assert late.late == "bridge"
+    assert "- task_show(" in late.notes
+
+
+@pytest.mark.parametrize("said", ["good morning", "hallo", "merci", "thanks!", ""])
+def test_small_talk_stays_bare_on_a_weak_model_however_long_the_prompt_is(said: str) -> None:
+    made = plan(asked(said, profile=WEAK, fixed_tokens=6_000))
+    assert (made.sent, made.catalog, made.notes) == ((), "", "")
+    assert "lamp_set" in made.reachable
+
+
+def test_a_weak_model_is_told_of_its_tools_where_a_talk_begins_with_a_long_prompt() -> None:
+    said = "and then the fox said goodnight"
+    made = plan(asked(said, profile=WEAK, fixed_tokens=2_100))
+    assert [item.name for item in made.sent] == ["tools_discover", "tool_call"]
+    assert made.catalog
+    grown = talk([said, said, said], profile=WEAK, fixed_tokens=1_500)
+    later = plan(asked(said, profile=WEAK, fixed_tokens=5_000, turn="t4", memory=grown[-1].memory))
+    assert [each.sent for each in (*grown, later)] == [()] * 4, "what the slot holds is not read again without a need"
+
+
+def test_what_a_weak_model_lacks_is_declared_once_it_says_so() -> None:
+    first = plan(asked("tell me a story", profile=WEAK, fixed_tokens=300))
+    given = asked("it is too bright in here", profile=WEAK, fixed_tokens=300, memory=first.memory, turn="t2")
+    made = plan(replace(given, missing="I don't have a tool to turn off the light."))
+    assert "lamp_set" in [item.name for item in made.sent]
+    assert made.notes == ""
 
 
 def test_a_prefix_that_the_turns_own_calls_made_long_is_cached() -> None:
@@ -232,6 +263,15 @@ def test_an_epoch_opens_before_the_request_that_begins_to_be_cached() -> None:
     made = plan(asked("and then the fox said goodnight", profile=CACHED, fixed_tokens=1_200))
     assert [item.name for item in made.sent] == ["tools_discover"]
     assert made.catalog
+
+
+@pytest.mark.parametrize("profile", [CACHED, WEAK], ids=["strong", "weak"])
+def test_what_is_taken_back_into_a_chat_with_all_tools_is_sent_again(profile: Profile) -> None:
+    given = asked("hello", profile=profile, mode="all", fixed_tokens=2_000)
+    first = plan(replace(given, never=("repo_log",)))
+    second = plan(replace(given, turn="t2", memory=first.memory))
+    assert second.schemas[: len(first.schemas)] == first.schemas
+    assert second.added == ("repo_log",)
 
 
 def test_a_quick_question_leaves_the_open_epoch_standing() -> None:

@@ -1,5 +1,6 @@
 """What a person chooses of tools for one chat, reports of a wrong choice, and what a model does not take."""
 
+import html
 import io
 import re
 from urllib.parse import urlencode
@@ -7,6 +8,7 @@ from urllib.parse import urlencode
 import httpx
 from PIL import Image
 
+from cortex.services.models.files import FileTold
 from cortex.services.workshop.learning import NOT_NEEDED
 from cortex.storage.learning import AnswersRepository
 from tests.scripted_server import Fault, Use, rule
@@ -22,10 +24,10 @@ async def begun(page: httpx.AsyncClient, **fields: str) -> str:
     return answer.headers["location"].rpartition("/")[2]
 
 
-def chosen(html: str) -> dict[str, str]:
+def chosen(page: str) -> dict[str, str]:
     """Tool -> what its select says, of those that say something."""
-    selects = re.findall(r'<select name="use\.(\w+)".*?</select>', html, re.DOTALL)
-    picked = re.findall(r'name="use\.(\w+)"(?:(?!</select>).)*?value="(\w+)" selected', html, re.DOTALL)
+    selects = re.findall(r'<select name="use\.(\w+)".*?</select>', page, re.DOTALL)
+    picked = re.findall(r'name="use\.(\w+)"(?:(?!</select>).)*?value="(\w+)" selected', page, re.DOTALL)
     assert len(selects) == len(set(selects))
     return dict(picked)
 
@@ -75,7 +77,10 @@ async def test_a_choice_of_no_tool_or_in_a_strangers_chat_is_refused(talks: Talk
 async def test_reports_are_seen_on_the_learn_page_and_answered_there(talks: Talks, page: httpx.AsyncClient) -> None:
     key, place = talks.held.keys[-1], f"/turns/{talks.held.keys[-1]}/report"
     receipt = (await talks.living.receipts(talks.held.kitchen))[1]
-    unneeded = next(one["name"] for one in receipt["noted"] if one["category"] == "tasks")
+    carried = (*receipt["sent"], *receipt["noted"])
+    unneeded = next(
+        one["name"] for one in carried if one.get("category", "tasks") == "tasks" and one["name"][:4] == "task"
+    )
     told = (await page.get(f"/turns/{key}/why?c={talks.held.kitchen}")).text
     assert f'<option value="unneeded {unneeded}">' in told
     assert '<option value="missing git_log">' in told
@@ -145,6 +150,22 @@ async def test_a_model_that_takes_no_tools_is_named_as_the_reason(talks: Talks, 
         assert "Switch to Auto" not in why
     own_choice = (await page.post("/why", data={**draft, "mode": "chat"})).text
     assert ("Switch to Auto" in own_choice, "is set to take no tools" in own_choice) == (True, False)
+
+
+async def test_a_template_that_takes_no_tools_is_named_as_the_reason(talks: Talks, page: httpx.AsyncClient) -> None:
+    models, user = talks.living.cortex.models, talks.living.admin
+    file, version = await models.store.read(user.id)
+    (model,) = file.models
+    dropping = model.model_copy(update={"told": FileTold(tools=False, slots=2)})
+    await models.store.write(user.id, file, file.model_copy(update={"models": (dropping,)}), version)
+    assert "No tools: this model" in html.unescape((await page.get("/c/new")).text)
+    draft = html.unescape((await page.post("/why", data={"text": LAMP, "mode": "auto"})).text)
+    assert f"{model.name}: this model's template takes no tools, by its server." in draft
+    card = (await page.get("/models")).text
+    assert "no tools: its template takes none" in card
+    assert "2 requests at a time" in card
+    await models.send_tools(user, model.name)
+    assert "its template takes none" not in (await page.get("/models")).text
 
 
 async def test_a_model_of_which_nobody_knows_whether_it_sees_gets_only_the_name_and_the_page_says_so(

@@ -7,7 +7,8 @@ still holds its prefix, so the next round in Auto goes on with it.
 from collections.abc import Sequence
 from datetime import datetime
 
-from cortex.selection.cache_economics import has_bridge, late_way, takes_early_stubs, threshold
+from cortex.selection import talk
+from cortex.selection.cache_economics import has_bridge, late_way, opens_at, takes_early_stubs, threshold
 from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.rights import Rights
@@ -34,7 +35,7 @@ def epoch(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float
     boundary = boundary_of(given, draft.rights, is_all=draft.is_all)
     if memory.is_open and not boundary:
         return _grow(given, index, draft, strictness)
-    opens, why = _opening(given, draft)
+    opens, why = _opening(given, draft, is_free=bool(boundary))
     if not opens:
         is_quiet = boundary in QUIET and not memory.is_open
         number = memory.highest if not boundary or is_quiet else memory.highest + 1
@@ -80,15 +81,24 @@ def _shut(memory: PlannerMemory, draft: PlanDraft) -> PlanDraft:
     return marked(draft, number=max(1, memory.highest), boundary="a new conversation" if first else "")
 
 
-def _opening(given: PlanInput, draft: PlanDraft) -> tuple[bool, str]:
-    """Whether the epoch opens with this round, and why."""
+def _opening(given: PlanInput, draft: PlanDraft, *, is_free: bool) -> tuple[bool, str]:
+    """Whether the epoch opens with this round, and why. `is_free`: nothing of the prefix is held any more."""
     has_tools = bool(draft.rights.business)
     if draft.is_all:
         return has_tools, "you asked for all tools"
     if draft.wanted:
         return True, "the first need of a tool"
-    crosses = given.profile.caches and given.fixed_tokens >= given.profile.minimum_tokens and not given.is_last
-    return has_tools and crosses, "before the request that begins to be cached"
+    return has_tools and _crosses(given, is_free=is_free), "before the request that begins to be cached"
+
+
+def _crosses(given: PlanInput, *, is_free: bool) -> bool:
+    """Whether a later first need would have a long prompt written anew.
+
+    A weak model's small talk stays bare, and so does what its slot holds: only a need has that read again.
+    """
+    if given.is_last or not given.profile.caches or given.fixed_tokens < opens_at(given.profile):
+        return False
+    return given.profile.strength == "strong" or (is_free and not talk.is_small_talk(given.message))
 
 
 def _opened(given: PlanInput, index: Index, draft: PlanDraft) -> tuple[SentTool, ...]:
@@ -131,7 +141,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft, strictness: float) -
     # All that was sent stays, wanted or not: to leave one out would rewrite the prefix that the provider holds.
     draft = marked(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
     # The last round forbids calls: its tools are there for the prefix alone, and none joins.
-    late = [] if given.is_last or draft.is_all else _late(given, index, draft, known, strictness)
+    late = [] if given.is_last else _late(given, index, draft, known, strictness)
     if not late:
         return draft
     way = late_way(
@@ -158,6 +168,8 @@ def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str], str
     Later rounds of a message hear nothing new from the person: only what was found or used joins then. One that was
     sent meanwhile is heard by the round that reads it first; where nothing is cached, it is weighed like any other.
     """
+    if draft.is_all:  # what the person took back into the chat
+        return [entry.name for entry in draft.rights.business if entry.name not in known]
     if BRIDGE in known:
         known = {*known, *given.memory.noted, *(name for turn in given.past for name in turn.called)}
     missing = [name for name in draft.wanted if name not in known]

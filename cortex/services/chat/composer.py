@@ -45,7 +45,7 @@ class ModeFigures:
 
     `all_tools`, `all_tokens`: in each round of All. `messages`: the latest ones in Auto that `auto_tools` and
     `auto_tokens` are the median of, catalog and what came after the message included; too few tell nothing, and there
-    are none then. `takes_tools`: as the model is set.
+    are none then. `takes_tools`: as the model is set; `drops_tools`: its template takes none, by its server.
     """
 
     role: str
@@ -56,6 +56,7 @@ class ModeFigures:
     auto_tools: int = 0
     auto_tokens: int = 0
     takes_tools: bool = True
+    drops_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,7 @@ class Composer:
     is_role_missing: bool = False
     no_tools: Mapping[str, str] = field(default_factory=dict)
     takes_tools: bool = True
+    drops_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,7 @@ class ComposerService:
             mode=mode,
             no_tools=no_tools(entry) if mode != "chat" else {},
             takes_tools=entry.tools,
+            drops_tools=entry.drops_tools,
             max_rounds=rounds,
             max_rounds_from=origin,
             model=entry.name,
@@ -145,7 +148,9 @@ class ComposerService:
     async def figures(self, user: User, composer: Composer, conversation: ConversationRow | None = None) -> ModeFigures:
         """What the composer's modes send; nothing where the role's file has a slip, which the frame tells."""
         never = conversation.never if conversation else frozenset[str]()
-        found = ModeFigures(role=composer.role, model=composer.model, takes_tools=composer.takes_tools)
+        found = ModeFigures(
+            role=composer.role, model=composer.model, takes_tools=composer.takes_tools, drops_tools=composer.drops_tools
+        )
         try:
             count, tokens = await self.tools.whole(user, composer.role, never=never)
         except UserError:

@@ -44,6 +44,7 @@ def started(turn: TurnView, event: Event) -> Folded:
         max_rounds=data.get("max_rounds") or 0,
         max_rounds_from=data.get("max_rounds_from") or "",
         is_blind=bool(data.get("is_blind")),
+        is_slow=bool(data.get("is_slow")),
         ending=None,
     )
     changes = [ViewChange(kind="turn.start" if turn.state != "running" else "status", turn=turn.id)]

@@ -204,7 +204,8 @@ class TurnView:
     """A message and its answer. `ending` is None while it runs or waits in the queue.
 
     `agent`: the background run whose result the text is, "" for a person's words. `model`: that answered last, or is
-    asked first. `is_blind`: of pictures it got only the names. `lost`: the attachments that were deleted -> whether
+    asked first. `is_blind`: of pictures it got only the names. `is_slow`: its first
+    words may take minutes. `lost`: the attachments that were deleted -> whether
     they can be restored; `unread`: those of which something was not read -> what. `versions`: all turns of its place,
     oldest first, where there are several.
     """
@@ -228,6 +229,7 @@ class TurnView:
     resumed: str = ""
     attachments: tuple[Attachment, ...] = ()
     is_blind: bool = False
+    is_slow: bool = False
     lost: Mapping[str, bool] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     versions: tuple[str, ...] = ()

@@ -110,6 +110,8 @@ async def ask(
     for position, link in enumerate(chain):
         if position:
             await on_notice(f"{failures[-1].message} Going on with {link.entry.name}.")
+        if crowd is not None and not is_background and crowd.is_full(link.entry):
+            await on_notice(f"{link.entry.name} is busy with other requests and answers this one after them.")
         if position:
             ready = await asyncio.to_thread(prepared, link.entry, request, turn_from)
         else:

@@ -23,6 +23,7 @@ from cortex.services.models.files import (
     FileConnection,
     FileModel,
     FilePrice,
+    FileTold,
     RegistryFile,
     ServerAddress,
     Slips,
@@ -32,6 +33,7 @@ from cortex.services.models.files import (
 from cortex.services.models.models import MOST_MODELS, Models
 from cortex.services.models.presets import OTHER, Preset
 from cortex.services.models.registry import entry_of
+from cortex.services.models.server_looks import is_own_server
 
 KEPT_S, KEPT_MOST = 900.0, 50  # how long a list is kept to choose from, and of how many people
 SHOWN_MOST = 60
@@ -271,6 +273,7 @@ def _stored(model: ListedModel, name: str, listing: Listing, secret: str) -> Fil
     """The model as the file holds it, with what its list said. A published price is looked up anew each time."""
     longest = THINKING_TOKENS if model.thinks else FileModel.model_fields["max_output_tokens"].default
     context = model.context_tokens and min(max(model.context_tokens, 1_000), 20_000_000)
+    is_own = is_own_server(listing.provider, listing.base_url, listing.engine)
     stored = FileModel(
         name=name,
         provider=listing.provider,
@@ -278,9 +281,12 @@ def _stored(model: ListedModel, name: str, listing: Listing, secret: str) -> Fil
         base_url=listing.base_url,
         ca=listing.ca,
         secret=secret,
-        context_tokens=context,
-        tools=model.tools is not False,
-        parallel_calls=model.tools is not False,
+        # What a server of one's own says is looked at again; what another one lists stands.
+        context_tokens=None if is_own else context,
+        told_tokens=context if is_own else None,
+        told=FileTold(tools=model.tools) if is_own else FileTold(),
+        tools=is_own or model.tools is not False,
+        parallel_calls=is_own or model.tools is not False,
         sees=model.sees,
         engine=listing.engine,
         price=FilePrice(**asdict(model.price)),

@@ -22,10 +22,14 @@ LATE = "timeout"
 
 @dataclass(slots=True)
 class _Place:
-    """One endpoint. `most`: of background work at once now, never over `cap`; `good`: answers since that changed."""
+    """One endpoint. `most`: of background work at once now, never over `cap`; `good`: answers since that changed.
+
+    `free_cap`: the cap while the endpoint does not say how many it answers at once.
+    """
 
     cap: int
     most: int
+    free_cap: int
     busy: int = 0
     good: int = 0
     freed: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -43,6 +47,7 @@ class Crowd:
     async def request(self, entry: ModelEntry, *, is_background: bool) -> AsyncIterator[None]:
         """Hold one of the endpoint's places; background work waits for a free one. What it says of load is heeded."""
         place = self._of(entry)
+        _bound(place, entry.slots)
         async with place.freed:
             if is_background:
                 await place.freed.wait_for(lambda: place.busy < place.most)
@@ -62,10 +67,22 @@ class Crowd:
             async with place.freed:
                 place.freed.notify_all()
 
+    def is_full(self, entry: ModelEntry) -> bool:
+        """Whether all that the endpoint answers at once is taken, so that one more waits there; False if not known."""
+        return 0 < entry.slots <= self._of(entry).busy
+
     def _of(self, entry: ModelEntry) -> _Place:
         name = (entry.provider, entry.base_url, entry.owner_id, entry.secret)
         if name not in self._places:
             host = urlsplit(entry.base_url).hostname or ""
             cap = self._local_most if host and is_inside(host) else FAR_MOST
-            self._places[name] = _Place(cap=cap, most=cap)
+            self._places[name] = _Place(cap=cap, most=cap, free_cap=cap)
         return self._places[name]
+
+
+def _bound(place: _Place, slots: int) -> None:
+    """Let the endpoint have no more than it says that it answers at once, and as many as before where it says more."""
+    cap = min(place.free_cap, slots) if slots else place.free_cap
+    if cap != place.cap:
+        place.most = cap if place.most == place.cap else min(place.most, cap)
+        place.cap = cap

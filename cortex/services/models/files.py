@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
-from cortex.base.model import OFFLINE
+from cortex.base.model import OFFLINE, TIMEOUT_S
 from cortex.base.pem import usable_certificates
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.web_address import web_place
@@ -90,6 +90,17 @@ class FileTest(StrictModel):
 Engine = Annotated[str, Field(pattern=r"^[a-z0-9-]{0,40}$")]
 
 
+class FileTold(StrictModel):
+    """What a model's server last said of it besides its window, as in `ports/model_lists.py: ServerFacts`.
+
+    `is_overruled`: its person wants tools sent whatever is said of the template.
+    """
+
+    tools: bool | None = None
+    is_overruled: bool = False
+    slots: Annotated[int, Field(ge=1, le=10_000)] | None = None
+
+
 class ServerAddress(StrictModel):
     """Which server, and the authorities of its certificate where it is a private one (PEM).
 
@@ -123,8 +134,8 @@ class FileConnection(ServerAddress):
 class FileModel(StrictModel):
     """One model of the file; the form adds the key to it. `by_hand`: what its person set, which no test overrules.
 
-    `context_tokens`: None where nobody gave it. `told_tokens`: what its server last said of it. `engine`: what its
-    server was found to be, as in `base/model.py: ModelEntry`. `profile`: what it
+    `context_tokens`: None where nobody gave it. `told_tokens`, `told`: what its server last said of it. `engine`: what
+    its server was found to be, as in `base/model.py: ModelEntry`. `profile`: what it
     caches, by name, with `cache` over it; found: as its address and family are known to.
     """
 
@@ -137,9 +148,10 @@ class FileModel(StrictModel):
     context_tokens: Annotated[int, Field(ge=1_000, le=20_000_000)] | None = None
     told_tokens: Annotated[int, Field(ge=1)] | None = None
     engine: Engine = ""
+    told: FileTold = FileTold()
     max_output_tokens: Annotated[int, Field(ge=16, le=1_000_000)] = 4_096
     max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS_CAP)] | None = None
-    timeout_s: Annotated[float, Field(ge=1, le=3_600)] = 120.0
+    timeout_s: Annotated[float, Field(ge=1, le=3_600)] = TIMEOUT_S
     streams: bool = True
     tools: bool = True
     parallel_calls: bool = True
@@ -150,6 +162,11 @@ class FileModel(StrictModel):
     extra: Annotated[dict[str, Any], Field(max_length=20)] = Field(default_factory=dict)
     tested: FileTest | None = None
     by_hand: Annotated[tuple[Literal["streams", "tools"], ...], Field(max_length=2)] = ()
+
+    @property
+    def drops_tools(self) -> bool:
+        """Whether its server says that the model's template takes no tools, and nobody wants them sent all the same."""
+        return self.told.tools is False and not self.told.is_overruled
 
     @field_validator("name")
     @classmethod
@@ -292,13 +309,16 @@ def kept_key(form: ModelForm, old: FileModel | None, file: RegistryFile) -> str:
     return old.secret
 
 
-_NOT_TYPED = {"api_key", "forget_key", "secret", "tested", "by_hand", "told_tokens", "engine"}
+_NOT_TYPED = {"api_key", "forget_key", "secret", "tested", "by_hand", "told_tokens", "told", "engine"}
 
 
 def stored_as(form: ModelForm, old: FileModel | None, secret: str) -> FileModel:
     """The model as the file holds it: the form's values, and of the old one what the form does not show."""
     values = form.model_dump(exclude=_NOT_TYPED)
     known = {name: getattr(old, name) for name in ("streams", "tools") if old and name not in old.by_hand}
+    if old is not None and old.drops_tools:  # the page showed it as off: nobody chose that
+        values["tools"] = form.tools or old.tools
+        known |= {"tools": form.tools} if "tools" in known else {}
     values["by_hand"] = [name for name in ("streams", "tools") if known.get(name) != getattr(form, name)]
     if old is not None:
         values |= {"cache": form.cache if "cache" in form.model_fields_set else old.cache}
@@ -306,7 +326,8 @@ def stored_as(form: ModelForm, old: FileModel | None, secret: str) -> FileModel:
         values["price"] = {"written_usd": old.price.written_usd, **form.price.model_dump(exclude_unset=True)}
         values |= {"profile": form.profile if "profile" in form.model_fields_set else old.profile}
         if is_same_place(form, old):
-            values |= {"tested": old.tested, "told_tokens": old.told_tokens, "engine": old.engine}
+            told = old.told.model_copy(update={"is_overruled": True}) if old.drops_tools and form.tools else old.told
+            values |= {"tested": old.tested, "told_tokens": old.told_tokens, "told": told, "engine": old.engine}
     return FileModel(**values, secret=secret)
 
 

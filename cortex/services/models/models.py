@@ -20,7 +20,7 @@ from cortex.base.model import LOCAL_WINDOW_TOKENS, OFFLINE, ModelEntry, Price, a
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
-from cortex.ports.model_lists import AskList
+from cortex.ports.model_lists import AskList, LookAtModel
 from cortex.services.models import prices
 from cortex.services.models.asking import Link
 from cortex.services.models.crowd import Crowd
@@ -40,6 +40,7 @@ from cortex.services.models.learned import LearnedFacts
 from cortex.services.models.presets import Preset
 from cortex.services.models.probe import TestReport, first_answer, probe, with_consequence, with_window
 from cortex.services.models.registry import ModelRegistry, default_profile, entry_of, registry_of
+from cortex.services.models.server_looks import ServerLooks
 from cortex.services.models.shared import with_given
 from cortex.services.models.store import RegistryStore
 from cortex.services.models.windows import Windows
@@ -86,13 +87,14 @@ class Models:
         connect: Connect,
         *,
         ask: AskList | None = None,
+        look: LookAtModel | None = None,
         presets: Sequence[Preset] = (),
         hosts: Sequence[tuple[str, int]] = (),
         local_requests: int = 4,
     ) -> None:
-        """`ask`: for the list of a server, which tells how much a local model takes. `presets`: what the page offers.
+        """`ask`: for the list of a server, which tells how much a local model takes; `look`: for one model of it.
 
-        `local_requests`: see `Crowd`.
+        `presets`: what the page offers. `local_requests`: see `Crowd`.
         """
         self._db = db
         self.presets = presets
@@ -105,6 +107,7 @@ class Models:
         self.crowd = Crowd(local_requests)
         self.learned = LearnedFacts(store=self.store, clock=db.clock)
         self._replaced: list[Provider] = []  # a turn may be reading from one that learned facts replaced
+        self.looks = ServerLooks(self.store, look, self.policy)
 
     @property
     def revision(self) -> int:
@@ -257,7 +260,7 @@ class Models:
         secret, policy = await self.store.key(user.id, entry.secret), self.policy(user, entry.base_url)
         loaded = await asyncio.to_thread(self._connect, entry, secret, policy)  # its library takes seconds at first
         await loaded.close()
-        tried = replace(entry, timeout_s=CHECK_S)
+        tried = replace(entry, timeout_s=CHECK_S, first_s=None)
         await first_answer(tried, lambda one: self._connect(one, secret, policy))
 
     async def test(self, user: User, values: Mapping[str, Any], previous: str = "") -> TestReport:
@@ -307,7 +310,8 @@ class Models:
         if old is None:
             raise NotFound(f"There is no model {name!r}.")
         by_hand = tuple(dict.fromkeys((*old.by_hand, "tools")))
-        model = old.model_copy(update={"tools": True, "by_hand": by_hand})
+        told = old.told.model_copy(update={"is_overruled": True})
+        model = old.model_copy(update={"tools": True, "by_hand": by_hand, "told": told})
         await self.store.write(user.id, file, placed(file, model, name), version)
         await self._let_go(user.id, name)
 
@@ -350,6 +354,7 @@ class Models:
 
     async def close(self) -> None:
         """Close every connection."""
+        await self.looks.close()
         opened = [*(one[3] for one in self._open.values()), *self._replaced]
         self._open, self._replaced = {}, []
         for provider in opened:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from cortex.base.model import OFFLINE, ModelEntry, Price, Profile, assumed_window
+from cortex.base.model import LOCAL_FIRST_S, OFFLINE, TIMEOUT_S, ModelEntry, Price, Profile, assumed_window
 from cortex.base.role import Role
 from cortex.selection.cache_profiles import FACTS, PROFILES, shipped
 from cortex.selection.late_tools import is_native
@@ -109,6 +109,7 @@ def entry_of(model: FileModel) -> ModelEntry:
     profile = replace(profile, **own)
     chosen = () if model.profile == "found" else ("profile", *FACTS)
     given = () if model.context_tokens is None else ("context_tokens",)
+    told = 0 if given else model.told_tokens or 0  # an answer takes no more than half of it
     return ModelEntry(
         name=model.name,
         provider=model.provider,
@@ -117,17 +118,20 @@ def entry_of(model: FileModel) -> ModelEntry:
         ca=model.ca,
         secret=model.secret,
         context_tokens=model.context_tokens or model.told_tokens or assumed_window(profile, found),
-        max_output_tokens=model.max_output_tokens,
+        max_output_tokens=min(model.max_output_tokens, told // 2) if told else model.max_output_tokens,
         max_rounds=model.max_rounds,
         timeout_s=model.timeout_s,
         streams=model.streams,
-        tools=model.tools,
+        tools=model.tools and not model.drops_tools,
         parallel_calls=model.parallel_calls,
         sees=model.sees,
         price=Price(**model.price.model_dump()),
         profile=profile,
         typed=(*own, *chosen, *given),
         engine=model.engine,
+        first_s=LOCAL_FIRST_S if profile.strength == "weak" and model.timeout_s == TIMEOUT_S else None,
+        drops_tools=model.drops_tools,
+        slots=model.told.slots or 0,
         extra_params=tuple((key, json.dumps(value)) for key, value in sorted(model.extra.items())),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from cortex.agent.history import FULL_AT, fitted
-from cortex.agent.react import as_text
+from cortex.agent.toolless import as_text
 from cortex.base.errors import Rejection
 from cortex.base.messages import Message, Opaque, Thinking, ToolCall, ToolSchema, assistant, user
 from cortex.base.model import ModelEntry

@@ -31,6 +31,7 @@ from cortex.selection.skill_search import listing
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
 from cortex.selection.unset import wanted_unset
 from cortex.services.integrations.kinds import Setup
+from cortex.services.roles.talk import talk_prompt
 
 PAST_TURNS = 4
 PLANNED_FOR = "planned for"  # label of the receipts that read first what was sent while the turn ran
@@ -102,15 +103,18 @@ def planned(
 
     unset: tools that are not configured here, with the reason: one that the message wants is named in the tail.
     """
-    bare = system_prompt(persona, asked.role.prompt, "")
-    bare_tokens = tokens.count_text_message("system", bare)
+    bare_tokens = tokens.count_text_message("system", system_prompt(persona, asked.role.prompt, ""))
     message_tokens = tokens.count_text_message("user", asked.message)
     given = in_time(plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens))
     given = replace(given, facts=_recalled(asked, snapshot))
     made = plan(given)
+    prompt = asked.role.prompt
+    if _only_talks(given, made):
+        prompt = talk_prompt(asked.role)
+        bare_tokens = tokens.count_text_message("system", system_prompt(persona, prompt, ""))
     lacking = unset.get(wanted_unset(given, unset.keys()))
     behind = "\n".join(filter(None, (made.notes, f"({lacking.sentence})" if lacking else "")))
-    system = system_prompt(persona, asked.role.prompt, made.catalog)
+    system = system_prompt(persona, prompt, made.catalog)
     shown = listing(made.skills) if asked.need.round == 1 or given.is_heard else ""
     known = recall.listing(given.facts)
     notes, skills, facts = map(tokens.count, (behind, shown, known))
@@ -163,6 +167,11 @@ def _round(number: int, made: ToolPlan, system: str, moving: str, late_from: int
         late_from=late_from,
         revealed=made.added if made.late == "native" and late_from is not None else (),
     )
+
+
+def _only_talks(given: PlanInput, made: ToolPlan) -> bool:
+    """Whether no tool can come into this request: chat only, nothing permitted, or the only round."""
+    return not made.sent and (not made.reachable or (given.is_last and given.round == 1))
 
 
 def _receipt(made: ToolPlan, snapshot: Snapshot) -> dict[str, Any]:

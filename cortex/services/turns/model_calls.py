@@ -11,7 +11,7 @@ from itertools import chain as joined
 from typing import Any
 
 from cortex.agent.history import FULL_AT, fitted
-from cortex.agent.react import as_text
+from cortex.agent.toolless import as_text
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, ToolCall, assistant
 from cortex.base.model import OFFLINE, ModelEntry, Profile
@@ -37,6 +37,7 @@ from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import Reads, TurnsRepository
 
 BACKGROUND = ("cron", "maker", "agent")  # channels of turns that nobody waits for at the page
+BYTES_A_TOKEN = 4
 TOO_LONG = "The answer reached the model's output limit and was cut there."
 REPEATS = (
     "The model began to repeat itself without end, so it was stopped there. Ask it to go on, ask again, or choose "
@@ -94,6 +95,7 @@ class ModelCaller:
             writer.end_part()  # whoever stopped it has what was said, or its next try says it again
             raise
         ms = round((self.runtime.ticks_s() - began_s) * 1000)
+        self._heard(context, reply, request)
         reply = await with_calls(self.runtime.db, context, turn, plan, added, reply, self.mixes_calls)
         if reply.message is None or not any(call.is_written for call in reply.message.calls):
             await held_back.release()
@@ -120,6 +122,12 @@ class ModelCaller:
             hints=plan.hints,
             pictures=await self.pictures.data(turn.user_id, joined.from_iterable(one.pictures for one in messages)),
         )
+
+    def _heard(self, context: TurnContext, reply: Reply, request: Request) -> None:
+        """Have the model's own server looked at again where its answer or failure contradicts what is known of it."""
+        entry = context.models.get(reply.model)
+        if entry is not None:
+            self.contexts.models.looks.heard(context.user, entry, reply, _bytes(request) // BYTES_A_TOKEN)
 
     async def _known(self, turn: Turn, added: Sequence[Message]) -> Message | None:
         """The answer to these messages, if that stands in the transcript already."""
@@ -229,6 +237,11 @@ def _sight(before: RoundBefore | None) -> Sight | None:
         input_tokens=before.input_tokens,
         is_replaced=before.is_replaced,
     )
+
+
+def _bytes(request: Request) -> int:
+    """How long the words of a request are."""
+    return len(request.system.encode()) + sum(map(message_bytes, request.messages))
 
 
 def _first(context: TurnContext, turn: Turn, plan: RoundPlan) -> ModelEntry:

@@ -62,7 +62,8 @@ class TurnStart:
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
         if not await self._record_start(user, row, context.role, entry, rounds, origin, done):
             return None
-        context = replace(context, summary=latest)
+        context = replace(await self._looked(user, row, context), summary=latest)
+        entry = context.entry
         if not row.job_id:
             context = replace(context, summary=await self.history.summarise(context, row))
         self.contexts.hold(turn_id, context)
@@ -93,6 +94,13 @@ class TurnStart:
             given=given,
             is_given_alone=is_alone,
         )
+
+    async def _looked(self, user: User, row: TurnRow, context: TurnContext) -> TurnContext:
+        """The context as the model's own server has it by now, where it was looked at for the first time."""
+        if not await self.contexts.models.looks.ahead(user, context.entry):
+            return context
+        async with self.runtime.db.one_view():
+            return await self.contexts.read(user, row, chosen=row.model)
 
     async def _answers(self, row: TurnRow, context: TurnContext) -> tuple[ToolCall | None, bool, str]:
         """The call that the turn begins with, whether no model goes on with it, and what became of others since.
@@ -152,6 +160,7 @@ class TurnStart:
                 "max_rounds": rounds,
                 "max_rounds_from": origin,
                 **({"is_blind": True} if has_picture and not entry.takes_pictures else {}),
+                **({"is_slow": True} if entry.is_slow else {}),
             }
             rows: list[Row] = [("turn.start", payload, row.id)]
             if done:

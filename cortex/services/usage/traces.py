@@ -11,7 +11,7 @@ from typing import Any
 
 from cortex.agent.arguments import title_of
 from cortex.agent.history import view
-from cortex.agent.react import as_text
+from cortex.agent.toolless import as_text
 from cortex.base.errors import NotFound
 from cortex.base.log import SecretFilter
 from cortex.base.messages import Message

@@ -110,3 +110,40 @@ async def test_people_do_not_stand_behind_jobs() -> None:
 def test_whose_slots_count(address: str, near: bool) -> None:
     place = Crowd(3)._of(ModelEntry(name="m", provider="openai", model="m", base_url=address))
     assert (place.cap == 3) is near
+
+
+async def test_background_work_gets_no_more_than_the_slots_that_a_server_says() -> None:
+    crowd, endpoint = Crowd(4), Endpoint(bears=9)
+    assert await _most(endpoint, crowd, slots=1) == 1
+    assert await _most(endpoint, crowd, slots=3) == 3, "it was started anew with more"
+    assert await _most(endpoint, crowd, slots=0) == 4, "as many as are set where it does not say it"
+    assert await _most(endpoint, crowd, slots=50) == 4
+
+
+async def _most(endpoint: Endpoint, crowd: Crowd, slots: int) -> int:
+    endpoint.most = 0
+    link = Link(entry=ModelEntry(name="m", provider="openai", base_url=NEAR, slots=slots), provider=endpoint)
+
+    async def heard(*_: object) -> None:
+        """Nobody looks."""
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(8):
+            group.create_task(ask([link], HELLO, on_delta=heard, on_notice=heard, crowd=crowd, is_background=True))
+    return endpoint.most
+
+
+async def test_a_chat_that_waits_for_a_slot_says_so_and_is_not_held_back() -> None:
+    crowd, endpoint = Crowd(4), Endpoint(bears=9)
+    link = Link(entry=ModelEntry(name="m", provider="openai", base_url=NEAR, slots=1), provider=endpoint)
+    told: list[str] = []
+
+    async def heard(*said: object) -> None:
+        told.extend(str(each) for each in said)
+
+    first = await ask([link], HELLO, on_delta=heard, on_notice=heard, crowd=crowd)
+    assert (first.failure, told) == ("", [])
+    async with crowd.request(link.entry, is_background=True):
+        reply = await ask([link], HELLO, on_delta=heard, on_notice=heard, crowd=crowd)
+    assert reply.message is not None
+    assert told == ["m is busy with other requests and answers this one after them."]

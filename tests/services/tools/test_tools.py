@@ -67,7 +67,7 @@ async def test_a_tool_turn_costs_at_most_900_tokens(tools: ToolsService, message
 async def test_a_local_model_gets_short_first_requests_too(tools: ToolsService, message: str, most: int) -> None:
     local = unnamed(PROFILES["local"])
     size = request_tokens(await tools.explain(ROOT, "orchestrator", message, entry=local))
-    assert size["tools"] > 0
+    assert (size["tools"] > 0) is (message != "hello")
     assert size["total"] <= most
 
 

@@ -1,0 +1,134 @@
+"""Looks at one model of a server that somebody runs: its window, its template, how many it answers at the same time.
+
+Smaller than the list (`lists.py`): one request where it is known what the server is, two for Ollama. Such a server is
+often started anew with another model or window, so that what its list said when it was connected does not last.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from cortex.base.clock import ticks_s
+from cortex.base.errors import CortexError
+from cortex.base.http import fetch, open_client
+from cortex.base.json_text import parsed
+from cortex.base.trust import trusting
+from cortex.ports.model_lists import ListedModel, ModelServer, ServerFacts
+from cortex.providers.list_formats import Row, id_of, loaded_of, rows_of, with_llama_cpp, with_ollama
+
+MOST_BYTES = 2_000_000
+_SERVED = ("loaded_context_length", "max_model_len")  # LM Studio's, vLLM's
+
+
+async def look(server: ModelServer, model: str, engine: str) -> ServerFacts | None:
+    """What it says of this model; None where it is away, is not such a server or does not have the model."""
+    headers = {"Accept": "application/json"}
+    if server.key:
+        headers["Authorization"] = f"Bearer {server.key}"
+    context = await asyncio.to_thread(trusting, server.ca)
+    async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context) as client:
+        pages = _Pages(client=client, server=server, headers=headers)
+        for each in (engine,) if engine in _READERS else tuple(_READERS):
+            found = await _READERS[each](pages, model)
+            if found is not None:
+                return found
+    return None
+
+
+class _Pages:
+    """The pages of one server, within one time limit."""
+
+    def __init__(self, *, client: httpx.AsyncClient, server: ModelServer, headers: Mapping[str, str]) -> None:
+        self._client, self._headers = client, headers
+        self._base = server.base_url.rstrip("/")
+        self._root = re.sub(r"/(api/)?v\d+$", "", self._base)
+        self._deadline_s = ticks_s() + server.limit_s
+
+    async def of_api(self, path: str) -> Any:  # Any: what a server says
+        """A page below the API's own address; None where there is none."""
+        return await self._page(f"{self._base}/{path}")
+
+    async def of_root(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """A page of the server; with a body it is posted. None where there is none."""
+        return await self._page(f"{self._root}/{path}", body)
+
+    async def _page(self, url: str, body: Mapping[str, Any] | None = None) -> Any:
+        left_s = self._deadline_s - ticks_s()
+        if left_s <= 0:
+            return None
+        content = None if body is None else json.dumps(body).encode()
+        headers = self._headers if content is None else {**self._headers, "Content-Type": "application/json"}
+        method = "GET" if content is None else "POST"
+        try:
+            page = await fetch(
+                self._client, url, method=method, headers=headers, content=content, max_bytes=MOST_BYTES, total_s=left_s
+            )
+            return await asyncio.to_thread(parsed, page.body) if page.status == 200 and not page.is_cut else None
+        except (CortexError, ValueError):
+            return None
+
+
+async def _llama_cpp(pages: _Pages, model: str) -> ServerFacts | None:
+    """By /props; a server of several models tells of this one where it is named, and does not load it for that."""
+    props = await pages.of_root("props")
+    if not isinstance(props, dict) or "default_generation_settings" not in props:
+        return None
+    if not with_llama_cpp(ListedModel(id=model), props).context_tokens:
+        named = await pages.of_root(f"props?model={quote(model, safe='')}&autoload=false")
+        props = named if isinstance(named, dict) else props
+    told, slots = with_llama_cpp(ListedModel(id=model), props), props.get("total_slots")
+    is_number = isinstance(slots, int) and not isinstance(slots, bool) and 0 < slots < 10_000
+    return ServerFacts(
+        engine="llamacpp", context_tokens=told.context_tokens, tools=told.tools, slots=slots if is_number else None
+    )
+
+
+async def _ollama(pages: _Pages, model: str) -> ServerFacts | None:
+    """By /api/show, and /api/ps for the window that it is loaded with."""
+    shown = await pages.of_root("api/show", {"model": model})
+    if not isinstance(shown, dict) or not {"model_info", "capabilities", "details"} & shown.keys():
+        return None
+    loaded = loaded_of(await pages.of_root("api/ps"))
+    served = loaded.get(model) or loaded.get(f"{model}:latest")
+    told = with_ollama(ListedModel(id=model), shown, served)
+    if told is None:
+        return ServerFacts(engine="ollama")
+    return ServerFacts(engine="ollama", context_tokens=told.context_tokens, tools=told.tools)
+
+
+async def _lm_studio(pages: _Pages, model: str) -> ServerFacts | None:
+    """By /api/v0/models."""
+    row = _row(await pages.of_root("api/v0/models"), model)
+    if row is None or "max_context_length" not in row:
+        return None
+    can = row.get("capabilities")
+    tools = "tool_use" in can if isinstance(can, list) else None
+    return ServerFacts(engine="lmstudio", context_tokens=_served(row), tools=tools)
+
+
+async def _open_ai(pages: _Pages, model: str) -> ServerFacts | None:
+    """By the list itself, as vLLM and most others write it."""
+    row = _row(await pages.of_api("models"), model)
+    if row is None:
+        return None
+    engine = "vllm" if row.get("owned_by") == "vllm" else ""
+    return ServerFacts(engine=engine, context_tokens=_served(row))
+
+
+# In this order where nobody knows what it is: the first page of each says 404 on all others, at once.
+_READERS = {"llamacpp": _llama_cpp, "ollama": _ollama, "lmstudio": _lm_studio, "vllm": _open_ai}
+
+
+def _row(body: object, model: str) -> Row | None:
+    return next((row for row in rows_of(body) or () if id_of(row) == model), None)
+
+
+def _served(row: Row) -> int | None:
+    """The window that it is served with, where the row says it."""
+    found = (row.get(key) for key in _SERVED)
+    return next((each for each in found if isinstance(each, int) and not isinstance(each, bool) and each > 0), None)

@@ -1,0 +1,182 @@
+"""Looks again at servers that somebody runs: they are often started anew with another model, window or template.
+
+Ahead of the first request after a start, and when an answer or an error contradicts what is known; one server at most
+once in some minutes, beside the turn, which waits for the first look a moment and no longer. What is found is kept with
+the model; what a person set stands over it (`registry.py: entry_of`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from cortex.base.address import AddressPolicy
+from cortex.base.clock import ticks_s
+from cortex.base.errors import Conflict, CortexError, UserError
+from cortex.base.messages import Usage
+from cortex.base.model import ModelEntry
+from cortex.base.turn import Reply
+from cortex.base.user import User
+from cortex.ports.model_lists import LookAtModel, ModelServer, ServerFacts
+from cortex.services.models.files import FileModel, FileTold, RegistryFile
+from cortex.services.models.registry import is_inside
+from cortex.services.models.store import RegistryStore
+
+LIMIT_S = 5.0  # of a look
+MOMENT_S = 0.5  # that the first turn waits for it
+AGAIN_S = 300.0  # between two looks at a server
+LEAST_TOKENS = 256  # of a window: what is said below that is an error, or of no use
+TRIES = 3  # where the file is changed meanwhile
+LOOKED_AT = frozenset({"llamacpp", "ollama", "lmstudio", "vllm"})  # wherever they stand
+READ_LEAST = 0.5  # of what was sent: a server that reads less has cut it
+ODD = frozenset({"request", "server", "malformed", "empty", "connection", "too_long", "timeout"})
+
+log = logging.getLogger(__name__)
+PolicyOf = Callable[[User, str, str], AddressPolicy]
+_Place = tuple[str, str, str]  # owner's id, address, the model's id there
+
+
+@dataclass(slots=True)
+class _Looked:
+    """A model of a server. `at_s`: when it was looked at last, None for never in this life."""
+
+    at_s: float | None = None
+    is_due: bool = True
+    engine: str = ""
+    working: asyncio.Task[None] | None = None
+
+
+class ServerLooks:
+    """One a process. `policy_of`: where the requests of an account may go."""
+
+    def __init__(
+        self,
+        store: RegistryStore,
+        look: LookAtModel | None,
+        policy_of: PolicyOf,
+        *,
+        ticks: Callable[[], float] = ticks_s,
+    ) -> None:
+        """`look` None: nothing is looked at."""
+        self._store, self._look, self._policy_of, self._ticks = store, look, policy_of, ticks
+        self._places: dict[_Place, _Looked] = {}
+
+    async def ahead(self, user: User, entry: ModelEntry) -> bool:
+        """Have a look under way where one is due, and wait a moment for the first; whether something is new by then."""
+        if self._look is None or not _is_looked_at(entry):
+            return False
+        looked = self._places.setdefault(_place(user, entry), _Looked())
+        is_first = looked.at_s is None
+        self._begin(user, entry, looked)
+        if not is_first or looked.working is None:
+            return False
+        before = self._store.revision
+        await asyncio.wait([looked.working], timeout=MOMENT_S)
+        return self._store.revision != before
+
+    def heard(self, user: User, entry: ModelEntry, reply: Reply, sent_tokens: int) -> None:
+        """An answer or a failure: one that contradicts what is known has the server looked at again.
+
+        sent_tokens: about what the request held.
+        """
+        if self._look is None or not _is_looked_at(entry) or not contradicts(entry, reply, sent_tokens):
+            return
+        looked = self._places.setdefault(_place(user, entry), _Looked())
+        looked.is_due = True
+        if reply.failure_kind != "connection":  # one that is away is looked at when it is asked again
+            self._begin(user, entry, looked)
+
+    async def close(self) -> None:
+        """End what is under way."""
+        working = [one.working for one in self._places.values() if one.working is not None]
+        for task in working:
+            task.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+
+    def _begin(self, user: User, entry: ModelEntry, looked: _Looked) -> None:
+        is_soon = looked.at_s is not None and self._ticks() - looked.at_s < AGAIN_S
+        if not looked.is_due or is_soon or (looked.working is not None and not looked.working.done()):
+            return
+        looked.at_s, looked.is_due = self._ticks(), False
+        looked.working = asyncio.ensure_future(self._work(user, entry, looked))  # noqa: TID251 - `close` ends it, it logs itself
+
+    async def _work(self, user: User, entry: ModelEntry, looked: _Looked) -> None:
+        owner_id = entry.owner_id or user.id
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                found = await self._asked(user, entry, owner_id, looked.engine or entry.engine)
+            if found is not None:
+                looked.engine = found.engine
+                await self._keep(owner_id, entry, found)
+        except (CortexError, OSError, TimeoutError) as error:
+            log.info("models: could not look at the server of %s: %s", entry.name, error)
+
+    async def _asked(self, user: User, entry: ModelEntry, owner_id: str, engine: str) -> ServerFacts | None:
+        if self._look is None:
+            return None
+        key = await self._store.key(owner_id, entry.secret)
+        policy = self._policy_of(user, entry.base_url, entry.owner_id)
+        server = ModelServer(
+            provider=entry.provider,
+            base_url=entry.base_url,
+            ca=entry.ca,
+            key=key or "",
+            policy=policy,
+            limit_s=LIMIT_S,
+        )
+        return await self._look(server, entry.model, engine)
+
+    async def _keep(self, owner_id: str, entry: ModelEntry, found: ServerFacts) -> None:
+        """Put what is news into the file of whose model it is. One with a slip, or a busy one, stays as it is."""
+        with suppress(UserError, Conflict):
+            for _ in range(TRIES):
+                file, version = await self._store.read(owner_id)
+                changed = _with(file, entry, found)
+                if changed == file:
+                    return
+                with suppress(Conflict):
+                    await self._store.write(owner_id, file, changed, version)
+                    return
+
+
+def is_own_server(provider: str, base_url: str, engine: str) -> bool:
+    """Whether this is a server that people run: by its address, or by what it was found to be."""
+    if provider != "openai" or not base_url:
+        return False
+    return engine in LOOKED_AT or is_inside(urlsplit(base_url).hostname or "")
+
+
+def _is_looked_at(entry: ModelEntry) -> bool:
+    return is_own_server(entry.provider, entry.base_url, entry.engine)
+
+
+def contradicts(entry: ModelEntry, reply: Reply, sent_tokens: int) -> bool:
+    """Whether this reply says something else than what is known of the model's window or of the server."""
+    if reply.message is None:
+        return reply.failure_kind in ODD
+    used: Usage = reply.usage
+    is_over = used.input_tokens > entry.context_tokens
+    is_cut_in = 0 < used.input_tokens < READ_LEAST * sent_tokens
+    is_cut_out = reply.finish == "length" and used.output_tokens < entry.max_output_tokens
+    return is_over or is_cut_in or is_cut_out
+
+
+def _place(user: User, entry: ModelEntry) -> _Place:
+    return entry.owner_id or user.id, entry.base_url, entry.model
+
+
+def _with(file: RegistryFile, entry: ModelEntry, found: ServerFacts) -> RegistryFile:
+    models = [
+        _told(model, found) if (model.base_url, model.model) == (entry.base_url, entry.model) else model
+        for model in file.models
+    ]
+    return file.model_copy(update={"models": tuple(models)})
+
+
+def _told(model: FileModel, found: ServerFacts) -> FileModel:
+    """The model with what is said now; what is not said stays."""
+    told: Mapping[str, int | bool | None] = {"tools": found.tools, "slots": found.slots}
+    kept = {**model.told.model_dump(), **{name: value for name, value in told.items() if value is not None}}
+    return model.model_copy(update={"told_tokens": found.context_tokens or model.told_tokens, "told": FileTold(**kept)})
