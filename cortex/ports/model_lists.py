@@ -10,21 +10,10 @@ from dataclasses import dataclass, field
 from cortex.base.address import AddressPolicy
 from cortex.base.model import Price
 
-_FILE = re.compile(r"(?:-\d{5}-of-\d{5})?\.gguf$", re.IGNORECASE)
-_PLACE = re.compile(r"^(?:\.{0,2}/|~/|[A-Za-z]:\\)|\\")
-_CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")  # where Hugging Face's programs keep maker/model
-
-
-def name_of(model_id: str) -> str:
-    """What the model of this id is called. `maker/model` is a name; a path, or what ends in .gguf, is a file."""
-    is_file = _FILE.search(model_id) is not None
-    if not is_file and not _PLACE.search(model_id):
-        return model_id
-    *folders, last = re.split(r"[/\\]", model_id.rstrip("/\\"))
-    cached = [found for folder in folders if (found := _CACHED.fullmatch(folder))]
-    if cached and not is_file:  # a folder of that cache is called by a commit
-        return f"{cached[-1][1]}/{cached[-1][2]}"
-    return _FILE.sub("", last) or model_id
+# Servers that were started with a file or a folder call the model by its path, or by the name of the file.
+_PATH = re.compile(r"[/\\]|(?:~|\.{1,2}|[A-Za-z]:)[\\/]|.*[\\/].*\.(?:gguf|safetensors)$|[^/\\]+\.gguf$", re.IGNORECASE)
+_TAIL = re.compile(r"(?:-\d{5}-of-\d{5})?\.(?:gguf|safetensors)$", re.IGNORECASE)
+_CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")  # where Hugging Face's programs keep the model org/name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +34,24 @@ class ListedModel:
 
     @property
     def name(self) -> str:
-        """What the model is called: its id, of a file its name without place, ending and number of parts."""
+        """What people call it: its id, or of a path the last part, without the ending of a file."""
         return name_of(self.id)
+
+
+def name_of(id: str) -> str:
+    """The name of the model of this id, as `ListedModel.name`."""
+    if not is_path(id):
+        return id
+    *folders, last = [part for part in re.split(r"[\\/]+", id) if part] or [id]
+    cached = [found for folder in folders if (found := _CACHED.fullmatch(folder))]
+    if cached and not _TAIL.search(last):  # a folder of the cache is named after a commit
+        return f"{cached[-1][1]}/{cached[-1][2]}"
+    return _TAIL.sub("", last) or last
+
+
+def is_path(id: str) -> bool:
+    """Whether this is where a model lies on its server's disk."""
+    return _PATH.match(id) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from cortex.base.hidden import is_hiding
 from cortex.base.model import LOCAL_WINDOW_TOKENS, Price
-from cortex.ports.model_lists import ListedModel, name_of
+from cortex.ports.model_lists import ListedModel, is_path, name_of
 from cortex.providers.servers import ServerRow
 
 Row = Mapping[str, Any]  # Any: outside JSON, each value is looked at before it is used
@@ -69,9 +69,9 @@ def models_of(rows: Iterable[Row], server: ServerRow) -> tuple[tuple[ListedModel
 def id_of(row: Row) -> str:
     """What the server calls the model; "" where it could not be asked for by it."""
     name = next((row[key] for key in ("id", "key", "model", "name") if isinstance(row.get(key), str)), "")
-    plain = name.removeprefix("models/").strip()  # Google's way, which its chat takes without
-    is_one = " " not in plain or name_of(plain) != plain  # the path of a file may hold spaces
-    return plain if len(plain) <= 200 and not any(map(is_hiding, plain)) and is_one else ""
+    plain = (name if is_path(name) else name.removeprefix("models/")).strip()  # Google's way, not in its chat
+    is_odd = len(plain) > 200 or any(map(is_hiding, plain)) or (" " in plain and not is_path(plain))
+    return "" if is_odd else plain
 
 
 def loaded_of(body: object) -> Mapping[str, int]:

@@ -110,6 +110,8 @@ def test_what_does_not_chat_is_left_out_and_what_is_odd_is_harmless() -> None:
     assert [(model.id, model.context_tokens, model.price) for model in models] == [
         (name, None, Price()) for name in ("ok", "b", "c")
     ]
+    found, _ = models_of([{"id": "models/big.gguf"}, {"id": "models/gemini-3-pro"}], OTHER)
+    assert [model.id for model in found] == ["models/big.gguf", "gemini-3-pro"], "a folder is no way of Google's"
     assert rows_of({"data": "text"}) is None
     assert rows_of([1, {"id": "a"}]) == [{"id": "a"}]
 
@@ -207,6 +209,8 @@ async def test_a_file_is_called_by_its_name_and_asked_for_by_its_path() -> None:
         ("models/big-00001-of-00003.gguf", "big"),
         ("/srv/weights/Qwen3-8B/", "Qwen3-8B"),
         ("./qwen", "qwen"),
+        ("/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/9c925d64", "Qwen/Qwen3-8B"),
+        ("weights/model.safetensors", "model"),
         ("qwen3-8b.gguf", "qwen3-8b"),
         ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
         ("org/small:Q4_K_M", "org/small:Q4_K_M"),
