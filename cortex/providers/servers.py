@@ -280,7 +280,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ),
     ServerRow(
         id="lmstudio", label="LM Studio", base_url="http://127.0.0.1:1234/v1", is_local=True,
-        more_at=("../api/v0/models", "../api/v1/models"),
+        order="strict", more_at=("../api/v0/models", "../api/v1/models"),
         says={"window": r"(?:context length of only|than the context length .{0,40}n_ctx:) ?(?P<window>[\d,]*\d)",
               "pictures": r"does not support images", "model": r"no models? loaded|model .{1,160}not found"},
         note="Only a loaded model has the context that it is served with; the rest have a longest one.",
@@ -291,7 +291,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ),
     ServerRow(
         id="llamacpp", label="llama.cpp", base_url="http://127.0.0.1:8080/v1", is_local=True,
-        reasoning=("reasoning_content",), goes_back=("reasoning_content",), more_at=("../props",),
+        order="strict", reasoning=("reasoning_content",), goes_back=("reasoning_content",), more_at=("../props",),
         says={"window": r"available context size \((?P<window>[\d,]*\d)|exceed_context_size|available context size",
               "order": r"must alternate|system message must be|system role not supported|no user query found",
               "tools": r"tools param requires|unable to generate parser", "schema": r"json schema conversion failed",
@@ -303,14 +303,16 @@ SERVERS: tuple[ServerRow, ...] = (
     ),
     ServerRow(
         id="vllm", label="vLLM", base_url="http://127.0.0.1:8000/v1", is_local=True,
-        reasoning=("reasoning", "reasoning_content"), goes_back=("reasoning", "reasoning_content"),
+        order="strict", reasoning=("reasoning", "reasoning_content"), goes_back=("reasoning", "reasoning_content"),
         says={"window": r"maximum context length is (?P<window>[\d,]*\d)", "model": r"model .{1,160} does not exist",
               "tools": r"enable-auto-tool-choice", "pictures": r"not a multimodal model|at most 0 image",
               "order": r"must alternate|system role not supported", "schema": r"not supported by xgrammar"},
-        note="What order of speakers it takes is its template's. Reasoning was reasoning_content before 2026.",
+        note="What order of speakers it takes is the template's of the model, so that of Mistral's is kept to. Reasoning was "
+             "reasoning_content before 2026.",
         sources=("https://github.com/vllm-project/vllm/blob/main/docs/features/reasoning_outputs.md",
                  "https://github.com/vllm-project/vllm/pull/27752",
-                 "https://github.com/vllm-project/vllm/issues/38488"),
+                 "https://github.com/vllm-project/vllm/issues/38488",
+                 "https://huggingface.co/amd/Mistral-7B-Instruct-v0.3-onnx-ryzenai-hybrid/blob/main/chat_template.jinja"),
         read="2026-11-27",
     ),
     ServerRow(
