@@ -307,7 +307,7 @@ SERVERS: tuple[ServerRow, ...] = (
         says={"window": r"maximum context length is (?P<window>[\d,]*\d)", "model": r"model .{1,160} does not exist",
               "tools": r"enable-auto-tool-choice", "pictures": r"not a multimodal model|at most 0 image",
               "order": r"must alternate|system role not supported", "schema": r"not supported by xgrammar"},
-        note="What order of speakers it takes is the template's of the model, so that of Mistral's is kept to. Reasoning was "
+        note="What order of speakers it takes is its model's template's: that of Mistral's is kept to. Reasoning was "
              "reasoning_content before 2026.",
         sources=("https://github.com/vllm-project/vllm/blob/main/docs/features/reasoning_outputs.md",
                  "https://github.com/vllm-project/vllm/pull/27752",
