@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from cortex.base.errors import ProviderError
 
 MAX_EVENT = 8_000_000  # characters of one event
+_ENDLESS = "an event of the answer has no end"
 
 
 async def events(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
@@ -13,28 +14,47 @@ async def events(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]
 
     Comments, `id:`, `retry:` and empty data are passed over. ProviderError for an event without end.
     """
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-    rest, kind, size = "", "", 0
+    kind, size = "", 0
     data: list[str] = []
-    async for piece in pieces:
-        *lines, rest = (rest + decode(piece)).replace("\r\n", "\n").split("\n")
-        for line in lines:
-            name, _, value = line.rstrip("\r").partition(":")
-            if name == "data":
-                data.append(value.removeprefix(" "))
-                size += len(value)
-            elif name == "event":
-                kind = value.strip()
-            elif not line.rstrip("\r"):
-                for text in _texts(data):
-                    yield kind, text
-                kind, size = "", 0
-                data.clear()
-        if len(rest) + size > MAX_EVENT:
-            raise ProviderError("an event of the answer has no end", kind="malformed")
-    name, _, value = rest.partition(":")
-    for text in _texts([*data, value] if name == "data" else data):
+    async for line in _lines(pieces):
+        name, _, value = line.partition(":")
+        if name == "data":
+            data.append(value.removeprefix(" "))
+            size += len(value)
+        elif name == "event":
+            kind = value.strip()
+        elif not line:
+            for text in _texts(data):
+                yield kind, text
+            kind, size = "", 0
+            data.clear()
+        if size > MAX_EVENT:
+            raise ProviderError(_ENDLESS, kind="malformed")
+    for text in _texts(data):
         yield kind, text
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    """The lines, whichever of the three line ends they have, also where a piece ends in the middle of one."""
+    decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+    begun: list[str] = []  # a long line is joined once, when it ends
+    size = 0
+    is_after_return = False
+    async for piece in pieces:
+        text = decode(piece)
+        if is_after_return:
+            text = text.removeprefix("\n")
+        is_after_return = text.endswith("\r") or (is_after_return and not text)
+        *whole, rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        for line in whole:
+            yield "".join((*begun, line))
+            begun.clear()
+            size = 0
+        begun.append(rest)
+        size += len(rest)
+        if size > MAX_EVENT:
+            raise ProviderError(_ENDLESS, kind="malformed")
+    yield "".join(begun)
 
 
 def _texts(data: list[str]) -> Iterator[str]:
