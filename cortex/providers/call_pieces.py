@@ -40,7 +40,7 @@ class CallPieces:
         function = piece.get("function")
         function = function if isinstance(function, Mapping) else {}
         name, arguments = _text(function.get("name")), _arguments(function.get("arguments"))
-        call = self._going_on(piece, name, _text(piece.get("id")))
+        call = self._going_on(piece, name, _text(piece.get("id")), arguments)
         if call is None:
             call = _Call(index=piece.get("index"), id=_text(piece.get("id")), name=name)
             self._calls.append(call)
@@ -58,7 +58,7 @@ class CallPieces:
             if call.name
         ]
 
-    def _going_on(self, piece: Mapping[str, Any], name: str, call_id: str) -> _Call | None:
+    def _going_on(self, piece: Mapping[str, Any], name: str, call_id: str, arguments: str) -> _Call | None:
         """The call that this piece goes on with; None where it begins one."""
         if not self._calls:
             return None
@@ -72,6 +72,8 @@ class CallPieces:
             is_repeated = index is None and not call_id and name == last.name and not last.is_whole
             return last if is_repeated else None
         call = at_index or by_id or last
+        if call.id not in ("", call_id) and call_id and not (arguments or call.arguments):
+            return None  # two calls without arguments
         return None if call.is_whole or (call.name and call.name != name) else call
 
 

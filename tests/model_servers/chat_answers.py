@@ -14,7 +14,7 @@ def calls_of(said: Said, manner: Manner, number: int) -> list[dict[str, Any]]:
     found = []
     for at, use in enumerate(said.calls):
         call_id = "" if manner.ids_in == "empty" else use.id or manner.ids.format(n=number * 10 + at, tool=use.tool)
-        call = {"id": call_id, "type": "function", "function": {"name": use.tool, "arguments": use.text}}
+        call = {"id": call_id, "type": "function", "function": {"name": use.tool, "arguments": use.sent}}
         if manner.is_signed and at == 0:
             call["extra_content"] = {"google": {"thought_signature": f"{SIGNATURE}{number}"}}
         found.append(call)
@@ -38,6 +38,11 @@ def details_of(said: Said, model: str, number: int, calls: list[dict[str, Any]])
     return [{**text, "index": 0}]
 
 
+def _blocks_of(said: Said, number: int) -> list[dict[str, Any]]:
+    """LiteLLM's thinking_blocks: Anthropic's own (docs.litellm.ai/docs/reasoning_content)."""
+    return [{"type": "thinking", "thinking": said.thinking, "signature": f"{SIGNATURE}{number}"}]
+
+
 def message_of(said: Said, manner: Manner, model: str, number: int) -> dict[str, Any]:
     """The whole message of an answer."""
     calls = calls_of(said, manner, number)
@@ -49,6 +54,8 @@ def message_of(said: Said, manner: Manner, model: str, number: int) -> dict[str,
     elif said.thinking and manner.thinks == "details":
         message["reasoning"] = said.thinking
         message["reasoning_details"] = details_of(said, model, number, calls)
+    elif said.thinking and manner.thinks == "blocks":
+        message |= {"reasoning_content": said.thinking, "thinking_blocks": _blocks_of(said, number)}
     elif said.thinking and manner.thinks:
         message[manner.thinks] = said.thinking
     if calls:
@@ -89,15 +96,19 @@ def chunks(said: Said, manner: Manner, body: dict[str, Any], usage: dict[str, An
     events: list[dict[str, Any]] = []
 
     def add(delta: dict[str, Any], finish: str | None = None, **more: Any) -> None:
+        more |= {"usage": usage} if manner.usage == "each" else {}
         events.append({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more})
 
     if manner.has_empty_first:
         filters = [{"prompt_index": 0, "content_filter_results": {}}]
         events.append({**head, "choices": [], "prompt_filter_results": filters})
-    add({"role": "assistant", "content": ""})
-    for delta in _deltas(said, manner, body["model"], number):
-        add(delta)
-    if manner.finish is not None:
+    if manner.in_one:
+        add(message_of(said, manner, body["model"], number), _finish(said, manner))
+    else:
+        add({"role": "assistant", "content": ""})
+        for delta in _deltas(said, manner, body["model"], number):
+            add(delta)
+    if manner.finish is not None and not manner.in_one:
         ends = {"usage": usage} if manner.usage == "finish" else {}
         ends = {"x_groq": {"id": "req_1", "usage": usage}} if manner.usage == "x_groq" else ends
         add({}, _finish(said, manner), **ends)
@@ -111,13 +122,15 @@ def chunks(said: Said, manner: Manner, body: dict[str, Any], usage: dict[str, An
 
 def _event(data: bytes, manner: Manner) -> bytes:
     end = manner.newline
-    return manner.noise + b"data: " + data + end + end
+    return manner.noise + b"data:" + manner.space + data + end + end
 
 
 def _deltas(said: Said, manner: Manner, model: str, number: int) -> list[dict[str, Any]]:
     calls = calls_of(said, manner, number)
     found = _thoughts(said, manner, model, number, calls)
     found += [{"content": piece} for piece in _text_pieces(said.text, manner)]
+    if manner.is_together and calls:
+        return [*found, {"content": None, "tool_calls": calls}]
     for at, (call, use) in enumerate(zip(calls, said.calls, strict=True)):
         found += [{"tool_calls": [piece]} for piece in _call_pieces(call, use, at, manner)]
     return found
@@ -131,6 +144,11 @@ def _thoughts(said: Said, manner: Manner, model: str, number: int, calls: list[d
     pieces = in_pieces(said.thinking)
     if manner.thinks == "chunks":
         return [{"content": [{"type": "thinking", "thinking": [{"type": "text", "text": piece}]}]} for piece in pieces]
+    if manner.thinks == "blocks":
+        parts = [{"type": "thinking", "thinking": piece, "signature": None} for piece in pieces]
+        told = [{"reasoning_content": part["thinking"], "thinking_blocks": [part]} for part in parts]
+        end = {"type": "thinking", "thinking": "", "signature": f"{SIGNATURE}{number}"}
+        return [*told, {"thinking_blocks": [end]}] if told else []
     if manner.thinks != "details":
         return [{manner.thinks: piece} for piece in pieces] if manner.thinks else []
     found: list[dict[str, Any]] = []
@@ -149,9 +167,9 @@ def _thoughts(said: Said, manner: Manner, model: str, number: int, calls: list[d
 def _call_pieces(call: dict[str, Any], use: Use, at: int, manner: Manner) -> list[dict[str, Any]]:
     index = {"right": {"index": at}, "zero": {"index": 0}, "none": {}}[manner.numbering]
     first = {**index, **call}
-    if manner.is_whole:
+    if manner.is_whole or not isinstance(use.sent, str):
         return [first]
     name = {"name": use.tool, "arguments": ""}
     later = {"id": call["id"]} if manner.ids_in == "all" else {}
-    cuts = [{**index, **later, "function": {"arguments": cut}} for cut in in_cuts(use.text)]
+    cuts = [{**index, **later, "function": {"arguments": cut}} for cut in in_cuts(use.sent)]
     return [{**first, "function": name}, *cuts]

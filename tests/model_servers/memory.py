@@ -16,7 +16,7 @@ def merged(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
         before = found[-1] if found else {}
         is_same = all(before.get(key) == plain.get(key) for key in ("type", "index", "format", "id"))
         if is_same and plain["type"] != "reasoning.encrypted" and "signature" not in before:
-            for key in ("text", "summary"):
+            for key in ("text", "summary", "thinking"):
                 if key in plain or key in before:
                     before[key] = before.get(key, "") + plain.get(key, "")
             if "signature" in plain:
@@ -46,7 +46,7 @@ class Memory:
         for call in message.get("tool_calls") or []:
             self.calls.setdefault(call["id"], []).append(message)
             self.signatures.add(call.get("extra_content", {}).get("google", {}).get("thought_signature", ""))
-        for detail in merged(message.get("reasoning_details") or []):
+        for detail in merged([*(message.get("reasoning_details") or []), *(message.get("thinking_blocks") or [])]):
             self.sealed.add(json.dumps(unnamed(detail), sort_keys=True))
 
     def keep_parts(self, parts: list[dict[str, Any]]) -> None:

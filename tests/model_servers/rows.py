@@ -42,7 +42,9 @@ _NO_CHUNKS = "its calls come in items or blocks of their own, not in numbered pi
 _NOT_CHAT = "its stream has named events, no finish reason in a choice"
 CHAT_ONLY = {
     **dict.fromkeys(("careless_zero", "careless_none", "careless_first_id", "careless_empty_ids"), _NO_CHUNKS),
-    **dict.fromkeys(("finish_missing", "finish_odd", "marks_in_text", "no_usage"), _NOT_CHAT),
+    **dict.fromkeys(
+        ("finish_missing", "finish_odd", "marks_in_text", "no_usage", "odd_chunks", "odd_calls"), _NOT_CHAT
+    ),
 }
 _OWN_IDS = "it never uses an id twice"
 _NO_BODY = "its documents name no such answer"
@@ -162,7 +164,7 @@ ROWS: tuple[Row, ...] = (
         engine="mistral",
         model="mistral-medium-3.5",
         thinker="magistral-medium-latest",
-        manner=Manner(ids="{n:09d}", is_whole=True, usage="finish", thinks="chunks"),
+        manner=Manner(ids="{n:09d}", is_whole=True, is_together=True, usage="finish", thinks="chunks"),
         rules=(
             *BASE,
             chat.body_fields,
@@ -212,7 +214,7 @@ ROWS: tuple[Row, ...] = (
         engine="xai",
         model="grok-4.5",
         thinker="grok-4.5",
-        manner=Manner(thinks="reasoning_content", is_whole=True),
+        manner=Manner(thinks="reasoning_content", is_whole=True, usage="each"),
         rules=(*BASE, chat.tools),
         without={
             **dict.fromkeys(("filtered", "schema_refused", "output_limit"), _NO_BODY),
@@ -300,9 +302,9 @@ ROWS: tuple[Row, ...] = (
         engine="litellm",
         path="",
         model="house-model",
-        thinker="house-thinker",
-        manner=Manner(thinks="reasoning_content"),
-        rules=(*BASE, chat.tools, chat.arguments),
+        thinker="house-claude",
+        manner=Manner(thinks="blocks"),
+        rules=(*BASE, chat.tools, chat.arguments, chat.litellm_blocks),
     ),
     Row(
         id="other",

@@ -1,6 +1,7 @@
 """Scenes of answers that are written oddly: endings, lines between, bytes cut anywhere, usage."""
 
 import json
+from typing import Any
 
 from cortex.base.messages import user
 from tests.model_servers.scenes_talk import BREAD, MILK
@@ -16,6 +17,20 @@ _NOISE = (
     b"data: : comment\n\n",
     b"data: null\n\n",
     b"\n\n",
+)
+_EMPTY = (
+    {},
+    {"choices": []},
+    {"choices": None},
+    {"choices": [{"index": 0, "delta": None}]},
+    {"choices": [{"index": 0}]},
+    {
+        "choices": [
+            {"index": 0, "delta": {"role": None, "content": None, "tool_calls": None, "reasoning_content": None}}
+        ]
+    },
+    {"choices": [{"index": 0, "delta": {"content": "", "tool_calls": []}, "finish_reason": ""}]},
+    {"object": "ping", "error": None, "usage": None},
 )
 _CHAT_NOISE = (b"event: message\n", b"id: 7\nretry: 3000\n", b"event: ping\ndata: {}\n\n")
 
@@ -61,10 +76,32 @@ async def odd_lines(stage: Stage) -> None:
         stage.check()
 
 
+async def odd_chunks(stage: Stage) -> None:
+    """Chunks that say nothing, an answer that is one chunk, usage with each, and no space behind `data:`."""
+    manners: list[dict[str, Any]] = [{"noise": b"data: " + json.dumps(each).encode() + b"\n\n"} for each in _EMPTY]
+    manners += [{"in_one": True}, {"usage": "each"}, {"space": b""}]
+    for manner in manners:
+        stage.begin(Said(text="Quiet here.", calls=(MILK,), manner=manner), "Added.")
+        provider = stage.dial()
+        heard = await stage.hear(provider, user("hello"))
+        assert (heard.message.text, heard.call.name) == ("Quiet here.", "task_create"), manner
+        assert heard.end.usage.input_tokens > 20
+        await stage.hear(provider, user("hello"), heard.message, heard.results())
+        stage.check()
+
+
+async def whole_for_a_stream(stage: Stage) -> None:
+    """A server that never streams answers a request for a stream in one piece."""
+    stage.begin(Said(text="In one piece.", calls=(MILK,), is_whole=True))
+    heard = await stage.hear(stage.dial(), user("hello"))
+    assert (heard.message.text, heard.call.name) == ("In one piece.", "task_create")
+    stage.check()
+
+
 async def cut_anywhere(stage: Stage) -> None:
-    """Lines end with CR LF, and packets end in the middle of a letter."""
+    """Lines end with CR LF or CR, and packets end in the middle of a letter."""
     text = "Grüße 🌷 aus 東京, e\u0301t voilà."
-    for newline in (b"\n", b"\r\n"):
+    for newline in (b"\n", b"\r\n", b"\r"):
         stage.begin(Said(text=text, calls=(BREAD,), packet=7, manner={"newline": newline}))
         heard = await stage.hear(stage.dial(), user("hello"))
         assert (heard.message.text, json.loads(heard.call.arguments)) == (text, {"title": "Brötchen"})

@@ -122,6 +122,25 @@ async def careless_empty_ids(stage: Stage) -> None:
     await _two_calls(stage, {"ids_in": "empty", "is_whole": False, "is_signed": False}, is_ours=True)
 
 
+async def odd_calls(stage: Stage) -> None:
+    """All calls in one piece, no arguments at all, or the arguments as an object."""
+    await _two_calls(stage, {"is_together": True})
+    for raw in ("", None, {}):
+        look = Use(tool="task_list", raw=raw)
+        stage.begin(Said(calls=(look, look)), "Empty.")
+        provider = stage.dial()
+        first = await stage.hear(provider, user("what is there?"))
+        assert [json.loads(call.arguments) for call in first.message.calls] == [{}, {}], first.message.calls
+        await stage.hear(provider, user("what is there?"), first.message, first.results())
+        stage.check()
+    stage.begin(Said(calls=(Use(tool="task_create", raw={"title": "milk"}),)), "Added.")
+    provider = stage.dial()
+    first = await stage.hear(provider, user("buy milk"))
+    assert json.loads(first.call.arguments) == {"title": "milk"}
+    await stage.hear(provider, user("buy milk"), first.message, first.results())
+    stage.check()
+
+
 async def _two_calls(stage: Stage, manner: dict[str, Any], *, is_ours: bool = False) -> None:
     said = Said(text="Both.", calls=(MILK, BREAD), manner=manner)
     stage.begin(said, "Added both.")
@@ -207,6 +226,8 @@ async def marks_in_text(stage: Stage) -> None:
         "<think>\nLet me see.\n</think>\n\nHello there.",
         "Let me see.\n</think>\n\nHello there.",
         "[THINK]Let me see.[/THINK]Hello there.",
+        "<thought>Let me see.</thought>Hello there.",
+        "<thinking>\nLet me see.</thinking>\nHello there.",
         "<|channel|>analysis<|message|>Let me see.<|end|><|start|>assistant<|channel|>final<|message|>Hello there.",
     ):
         for cut in (3, 0):

@@ -195,7 +195,7 @@ class Double(ScriptedServer):
         if body["model"] not in (self.row.thinker, ""):
             manner = replace(manner, thinks="")
         seen.usage = self._usage_of(said, body, manner)
-        if not body.get("stream"):
+        if said.is_whole or not body.get("stream"):
             await pipe.whole(200, self._whole(said, manner, body, seen.usage))
             return
         pieces = self._pieces(said, manner, body, seen.usage)

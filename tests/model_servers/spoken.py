@@ -4,22 +4,31 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Thinks = Literal["", "reasoning_content", "reasoning", "details", "chunks"]
-UsageForm = Literal["asked", "finish", "x_groq", "none"]
+Thinks = Literal["", "reasoning_content", "reasoning", "details", "chunks", "blocks"]
+UsageForm = Literal["asked", "finish", "each", "x_groq", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """A call of a tool; `arguments` go out as JSON. `id`: "" takes the next in the server's own form."""
+    """A call of a tool; `arguments` go out as JSON. `id`: "" takes the next in the server's own form.
+
+    `raw`: goes out in their place in chat completions: no text, or the object itself, as some servers send it.
+    """
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
     id: str = ""
+    raw: Any = json.dumps
 
     @property
     def text(self) -> str:
-        """The arguments as they go out."""
+        """The arguments as text."""
         return json.dumps(self.arguments, ensure_ascii=False)
+
+    @property
+    def sent(self) -> Any:
+        """The arguments as they go out."""
+        return self.text if self.raw is json.dumps else self.raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +41,8 @@ class Manner:
     for cached tokens, dotted. `finish`: the reason; "auto" is the right one, None leaves it out. `has_null_end`: a
     last delta with a finish of null behind it. `is_done_said`: `data: [DONE]`. `noise`: bytes between the events.
     `newline`: between lines. `cut`: characters of a piece of text; 0: words. `has_empty_first`: a first chunk without
-    choices (Azure's filter results).
+    choices (Azure's filter results). `space`: between `data:` and what follows. `is_together`: all calls stand in one
+    piece; `in_one`: the whole answer does, with the reason of its end.
     """
 
     ids: str = "call_{n:024d}"
@@ -50,6 +60,9 @@ class Manner:
     cut: int = 0
     newline: bytes = b"\n"
     has_empty_first: bool = False
+    space: bytes = b" "
+    is_together: bool = False
+    in_one: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +71,7 @@ class Said:
 
     `breaks`: what happens in the middle: an error event, the content filter, or the connection is dropped.
     `pauses`: behind more than half of it the double waits until it is told to go on. `packet`: bytes that are sent at
-    once; 0: an event.
+    once; 0: an event. `is_whole`: in one piece, even if a stream was asked for.
     """
 
     text: str = ""
@@ -69,6 +82,7 @@ class Said:
     breaks: Literal["", "error", "filter", "drop", "window"] = ""
     pauses: bool = False
     packet: int = 0
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

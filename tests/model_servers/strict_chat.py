@@ -277,6 +277,20 @@ def openrouter_details(looked: Looked) -> Refusal | None:
     return None
 
 
+def litellm_blocks(looked: Looked) -> Refusal | None:
+    """LiteLLM ahead of Claude: thinking blocks of a step with calls come back as they were."""
+    for at, message in looked.by_role("assistant"):
+        blocks = merged(message.get("thinking_blocks") or [])
+        if any(json.dumps(block, sort_keys=True) not in looked.memory.sealed for block in blocks):
+            return said(f"AnthropicException - messages.{at}.content.0: Invalid `signature` in `thinking` block")
+        given = [each for each in looked.memory.answers_of(message) if each.get("thinking_blocks")]
+        if at >= looked.turn_from and given and not blocks:
+            return said(
+                f"AnthropicException - messages.{at}.content.0.type: Expected `thinking`, but found `tool_use`."
+            )
+    return None
+
+
 def groq_reasoning(looked: Looked) -> Refusal | None:
     """Groq: reasoning goes back to models of OpenAI's alone (github.com/vercel/ai/pull/8057)."""
     for at, message in looked.by_role("assistant"):

@@ -258,5 +258,8 @@ def event_of(row: str, words: Words, refusal: Refusal) -> bytes:
     """The refusal as an event in a stream that began with 200."""
     _, body = body_of(row, words, refusal)
     body = body[0] if isinstance(body, list) else body
+    if row == "openrouter":  # its own form: openrouter.ai/docs/api/reference/errors-and-debugging, "mid-stream"
+        choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "error", "native_finish_reason": "error"}
+        body = {"id": "gen-1", "object": "chat.completion.chunk", **body, "choices": [choice]}
     named = b"event: error\n" if row in ("anthropic", "lmstudio", "groq") else b""
     return named + b"data: " + json.dumps(body).encode() + b"\n\n"
