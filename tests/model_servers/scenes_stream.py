@@ -18,7 +18,7 @@ _NOISE = (
     b"data: null\n\n",
     b"\n\n",
 )
-_EMPTY = (
+_EMPTY: tuple[dict[str, Any], ...] = (
     {},
     {"choices": []},
     {"choices": None},

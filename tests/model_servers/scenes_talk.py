@@ -125,7 +125,8 @@ async def careless_empty_ids(stage: Stage) -> None:
 async def odd_calls(stage: Stage) -> None:
     """All calls in one piece, no arguments at all, or the arguments as an object."""
     await _two_calls(stage, {"is_together": True})
-    for raw in ("", None, {}):
+    nothing: tuple[Any, ...] = ("", None, {})
+    for raw in nothing:
         look = Use(tool="task_list", raw=raw)
         stage.begin(Said(calls=(look, look)), "Empty.")
         provider = stage.dial()
