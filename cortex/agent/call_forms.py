@@ -8,6 +8,7 @@ Kimi, GLM, MiniMax, Granite, Phi, Nemotron, LFM2, Cohere, Apertus.
 import ast
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from cortex.base.json_text import parsed
 
 PYTHON_MOST = 20_000  # characters that are read as Python
+TEXT_MOST = 200_000
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "recipient_name", "action")
 _ARGUMENT_KEYS = (
     "arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "tool_parameters",
@@ -51,36 +53,43 @@ BEGINNINGS = (
     "<function=", "<function name=", "<invoke name=", "<\uff5cDSML\uff5c", "<|channel|>commentary",
     "<|start|>assistant", "<|tool_call_begin|>", "functions.",
 )  # fmt: skip
-_STOPS = re.compile(r"(?:\s*(?:<\|eom_id\|>|<\|eot_id\|>|<\|im_end\|>|<\|call\|>|</s>|<end_of_turn>))+\s*$")
+_STOPS = ("<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|call|>", "</s>", "<end_of_turn>")
+_MAY_BEGIN = re.compile(r"[\[{<]|functools|functions\.|[\w.]{1,100}\(")
 _FENCE = re.compile(r"(?P<mark>`{3,})[\w+-]*[ \t]*\n(?P<inside>.*?)\n?[ \t]*(?P=mark)", re.DOTALL)
+# Every repetition has an end: these are tried at each place of a text that anybody may have written.
 _HARMONY = re.compile(
-    r"(?:<\|start\|>assistant)?(?: to=(?P<early>[\w.-]+))?(?:<\|channel\|>)?(?:commentary|analysis)?"
-    r"(?: to=(?P<late>[\w.-]+))?\s*(?:<\|constrain\|>)?\s*(?:json|code)?\s*<\|message\|>",
+    r"(?:<\|start\|>assistant)?(?: to=(?P<early>[\w.-]{1,100}))?(?:<\|channel\|>)?(?:commentary|analysis)?"
+    r"(?: to=(?P<late>[\w.-]{1,100}))?(?: ?<\|constrain\|>)? ?(?:json|code)?<\|message\|>"
 )
-_MISTRAL = re.compile(r"(?:\[TOOL_CALLS\])?\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?(?:\[ARGS\])?\s*(?=\{)")
-_NAMED = re.compile(r"(?:functions\.)(?P<name>[\w-]+)(?::\d+)?\s*(?P<round>\()?\s*(?=\{)")
+_MISTRAL = re.compile(
+    r"(?:\[TOOL_CALLS\])?\s{0,9}(?P<name>[\w.-]{1,100})(?:\[CALL_ID\]\w{1,40})?(?:\[ARGS\])?\s{0,9}(?=\{)"
+)
+_NAMED = re.compile(r"functions\.(?P<name>[\w-]{1,100})(?::\d{1,9})?\s{0,9}(?P<round>\()?\s{0,9}(?=\{)")
 _KIMI = re.compile(
-    r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>"
+    r"<\|tool_call_begin\|>\s{0,9}(?:functions\.)?(?P<name>[\w.-]{1,100}?)(?::\d{1,9})?\s{0,9}"
+    r"<\|tool_call_argument_begin\|>"
 )
 _DEEPSEEK = re.compile(
-    r"(?:<\uff5ctool▁call▁begin\uff5c>)?\s*(?:function)?<\uff5ctool▁sep\uff5c>(?P<name>[\w.-]+)\s*```(?:json)?\s*"
+    r"(?:<\uff5ctool▁call▁begin\uff5c>)?\s{0,9}(?:function)?<\uff5ctool▁sep\uff5c>(?P<name>[\w.-]{1,100})\s{0,9}```(?:json)?\s{0,9}"
 )
-_DEEPSEEK_31 = re.compile(r"(?:<\uff5ctool▁call▁begin\uff5c>)?\s*(?P<name>[\w.-]+)<\uff5ctool▁sep\uff5c>\s*")
+_DEEPSEEK_31 = re.compile(
+    r"(?:<\uff5ctool▁call▁begin\uff5c>)?\s{0,9}(?P<name>[\w.-]{1,100})<\uff5ctool▁sep\uff5c>\s{0,9}"
+)
 _FUNCTION = re.compile(
-    r"<(?:function=(?P<a>[\w.-]+)|(?:function|invoke) name=\"(?P<b>[\w.-]+)\")>\s*(?P<body>.*?)\s*"
-    r"(?:</(?:function|invoke)>|$)",
+    r"<(?:function=(?P<a>[\w.-]{1,100})|(?:function|invoke) name=\"(?P<b>[\w.-]{1,100})\")>"
+    r"(?P<body>(?:(?!<function=|<invoke |<function ).)*?)(?:</(?:function|invoke)>|$)",
     re.DOTALL,
 )
 _PARAMETER = re.compile(
-    r"<(?:parameter=(?P<a>[\w.-]+)|parameter name=\"(?P<b>[\w.-]+)\"[^>]*)>\n?(?P<value>.*?)\n?</parameter>\s*",
+    r"<(?:parameter=(?P<a>[\w.-]{1,100})|parameter name=\"(?P<b>[\w.-]{1,100})\"[^<>]{0,60})>"
+    r"\n?(?P<value>(?:(?!<parameter[ =]).)*?)\n?</parameter>",
     re.DOTALL,
 )
-_GLM = re.compile(
-    r"(?P<name>[\w.-]+)\s*(?P<body>(?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)*)", re.DOTALL
+_GLM = re.compile(r"(?P<name>[\w.-]{1,100})\s{0,9}(?P<body><arg_key>.*)", re.DOTALL)
+_GLM_PAIR = re.compile(
+    r"<arg_key>((?:(?!<arg_).)*?)</arg_key>\s{0,9}<arg_value>((?:(?!<arg_).)*?)</arg_value>", re.DOTALL
 )
-_GLM_PAIR = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
-_USE = re.compile(r"<name>\s*([\w.-]+)\s*</name>\s*<(arguments|input|parameters)>(.*?)</\2>", re.DOTALL)
-
+_USE = re.compile(r"<name>([\w.-]{1,100})</name>\s{0,9}<(arguments|input|parameters)>(.*)</\2>", re.DOTALL)
 _BETWEEN = re.compile(r"[\s;,]*")
 _DECODER = json.JSONDecoder()
 
@@ -100,14 +109,26 @@ class _NotACallError(ValueError):
 
 def written(text: str) -> tuple[WrittenCall, ...]:
     """The calls of which the whole text consists, in a fence or not; () where it is anything else."""
-    whole = _STOPS.sub("", text.strip())
+    whole = _without_stops(text)
+    if len(whole) > TEXT_MOST:
+        return ()
     fenced = _FENCE.fullmatch(whole)
     if fenced is not None and fenced["mark"] not in fenced["inside"]:
         whole = fenced["inside"].strip()
+    if not _MAY_BEGIN.match(whole):
+        return ()
     try:
         return tuple(_calls(whole.replace("\uff5cDSML\uff5c", ""), 3))
     except (_NotACallError, RecursionError):
         return ()
+
+
+def _without_stops(text: str) -> str:
+    """The text without blanks around it and without marks of its end, which some servers leave in."""
+    text = text.strip()
+    while mark := next((mark for mark in _STOPS if text.endswith(mark)), ""):
+        text = text.removesuffix(mark).rstrip()
+    return text
 
 
 def fenced(text: str) -> Iterator[str]:
@@ -117,7 +138,7 @@ def fenced(text: str) -> Iterator[str]:
 
 def _calls(text: str, depth: int) -> list[WrittenCall]:
     """The calls in a text that is nothing else; `depth`: how many marks may still stand around them."""
-    text = _STOPS.sub("", text.strip())
+    text = _without_stops(text)
     if not text:
         raise _NotACallError
     if depth and (inner := _insides(text)):
@@ -212,9 +233,7 @@ def _name(text: str) -> str:
 def _headed(head: re.Pattern[str], text: str) -> list[WrittenCall]:
     """A head with a name ahead of each object: `head {…} head {…}`."""
     found: list[WrittenCall] = []
-    heads = list(head.finditer(text))
-    if not heads or heads[0].start():
-        return []
+    heads = list(head.finditer(text)) if head.match(text) else []
     for at, each in enumerate(heads):
         upto = heads[at + 1].start() if at + 1 < len(heads) else len(text)
         body = text[each.end() : upto].strip(" \t\r\n,;")
@@ -248,7 +267,7 @@ def _functions(text: str) -> list[WrittenCall]:
         if text[at : each.start()].strip():
             return []
         at = each.end()
-        name, body = _name(each["a"] or each["b"]), each["body"]
+        name, body = _name(each["a"] or each["b"]), each["body"].strip()
         if body.startswith("{"):
             found.append(WrittenCall(name=name, arguments=_object(body)))
             continue
@@ -262,7 +281,7 @@ def _functions(text: str) -> list[WrittenCall]:
 def _pairs(text: str) -> list[WrittenCall]:
     """GLM's `name <arg_key>…</arg_key> <arg_value>…</arg_value>`."""
     found = _GLM.fullmatch(text) if "<arg_key>" in text else None
-    if found is None:
+    if found is None or _GLM_PAIR.sub("", found["body"]).strip():
         return []
     return [WrittenCall(name=found["name"], arguments=dict(_GLM_PAIR.findall(found["body"])), is_plain=True)]
 
@@ -278,7 +297,8 @@ def _python(text: str) -> list[WrittenCall]:
     if len(text) > PYTHON_MOST or "(" not in text or not text.endswith((")", "]")):
         return []
     try:
-        tree = ast.parse(text, mode="eval").body
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text, mode="eval").body
         nodes: Sequence[ast.expr] = tree.elts if isinstance(tree, ast.List) else [tree]
         return [_of_node(node) for node in nodes]
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cortex.agent.arguments import behind_bridge
 from cortex.agent.call_forms import BEGINNINGS, KEYS, WrittenCall, fenced, written
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall, ToolSchema
@@ -18,8 +19,8 @@ _FENCE = re.compile(r"(?:`{1,3}|`{3,}[\w+-]*[ \t]*(?:\n\s*)?)$")
 _FENCED = re.compile(r"`{3,}[\w+-]*[ \t]*\n\s*")
 _OBJECT = re.compile(r'[\[{\s]*(?:"(?P<key>\w*)(?P<end>"\s*(?P<colon>:\s*(?P<value>"[\w.-]*"?)?)?)?)?')
 _MARK = re.compile(
-    r"^\s*(?:<tool_calls?>|<tool_use>|<function_calls?>|<function=|<\|tool_call|<\|python_tag\|>|\[TOOL_CALLS\]|<\uff5ctool▁call"
-    r"|<\|channel\|>commentary to=|<minimax:tool_call>|<TOOLCALL>|<\|START_ACTION\|>)",
+    r"^[ \t]*(?:<tool_calls?>|<tool_use>|<function_calls?>|<function=|<\|tool_call|<\|python_tag\|>|\[TOOL_CALLS\]"
+    r"|<\uff5ctool▁call|<\|channel\|>commentary to=|<minimax:tool_call>|<TOOLCALL>|<\|START_ACTION\|>)",
     re.MULTILINE,
 )
 _BLANKS = re.compile(r"[\s\\]+")
@@ -80,11 +81,12 @@ def is_told(call: ToolCall, said: Iterable[str], outside: Iterable[str]) -> bool
     said: by the person or by tools of this server: the arguments as they are. outside: there it is enough that the
     tool's name and each of its values stand in one text.
     """
-    arguments = _bare(call.arguments)
-    if len(arguments) > len("{}") and any(arguments in _bare(text) and call.name in text for text in said):
+    name, given = behind_bridge(call)
+    arguments = _bare(json.dumps(given, ensure_ascii=False))
+    if given and any(arguments in _bare(text) and name in text for text in said):
         return True
-    values = [_bare(value) for value in _leaves(parsed(call.arguments))]
-    return any(call.name.lower() in text.lower() and all(value in _bare(text) for value in values) for text in outside)
+    values = [_bare(value) for value in _leaves(given)]
+    return any(name.lower() in text.lower() and all(value in _bare(text) for value in values) for text in outside)
 
 
 def _bare(text: str) -> str:

@@ -51,8 +51,9 @@ _LONE = tuple(end for _, end in _PAIRS if end[0] in "<[◁" and end != "<channel
 _LONE_END = re.compile("|".join(map(re.escape, _LONE)), re.IGNORECASE)
 _BEGIN = re.compile("|".join(re.escape(begin) for begin, _ in _PAIRS if begin[0] in "<[◁"), re.IGNORECASE)
 _BLANK_MOST, _HEADER_MOST = 1_000, 400  # characters that are waited through for a mark to begin, or to be whole
+_SPOKEN_MOST = 100  # end marks that are words: then it is no longer looked at each
 _EDGE = 64  # blanks at the end of reasoning that are left out
-_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _SENTENCE = re.compile(r"[ \t]+\S")
 _QUOTES = "`'\"\u201d\u2019»"
 _STOPS = ".!?。\uff01\uff1f"
@@ -84,6 +85,7 @@ class ReasoningMarks:
         self._thought: list[str] = []
         self._block: _Block | None = None
         self._blanks = 0  # between reasoning and answer
+        self._spoken = 0  # end marks that were words
         self._is_lone = False  # reasoning that was found by its end alone
         self._around = ""
         self._is_call = False
@@ -217,7 +219,7 @@ class ReasoningMarks:
         if len(behind) < 2 and not self._is_over:
             return self._keep_back(found.start())
         before = "".join(self._thought[-_EDGE:]) + self._held[: found.start()]
-        if block.begin != _BARE[0] and _is_spoken_of(before, behind):
+        if block.begin != _BARE[0] and self._spoken < _SPOKEN_MOST and _is_spoken_of(before, behind):
             return self._spoken_of(found.end())
         self._think(_trimmed(self._held[: found.start()]))
         is_empty = not self._thought
@@ -234,6 +236,7 @@ class ReasoningMarks:
 
     def _spoken_of(self, upto: int) -> bool:
         """An end mark that is a word of a sentence. Where all of it is one line, so was the one that began it."""
+        self._spoken += 1
         raw = "".join(self._raw)
         if "\n" not in raw[: len(raw) - len(self._held) + upto].lstrip():
             self._void()
@@ -297,9 +300,10 @@ class ReasoningMarks:
             return False
         before = "".join(self._said) + self._held[: found.start()]
         if _is_words(before, behind):
+            self._spoken += 1
             self._say(self._held[: found.end()])
             self._held = behind
-            return True
+            return self._spoken < _SPOKEN_MOST or self._go(self._plain)
         self._void()
         self._think(before.strip())
         self._is_lone = True

@@ -241,6 +241,40 @@ def test_a_call_that_stood_in_what_was_read_is_a_quote() -> None:
     assert not is_told(call, [], ["Milk is white.", "task_create is a tool", same.replace("task", "note")])
 
 
+def test_a_call_through_the_bridge_is_told_by_what_it_is_for() -> None:
+    properties = {"name": {"type": "string"}, "arguments": {"type": "object"}}
+    bridge = ToolSchema(name="tool_call", description="", parameters={"type": "object", "properties": properties})
+    (call,) = calls_in(json.dumps({"name": "tool_call", "arguments": json.loads(ONE)}), (bridge,))
+    assert is_told(call, [], [f"Please: {ONE}"])
+    assert is_told(call, [f"Please: {ONE}"], [])
+
+
+HOSTILE = {
+    "blanks": "{" + " " * 100_000 + "}",
+    "blanks in harmony": "<|channel|>commentary" + " " * 100_000 + "x",
+    "parameters that never end": "<function=task_create>" + "<parameter=title>" * 8_000,
+    "ends ahead": "<function=task_create>" + "</parameter>" * 4_000 + "<parameter=title>" * 4_000,
+    "pairs": "<tool_call>task_create\n" + "<arg_key>a</arg_key><arg_value>b</arg_value>" * 3_000 + "x</tool_call>",
+    "functions": "<function=task_create>" * 6_000,
+    "marks": "<tool_call>" * 10_000,
+    "fences": "```json\n" * 20_000,
+    "brackets": "[" * 190_000,
+    "signs": "task_create(title=" + "-" * 19_000 + "1)",
+    "rounds": "task_create(" + "(" * 19_000 + ")",
+    "new lines": "a" + "\n" * 150_000 + "</think>",
+    "letters": "a" * 2_000_000,
+    "wrong escape": 'task_create(title="\\d")',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_text_takes_long(name: str) -> None:
+    found = calls_in(HOSTILE[name], TOOLS)
+    assert [call.name for call in found] == (["task_create"] if name == "wrong escape" else [])
+    looks_like_calls(HOSTILE[name], TOOLS)
+    may_be_calls(HOSTILE[name], TOOLS)
+
+
 @given(st.text(max_size=60))
 def test_no_text_breaks_the_reader(text: str) -> None:
     assert calls_in(text, TOOLS) == ()

@@ -169,6 +169,14 @@ def test_harmony_says_a_preamble_and_an_answer_apart() -> None:
     assert in_every_cut(text) == ("One.\n\nTwo.", "I look.\n\nDone.")
 
 
+@pytest.mark.parametrize("begin", ["", "<think>\n", "<think>\nA\n"])
+@pytest.mark.parametrize("many", ["`</think>` ", "a\n", " ", "</think>, ", "<think></think>", "[/THINK]"])
+def test_no_answer_takes_long(begin: str, many: str) -> None:
+    text = begin + many * 20_000
+    thought, said = read([text[at : at + 5_000] for at in range(0, len(text), 5_000)])
+    assert len(thought) + len(said) <= len(text)
+
+
 def test_words_are_given_as_they_come() -> None:
     marks = ReasoningMarks()
     assert marks.feed("<thi") == []
