@@ -33,7 +33,8 @@ async def look(server: ModelServer, model: str, engine: str) -> ServerFacts | No
     context = await asyncio.to_thread(trusting, server.ca)
     async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context) as client:
         pages = _Pages(client=client, server=server, headers=headers)
-        for each in (engine,) if engine in _READERS else tuple(_READERS):
+        # Another program may stand at the same place by now.
+        for each in sorted(_READERS, key=lambda one: one != engine):
             found = await _READERS[each](pages, model)
             if found is not None:
                 return found

@@ -7,7 +7,7 @@ the model; what a person set stands over it (`registry.py: entry_of`).
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ from cortex.base.model import ModelEntry
 from cortex.base.turn import Reply
 from cortex.base.user import User
 from cortex.ports.model_lists import LookAtModel, ModelServer, ServerFacts
-from cortex.services.models.files import FileModel, FileTold, RegistryFile
+from cortex.services.models.files import FileModel, RegistryFile
 from cortex.services.models.registry import is_inside
 from cortex.services.models.store import RegistryStore
 
@@ -100,7 +100,9 @@ class ServerLooks:
         if not looked.is_due or is_soon or (looked.working is not None and not looked.working.done()):
             return
         looked.at_s, looked.is_due = self._ticks(), False
-        looked.working = asyncio.ensure_future(self._work(user, entry, looked))  # noqa: TID251 - `close` ends it, it logs itself
+        work = asyncio.ensure_future(self._work(user, entry, looked))  # noqa: TID251 - ended by `close`, heard by `_log_failure`
+        work.add_done_callback(_log_failure)
+        looked.working = work
 
     async def _work(self, user: User, entry: ModelEntry, looked: _Looked) -> None:
         owner_id = entry.owner_id or user.id
@@ -108,7 +110,7 @@ class ServerLooks:
             async with asyncio.timeout(LIMIT_S):
                 found = await self._asked(user, entry, owner_id, looked.engine or entry.engine)
             if found is not None:
-                looked.engine = found.engine
+                looked.engine = found.engine or entry.engine
                 await self._keep(owner_id, entry, found)
         except (CortexError, OSError, TimeoutError) as error:
             log.info("models: could not look at the server of %s: %s", entry.name, error)
@@ -177,6 +179,17 @@ def _with(file: RegistryFile, entry: ModelEntry, found: ServerFacts) -> Registry
 
 def _told(model: FileModel, found: ServerFacts) -> FileModel:
     """The model with what is said now; what is not said stays."""
-    told: Mapping[str, int | bool | None] = {"tools": found.tools, "slots": found.slots}
-    kept = {**model.told.model_dump(), **{name: value for name, value in told.items() if value is not None}}
-    return model.model_copy(update={"told_tokens": found.context_tokens or model.told_tokens, "told": FileTold(**kept)})
+    said = {name: value for name, value in (("tools", found.tools), ("slots", found.slots)) if value is not None}
+    is_window = found.context_tokens is not None and found.context_tokens >= LEAST_TOKENS
+    return model.model_copy(
+        update={
+            "told_tokens": found.context_tokens if is_window else model.told_tokens,
+            "told": model.told.model_copy(update=said),
+            "engine": found.engine or model.engine,
+        }
+    )
+
+
+def _log_failure(work: "asyncio.Task[None]") -> None:
+    if not work.cancelled() and work.exception() is not None:
+        log.error("models: a look at a server failed", exc_info=work.exception())

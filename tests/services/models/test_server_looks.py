@@ -123,6 +123,14 @@ async def test_a_look_that_hangs_holds_no_turn_and_a_restart_looks_again(tmp_pat
             assert (await entry_of(house)).context_tokens == 5_000
 
 
+async def test_another_program_at_the_same_place_is_known_as_what_it_is(house: LivingHouse, server: ModelLists) -> None:
+    assert (await connected(house, server)).engine == "llamacpp"
+    server.pages = model_lists.ollama({GEMMA: 6_000}, **{GEMMA: QWEN})
+    await house.say(await house.conversation(), "hello")
+    entry = await entry_of(house)
+    assert (entry.engine, entry.context_tokens) == ("ollama", 6_000)
+
+
 @pytest.mark.parametrize(
     ("pages", "model", "facts"),
     [
@@ -144,9 +152,10 @@ async def test_a_look_that_hangs_holds_no_turn_and_a_restart_looks_again(tmp_pat
         ),
         ({"GET /v1/models": (200, model_lists.VLLM)}, "another", None),
         ({"GET /props": (200, b"<html>")}, GEMMA, None),
+        (llama_cpp(0, 0), GEMMA, ServerFacts(engine="llamacpp", tools=True)),
         ({}, GEMMA, None),
     ],
-    ids=["llama.cpp", "ollama", "lm studio", "vllm", "not its model", "no JSON", "no page"],
+    ids=["llama.cpp", "ollama", "lm studio", "vllm", "not its model", "no JSON", "no figures", "no page"],
 )
 async def test_each_server_says_it_in_its_own_form(
     pages: dict[str, Page], model: str, facts: ServerFacts | None

@@ -141,14 +141,17 @@ async def test_a_short_text_goes_whole_and_a_long_one_begins(house: LivingHouse)
         short, long = await give(house, "a.txt", b"..."), await give(house, "lease.pdf", b"%PDF-1.7")
         await read(house, short, "No pets.")
         await read(house, long, "word " * 1_000, pages=3)
-        turn = await house.say(cid, "read them", mode="chat", attached=[short, long])
+        turn = await house.say(cid, "read them", attached=[short, long])
         sent = str(server.log[0].body["messages"])
+        await house.say(cid, "thanks", mode="chat")
+        without = str(server.log[1].body["messages"])
     assert "[Attached file: a.txt · Text · path uploads/a.txt] [from outside]" in sent
     assert "No pets." in sent
     assert "lease.pdf · PDF · 3 pages" in sent
     assert "The first 8,000 of 15,004 characters" in sent
     assert "- Pets" in sent
     assert "Read on with file_read (uploads/lease.pdf)" in sent
+    assert ("- Pets" in without, "file_read" in without) == (True, False), "where no tool is there, none is named"
     row = await house.rows(TurnsRepository).get(turn)
     assert (row.has_read_outside, row.is_tainted, [file.name for file in row.attachments]) == (
         True,
