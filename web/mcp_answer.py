@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from cortex.app import Cortex
 from cortex.base.errors import CortexError
-from cortex.services.api.answers import Said, Working
+from cortex.services.api.answers import Piece, Working
 from cortex.services.api.tokens import Caller
 from cortex.services.api.tool_calls import ProgramTool
 
@@ -41,7 +41,7 @@ def _server(cortex: Cortex, caller: Caller) -> Server[Any]:
     async def called(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         steps = 0
 
-        async def tell(piece: Said | Working) -> None:
+        async def tell(piece: Piece) -> None:
             nonlocal steps
             steps += 1
             if isinstance(piece, Working):  # for a caller that wants to know

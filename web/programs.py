@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from cortex.base.errors import CortexError, NotAllowed, NotFound, ProviderError, Throttled, UserError
 from cortex.base.messages import ToolCall, Usage
-from cortex.services.api.answers import Finished, Said, Tell, Working
+from cortex.services.api.answers import Anew, BrokenOff, Finished, Piece, Said, Tell, Thought, Working
 from cortex.services.api.tokens import Caller
 from web.bodies import asked_by
 from web.connections import prove
@@ -25,7 +25,9 @@ ONCE = {"x-should-retry": "false"}  # clients try a failed request again by them
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 BEARER = "bearer "
 UNNAMED = "Send a token of Cortex: Authorization: Bearer cx-…"
-STATUS = {"quota": 429, "model": 502, "stopped": 503}
+STATUS = {"quota": 429, "model": 502, "stopped": 503, "request": 400, "busy": 429}
+BROKEN = "The answer broke off."
+NOT_ONLY_JSON = "The model wrote more than the JSON that response_format asks for. Ask again, or without `stream`."
 Answering = Callable[[Tell], Awaitable[Finished]]
 
 
@@ -48,15 +50,16 @@ def refused(error: CortexError, *, is_caller: bool = True) -> Response:
     if isinstance(error, Throttled):
         headers["Retry-After"] = str(int(error.wait_s) + 1)
     if isinstance(error, UserError):
-        return JSONResponse(_error(error.message, 400, None, error.field or None), 400)
+        code = getattr(error, "code", None)
+        return JSONResponse(_error(error.message, 400, code, error.field or None), 400)
     code = "model_not_found" if isinstance(error, NotFound) else None
     return JSONResponse(_error(error.message, error.status, code), error.status, headers)
 
 
 def failure(finished: Finished) -> dict[str, Any]:
     """The error of an answer that did not come to its end."""
-    code = "insufficient_quota" if finished.failure == "quota" else None
-    return _error(finished.text, STATUS[finished.failure], code)
+    code = "insufficient_quota" if finished.failure == "quota" else finished.code or None
+    return _error(finished.text, STATUS[finished.failure], code, finished.param or None)
 
 
 def _error(message: str, status: int, code: str | None, param: str | None = None) -> dict[str, Any]:
@@ -77,9 +80,13 @@ class Completion:
     wants_usage: bool
     place: str = ""
 
-    def whole(self, text: str, finished: Finished) -> dict[str, Any]:
+    def whole(self, text: str, thought: str, finished: Finished) -> dict[str, Any]:
         """The answer in one piece."""
-        message: dict[str, Any] = {"role": "assistant", "content": text or None, "refusal": None}
+        text = finished.answer or text
+        content = None if finished.calls and not text else text
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        if thought:
+            message["reasoning_content"] = thought
         if finished.calls:
             message["tool_calls"] = [_call(call) for call in finished.calls]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finished.finish}
@@ -123,37 +130,65 @@ class ProgramStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it. An answer that fails ahead of its first sign is an error with its status, as clients expect it."""
-        has_begun = False
-
-        async def write(text: str, *, is_last: bool = False) -> None:
-            nonlocal has_begun
-            if not has_begun:
-                has_begun = True
-                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                text = _event(self._completion.piece({"role": "assistant", "content": ""})) + text
-            await send({"type": "http.response.body", "body": text.encode(), "more_body": not is_last})
-
-        async def tell(piece: Said | Working) -> None:
-            if isinstance(piece, Working):
-                await write(f": {_sign(piece, self._completion)}\n\n")
-            elif piece.text:
-                await write(_event(self._completion.piece({"content": piece.text})))
-
-        finished = await _until_gone(receive, self._answering(tell))
-        if finished is not None and finished.failure and not has_begun:
+        stream = _Stream(self._completion, self.raw_headers, send)
+        finished = await _until_gone(receive, self._answering(stream.tell))
+        if finished is None:
+            return
+        if finished.failure and not stream.has_begun:
             await _failed(finished, self._completion)(scope, receive, send)
-        elif finished is not None:
-            events = [_event(one) for one in self._completion.end(finished)]
-            await write("".join([*events, "data: [DONE]\n\n"]), is_last=True)
+            return
+        if finished.answer and finished.answer != stream.said.strip():
+            finished = Finished(failure="model", text=NOT_ONLY_JSON, param="response_format")
+        events = [_event(one) for one in self._completion.end(finished)]
+        await stream.write("".join([*events, "data: [DONE]\n\n"]), is_last=True)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A stream of events that is being sent. `said`: its words so far."""
+
+    completion: Completion
+    headers: list[tuple[bytes, bytes]]
+    send: Send
+    has_begun: bool = False
+    said: str = ""
+
+    async def write(self, text: str, *, is_last: bool = False) -> None:
+        """Send this, behind its head where that was not sent yet."""
+        if not self.has_begun:
+            self.has_begun = True
+            await self.send({"type": "http.response.start", "status": 200, "headers": self.headers})
+            text = _event(self.completion.piece({"role": "assistant", "content": ""})) + text
+        await self.send({"type": "http.response.body", "body": text.encode(), "more_body": not is_last})
+
+    async def tell(self, piece: Piece) -> None:
+        """Send a piece of the answer; BrokenOff where what was sent is void."""
+        match piece:
+            case Working():
+                await self.write(f": {_sign(piece, self.completion)}\n\n")
+            case Said(text=text) if text:
+                self.said += text
+                await self.write(_event(self.completion.piece({"content": text})))
+            case Thought(text=text) if text:
+                await self.write(_event(self.completion.piece({"reasoning_content": text})))
+            case Anew():
+                raise BrokenOff(BROKEN)
 
 
 @dataclass(slots=True)
 class _Whole:
     said: list[str] = field(default_factory=list)
+    thought: list[str] = field(default_factory=list)
 
-    async def tell(self, piece: Said | Working) -> None:
-        if isinstance(piece, Said):
-            self.said.append(piece.text)
+    async def tell(self, piece: Piece) -> None:
+        match piece:
+            case Said(text=text):
+                self.said.append(text)
+            case Thought(text=text):
+                self.thought.append(text)
+            case Anew():
+                self.said.clear()
+                self.thought.clear()
 
 
 class ProgramAnswer(Response):
@@ -173,7 +208,7 @@ class ProgramAnswer(Response):
         if finished.failure:
             answer = _failed(finished, self._completion)
         else:
-            whole = self._completion.whole("".join(heard.said), finished)
+            whole = self._completion.whole("".join(heard.said), "".join(heard.thought), finished)
             answer = JSONResponse(whole, 200, self._completion.headers)
         await answer(scope, receive, send)
 

@@ -14,7 +14,8 @@ from cortex.services.usage.usage import Sum, View
 from web.plots import Plot, Series, largest, stacked
 
 Kind = Literal["text", "day", "moment", "number", "usd", "share"]
-BY_WORDS = {"model": "Model", "role": "Role", "tool": "Tool", "job": "Job", "person": "Person"}
+LONE = ("api:", "coding:")  # model calls that are no turn: there is no page of one
+BY_WORDS = {"model": "Model", "role": "Role", "tool": "Tool", "job": "Job", "token": "Token", "person": "Person"}
 CUTS = (
     ("sent_tokens", "sent"),
     ("extra_tokens", "way back and catalog"),
@@ -193,7 +194,7 @@ def _turns(view: View) -> UsageTable:
     rows = [
         TableRow(
             cells=(one.at, view.name_of(one.owner_id), one.model, one.rounds, one.tokens, one.cost_usd),
-            href=f"/runs/{key_of(one.turn_id)}",
+            href="" if one.turn_id.startswith(LONE) else f"/runs/{key_of(one.turn_id)}",
         )
         for one in view.dear
     ]

@@ -114,11 +114,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSchema:
-    """A tool as a model sees it; `parameters` is a minified JSON schema of type object."""
+    """A tool as a model sees it; `parameters` is a minified JSON schema of type object.
+
+    `strict`: the provider is to hold the model to the schema, which has to be of a form that it takes.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

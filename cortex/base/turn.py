@@ -108,7 +108,10 @@ class RoundPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back from the chain of models. `failure` is a sentence for the person; then there is no message."""
+    """What came back from the chain of models. `failure` is a sentence for the person; then there is no message.
+
+    `rejected`: what of the request the last model did not take, as `Rejection.what` says it; "" for nothing.
+    """
 
     message: Message | None = None
     usage: Usage = field(default_factory=Usage)
@@ -116,6 +119,7 @@ class Reply:
     finish: Literal["stop", "calls", "length", "repeats"] = "stop"
     failure: str = ""
     failure_kind: str = ""
+    rejected: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

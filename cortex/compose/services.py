@@ -8,8 +8,10 @@ their own: `turn_queue` starts turns and knows nothing of what they do, so agent
 from functools import cached_property
 
 from cortex.compose.turns import TurnServices
+from cortex.integrations.web import Web
 from cortex.services.api.bare_calls import BareCalls
 from cortex.services.api.chats import ProgramChats
+from cortex.services.api.pictures import ProgramPictures
 from cortex.services.api.tokens import ApiTokens
 from cortex.services.api.tool_calls import ProgramTools
 from cortex.services.chat.composer import ComposerService
@@ -196,6 +198,8 @@ class Services(TurnServices):
             roles=self.roles,
             models=self.models,
             turns=self.turn_queue,
+            documents=self.documents,
+            pictures=self.program_pictures,
         )
 
     @cached_property
@@ -204,7 +208,12 @@ class Services(TurnServices):
             runtime=self.runtime,
             tokens=self.api_tokens,
             calls=self.lone_calls,
+            pictures=self.program_pictures,
         )
+
+    @cached_property
+    def program_pictures(self) -> ProgramPictures:
+        return ProgramPictures(web=Web(), maker=self.pictures.maker)
 
     @cached_property
     def program_tools(self) -> ProgramTools:

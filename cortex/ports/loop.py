@@ -25,7 +25,8 @@ class Request:
     `late_from`: the place in `tools` from which they came after the prefix was cached. A wire that can declare late
     does so where the messages reveal them; any other takes `tools` as they are. `pictures`: the bytes of those in the
     messages, by hash; of one that is gone there are none. `without`: parameters of the wire that are left out, such as
-    `temperature`; `thinking` leaves the reasoning of earlier answers out.
+    `temperature`; `thinking` leaves the reasoning of earlier answers out. `parameters`: what tunes this answer, under
+    the names of chat completions with their JSON; they go ahead of the model's own, each wire sends those it has.
     """
 
     system: str
@@ -39,6 +40,7 @@ class Request:
     purpose: Literal["talk", "summary"] = "talk"
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
+    parameters: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

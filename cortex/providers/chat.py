@@ -57,7 +57,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
     found[row.output_limit] = most_tokens
     if terms.streams(request):
         found |= {"stream": True, "stream_options": {"include_usage": True}}
-    found |= {_NAMES.get(key, key): value for key, value in settings_of(entry).items()}
+    found |= {_NAMES.get(key, key): value for key, value in settings_of(entry, request).items()}
     if isinstance(found.get("reasoning_effort"), bool):
         found["reasoning_effort"] = "medium" if found["reasoning_effort"] else "none"
     return {key: value for key, value in found.items() if not terms.leaves_out(request, key)}
@@ -65,8 +65,8 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
 
 def declared(tool: ToolSchema) -> dict[str, Any]:
     """A tool as this protocol declares it."""
-    told = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": told}
+    told: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": told | ({"strict": True} if tool.strict else {})}
 
 
 def _messages(request: Request, terms: Terms) -> list[dict[str, Any]]:

@@ -36,14 +36,17 @@ _FINISHES: Mapping[str, Finish] = {
     "refusal": "filtered",
 }
 _NAMES = {"stop": "stop_sequences"}
-_UNKNOWN_HERE = {"seed", "presence_penalty", "frequency_penalty"}
+_UNKNOWN_HERE = {
+    "seed", "presence_penalty", "frequency_penalty", "logit_bias", "min_p", "repeat_penalty", "repetition_penalty",
+    "chat_template_kwargs", "reasoning_effort", "verbosity", "response_format",
+}  # fmt: skip
 _BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 10_000, "high": 16_384, "xhigh": 32_768}
 
 
 def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
     """What is sent: marks for the cache after the tools, the instructions and the last message."""
     entry = terms.entry
-    settings = {_NAMES.get(key, key): value for key, value in settings_of(entry).items() if key not in _UNKNOWN_HERE}
+    settings = _settings(request, terms)
     found: dict[str, Any] = {"model": entry.model, "max_tokens": most_tokens}
     if request.system:
         found["system"] = [{"type": "text", "text": request.system}]
@@ -63,6 +66,17 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
         if _is_open(found):
             del found["thinking"]
     return {key: value for key, value in found.items() if value is not None and not terms.leaves_out(request, key)}
+
+
+def _settings(request: Request, terms: Terms) -> dict[str, Any]:
+    """What tunes the answer, as this API takes it: no warmer than 1, no blank stop sequences."""
+    given = settings_of(terms.entry, request)
+    found = {_NAMES.get(key, key): value for key, value in given.items() if key not in _UNKNOWN_HERE}
+    if isinstance(found.get("temperature"), int | float):
+        found["temperature"] = min(found["temperature"], 1)
+    if isinstance(stops := found.get("stop_sequences"), list):
+        found["stop_sequences"] = [stop for stop in stops if str(stop).strip()] or None
+    return found
 
 
 def headers(sent: Mapping[str, Any]) -> dict[str, str]:

@@ -29,7 +29,10 @@ from cortex.providers.terms import (
 PATH = "/responses"
 SEALED = "reasoning.encrypted_content"
 _NAMES = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
-_UNKNOWN_HERE = {"seed", "presence_penalty", "frequency_penalty", "stop", "stop_sequences"}
+_UNKNOWN_HERE = {
+    "seed", "presence_penalty", "frequency_penalty", "stop", "stop_sequences", "logit_bias", "top_k", "min_p",
+    "repeat_penalty", "repetition_penalty", "chat_template_kwargs",
+}  # fmt: skip
 _FINISHES: Mapping[str, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
 _OF_WORDS = ("id", "phase")
 _OF_CALLS = ("id", "namespace")
@@ -53,16 +56,30 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
     found |= {"max_output_tokens": most_tokens, "store": False, "include": [SEALED]}
     if terms.streams(request):
         found["stream"] = True
-    given = {_NAMES.get(key, key): value for key, value in settings_of(entry).items() if key not in _UNKNOWN_HERE}
+    given = {
+        _NAMES.get(key, key): value for key, value in settings_of(entry, request).items() if key not in _UNKNOWN_HERE
+    }
     if (effort := given.pop("thinking", given.pop("reasoning_effort", None))) is not None:
         given["reasoning"] = {"effort": {True: "medium", False: "none"}.get(effort, effort), "summary": "auto"}
+    if text := _text(given):
+        found["text"] = text
     found |= given
     return {key: value for key, value in found.items() if not terms.leaves_out(request, key)}
 
 
+def _text(given: dict[str, Any]) -> dict[str, Any]:
+    """How the words of an answer have to be, taken out of what chat completions call it."""
+    found: dict[str, Any] = {}
+    if (form := given.pop("response_format", None)) is not None:
+        found["format"] = {"type": form["type"], **form.get("json_schema", {})}
+    if (length := given.pop("verbosity", None)) is not None:
+        found["verbosity"] = length
+    return found
+
+
 def _declared(tool: ToolSchema) -> dict[str, Any]:
     told = {"type": "function", "name": tool.name, "description": tool.description}
-    return {**told, "parameters": tool.parameters, "strict": False}
+    return {**told, "parameters": tool.parameters, "strict": tool.strict}
 
 
 def _items(

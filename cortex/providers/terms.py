@@ -23,6 +23,8 @@ from cortex.providers.servers import CallIds, ServerRow
 NOTHING = "(nothing)"
 _NOT_RUN = "(no result: it was not run)"
 _GO_ON = "OK."  # between a result and a person's words, for who wants an answer there
+# As an entry's parameters were named so far.
+_SAME = {"stop": "stop_sequences", "reasoning_effort": "thinking"}
 _SAFE = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _SHORT = 40
 _NINE = re.compile(r"^[a-zA-Z0-9]{9}$")
@@ -226,10 +228,13 @@ def revealed_in(message: Message) -> tuple[str, ...]:
     return tuple(name for part in message.parts if isinstance(part, Reveal) for name in part.names)
 
 
-def settings_of(entry: ModelEntry) -> dict[str, Any]:
-    """The entry's own parameters, as JSON values."""
+def settings_of(entry: ModelEntry, request: Request) -> dict[str, Any]:
+    """The entry's own parameters, and over them what the request says, as JSON values."""
     found: dict[str, Any] = {}
-    for key, text in entry.extra_params:
+    own = dict(entry.extra_params)
+    for key, _ in request.parameters:
+        own.pop(_SAME.get(key, key), None)
+    for key, text in (*own.items(), *request.parameters):
         try:
             found[key] = parsed(text)
         except ValueError:

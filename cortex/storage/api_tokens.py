@@ -11,6 +11,7 @@ from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, ApiRequestTable, ApiTokenTable, TurnTable
 
+MOST_TOKENS = "max_tokens"  # among a request's parameters: how long each answer of a model may be
 USED_AGAIN = timedelta(minutes=1)  # when it was used last is kept so exactly
 
 
@@ -19,7 +20,8 @@ class ApiTokenRow:
     """A token as it is kept, without the token itself. `tools`: categories and names of its scope, None = the role's.
 
     `limit_tokens`, `limit_usd`: of a day. `wait_s`: how long a call that asks waits for its person. `is_own_words`:
-    what its program sends was typed by its person; else it is text from outside.
+    what its program sends was typed by its person; else it is text from outside. `is_pass_through`: its requests go to
+    the models as they come, and it reaches nothing else.
     """
 
     id: str
@@ -33,6 +35,7 @@ class ApiTokenRow:
     per_minute: int
     wait_s: int
     is_own_words: bool
+    is_pass_through: bool
     made_at: datetime
     expires_at: datetime | None
     used_at: datetime | None
@@ -40,12 +43,16 @@ class ApiTokenRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRequestRow:
-    """A request of a program. `model`: the one it asked for by name, "" for the role's."""
+    """A request of a program. `model`: the one it asked for by name, "" for the role's.
+
+    `parameters`: what tunes its answer, under the names of chat completions, as JSON texts.
+    """
 
     turn_id: str
     token_id: str
     conversation_id: str
     model: str
+    parameters: dict[str, str]
     at: datetime
 
 
@@ -80,6 +87,7 @@ class ApiTokensRepository(Repository):
         per_minute: int,
         wait_s: int,
         is_own_words: bool,
+        is_pass_through: bool,
         expires_at: datetime | None,
     ) -> None:
         """Keep a new token."""
@@ -95,6 +103,7 @@ class ApiTokensRepository(Repository):
             "per_minute": per_minute,
             "wait_s": wait_s,
             "is_own_words": is_own_words,
+            "is_pass_through": is_pass_through,
             "made_at": self.clock(),
             "expires_at": expires_at,
             "warned_at": None,
@@ -105,6 +114,12 @@ class ApiTokensRepository(Repository):
     async def set_own_words(self, id: str, *, is_so: bool) -> None:
         """Say whether what its program sends is its person's own; NotFound."""
         change = self._change(ApiTokenTable).where(ApiTokenTable.id == id).values(is_own_words=is_so)
+        if not await self._touched(change, ApiTokenTable.id):
+            raise NotFound("This token does not exist.")
+
+    async def set_pass_through(self, id: str, *, is_so: bool) -> None:
+        """Say whether its requests go to the models as they come; NotFound."""
+        change = self._change(ApiTokenTable).where(ApiTokenTable.id == id).values(is_pass_through=is_so)
         if not await self._touched(change, ApiTokenTable.id):
             raise NotFound("This token does not exist.")
 
@@ -141,10 +156,18 @@ class ApiTokensRepository(Repository):
         own = (ApiRequestTable.owner_id == self.owner_id, ApiRequestTable.token_id == id, ApiRequestTable.at > since)
         return (await self.session.execute(select(func.count()).select_from(ApiRequestTable).where(*own))).scalar_one()
 
-    async def take(self, turn_id: str, token_id: str, conversation_id: str, model: str) -> None:
+    async def take(
+        self,
+        turn_id: str,
+        token_id: str,
+        conversation_id: str,
+        model: str,
+        parameters: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         """Note a request."""
         row = {"turn_id": turn_id, "token_id": token_id, "conversation_id": conversation_id, "model": model}
-        await self.session.execute(self._insert(ApiRequestTable, {**row, "thread": "", "at": self.clock()}))
+        known = {"parameters": dict(parameters), "thread": "", "at": self.clock()}
+        await self.session.execute(self._insert(ApiRequestTable, {**row, **known}))
 
     async def keep_thread(self, turn_id: str, thread: str) -> None:
         """What was said up to the answer of this request."""

@@ -134,6 +134,15 @@ class RoundsRepository(Repository):
         return await self._first(RoundRow, statement)
 
     @reading
+    async def with_token(self, token_id: str, limit: int) -> Sequence[RoundRow]:
+        """The newest calls of requests that came with this token."""
+        asked = (ApiRequestTable.turn_id == RoundTable.turn_id) & (ApiRequestTable.token_id == token_id)
+        statement = self._mine(RoundRow, RoundTable).join(ApiRequestTable, asked)
+        return await self._all(
+            RoundRow, statement.order_by(RoundTable.created_at.desc(), RoundTable.round).limit(limit)
+        )
+
+    @reading
     async def before(self, conversation_id: str, turn_id: str, round: int) -> RoundBefore | None:
         """The last answered request of the conversation ahead of this one."""
         is_replaced = func.coalesce(TurnTable.is_dropped, True).label("is_replaced")

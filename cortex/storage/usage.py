@@ -1,4 +1,4 @@
-"""Sums over the ledger for the usage page: by day, by model, role, job, person or tool. Reads only, never a receipt.
+"""Sums over the ledger for the usage page: by day, model, role, job, person, token or tool. Reads no receipt.
 
 At 100,000 rounds in 28 days, on SQLite, in seconds of one core (2026-11-21): days 0.19, histogram 0.07, turns 0.14,
 tools 0.44. So nothing is kept summed, and no sum can be wrong.
@@ -10,18 +10,32 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, literal, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    select,
+    union_all,
+)
 
 from cortex.storage.repository import Repository, SharedRepository, reading
-from cortex.storage.schema import CallTable, RoundTable
+from cortex.storage.schema import ApiRequestTable, ApiTokenTable, CallTable, RoundTable
 from cortex.storage.table import Moment
 
-By = Literal["model", "role", "job", "person"]
+By = Literal["model", "role", "job", "person", "token"]
+_NOTHING: ColumnElement[str] = literal_column("''")  # no parameter: PostgreSQL groups by the very same expression only
 _COLUMNS = {
     "model": RoundTable.model,
     "role": RoundTable.role,
     "job": RoundTable.job_id,
     "person": RoundTable.owner_id,
+    "token": func.coalesce(ApiTokenTable.name, _NOTHING),
 }
 Span = tuple[datetime, datetime]
 
@@ -117,6 +131,9 @@ class _Sums(Repository, ABC):
             .where(RoundTable.state == "answered", *self._whose(RoundTable))
             .group_by(days.c.day, _COLUMNS[by], RoundTable.cache)
         )
+        if by == "token":
+            statement = statement.outerjoin(ApiRequestTable, ApiRequestTable.turn_id == RoundTable.turn_id)
+            statement = statement.outerjoin(ApiTokenTable, ApiTokenTable.id == ApiRequestTable.token_id)
         rows = (await self.session.execute(statement)).mappings()
         return [Cell(**{**row, **{name: int(row[name]) for name in (*SUMMED, "unpriced")}}) for row in rows]
 

@@ -7,11 +7,14 @@ from fastapi import FastAPI
 from markupsafe import escape
 
 from cortex.app import Cortex
+from cortex.base.messages import Usage
 from cortex.services.api.tokens import TOLD
 from cortex.services.jobs.forms import JobForm
 from cortex.services.roles.roles import PERSONA
+from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.approvals import GrantsRepository
 from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.rounds import RoundsRepository
 from cortex.storage.shared_lists import SharedListsRepository
 from tests.sharing import share
 from tests.web.conftest import PASSWORD, Browser, logged_in
@@ -177,6 +180,41 @@ async def test_a_token_says_on_its_page_whose_words_it_sends_and_when_it_ends(ho
     assert "your own words" in (await ada.get("/account/tokens")).text
     await ada.post("/account/tokens", name="Old", role="orchestrator", never="1")
     assert [one.token.expires_at for one in await house.api_tokens.list(ada.user) if one.token.name == "Old"] == [None]
+
+
+async def test_a_token_is_made_pass_through_and_changed_on_its_page(house: Cortex, ada: Browser, bob: Browser) -> None:
+    assert "Pass-through" in (await ada.get("/account/tokens/new")).text
+    await ada.post("/account/tokens", name="Editor", role="orchestrator", pass_through="1")
+    (view,) = await house.api_tokens.list(ada.user)
+    assert view.token.is_pass_through
+    assert "models only (pass-through)" in (await ada.get("/account/tokens")).text
+    here = f"/account/tokens/{view.token.id}/mode"
+    assert (await bob.post(here)).status_code == 404
+    await ada.post(here)
+    assert [one.token.is_pass_through for one in await house.api_tokens.list(ada.user)] == [False]
+    assert "models only (pass-through)" not in (await ada.get("/account/tokens")).text
+    await ada.post(here, pass_through="1")
+    assert [one.token.is_pass_through for one in await house.api_tokens.list(ada.user)] == [True]
+
+
+async def test_what_was_asked_with_a_token_is_listed_and_summed(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await house.api_tokens.make(ada.user, {"name": "Editor", "role": "orchestrator", "pass_through": "1"})
+    (view,) = await house.api_tokens.list(ada.user)
+    here = f"/account/tokens/{view.token.id}"
+    assert "Nothing asked yet" in (await ada.get(here)).text
+    assert (await bob.get(here)).status_code == 404
+    async with house.runtime.db.transaction(ada.user.id) as repository:
+        await repository(ApiTokensRepository).take("api:1", view.token.id, "", "")
+        await repository(RoundsRepository).begin_alone("api:1", role="orchestrator", channel="api")
+        used = Usage(input_tokens=1_234, output_tokens=56)
+        await repository(RoundsRepository).answered("api:1", 1, "small", used, 0.25, ms=1_500)
+    listed = (await ada.get(here)).text
+    for shown in ("small", "$0.2500", "1.5", "answered"):
+        assert shown in listed
+    usage = (await ada.get("/usage?by=token")).text
+    assert "Editor" in usage
+    assert "by token" in usage
+    assert 'href="/runs/1"' not in usage, "a call that is no turn has no page"
 
 
 async def test_a_job_is_allowed_to_write_to_a_shared_list_on_its_page(

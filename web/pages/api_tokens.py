@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.user import User
-from cortex.services.api.tokens import TokenView
+from cortex.services.api.tokens import ApiTokenRow, RoundRow, TokenView
 from web.deps import CurrentUser, ReauthedUser, Services, Text
 from web.figures import day
 from web.frame import frame_of
@@ -48,6 +48,14 @@ class TokensContext(Context):
     url: str = described("the address that programs are given")
     became_outside: bool = described("whether to say that text of older tokens counts as external content now")
     secret: str = described("the token that was made just now, shown this once", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenCallsContext(Context):
+    """What was asked with one token."""
+
+    token: ApiTokenRow = described("the token")
+    calls: Sequence[RoundRow] = described("the newest model calls of its requests")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +98,17 @@ async def dismiss(request: Request, services: Services, user: CurrentUser, back:
     return redirect(request, local_path(back, HERE))
 
 
+@router.get(HERE + "/{token_id}")
+async def show_calls(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
+    """What was asked with it, the newest first."""
+    context = TokenCallsContext(
+        frame=await frame_of(request, services, user, here=HERE),
+        token=await services.api_tokens.get(user, token_id),
+        calls=await services.api_tokens.calls(user, token_id),
+    )
+    return respond(request, "token_calls.html", context)
+
+
 @router.post(HERE + "/{token_id}/words")
 async def set_own_words(
     request: Request, services: Services, user: ReauthedUser, token_id: str, own_words: Text = ""
@@ -97,6 +116,16 @@ async def set_own_words(
     """Whether what its program sends are the person's own words; it loosens guards, so it asks for the password."""
     await services.api_tokens.set_own_words(user, token_id, is_so=bool(own_words))
     return redirect(request, HERE, "Its text counts as your own." if own_words else "Its text is external content.")
+
+
+@router.post(HERE + "/{token_id}/mode")
+async def set_pass_through(
+    request: Request, services: Services, user: ReauthedUser, token_id: str, pass_through: Text = ""
+) -> Response:
+    """Whether its requests go to the models as they come; the other way gives it tools, so it asks for the password."""
+    await services.api_tokens.set_pass_through(user, token_id, is_so=bool(pass_through))
+    told = "Its requests go to the models unchanged." if pass_through else "Cortex answers it, with its tools."
+    return redirect(request, HERE, told)
 
 
 @router.post(HERE + "/{token_id}/extend")

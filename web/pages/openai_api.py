@@ -11,12 +11,13 @@ from cortex.app import Cortex
 from cortex.base.errors import CortexError
 from cortex.services.api.requests import ChatRequest, read_request
 from cortex.services.api.tokens import Caller
-from web.bodies import LARGE_BYTES, TEXT_BYTES, takes
+from web.bodies import LARGE_BYTES, takes
 from web.deps import Services
 from web.programs import Completion, ProgramAnswer, ProgramStream, caller_of, refused
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
+PICTURES_BYTES = 20_000_000  # a request with some pictures in base64
 
 
 @router.get("/v1/models")
@@ -26,7 +27,8 @@ async def models(request: Request, services: Services) -> Response:
         caller = await caller_of(request)
     except CortexError as error:
         return refused(error, is_caller=False)
-    listed = [_model(name, caller) for name in await services.program_chats.models_of(caller)]
+    windows = await services.program_chats.windows_of(caller)
+    listed = [_model(name, caller, windows.get(name)) for name in await services.program_chats.models_of(caller)]
     return JSONResponse({"object": "list", "data": listed})
 
 
@@ -41,11 +43,12 @@ async def model(request: Request, services: Services, model: str) -> Response:
         await services.program_chats.must_know(caller, model)
     except CortexError as error:
         return refused(error)
-    return JSONResponse(_model(model, caller))
+    windows = await services.program_chats.windows_of(caller)
+    return JSONResponse(_model(model, caller, windows.get(model)))
 
 
 @router.post("/v1/chat/completions")
-@takes(TEXT_BYTES)
+@takes(PICTURES_BYTES)
 async def complete(request: Request, services: Services) -> Response:
     """Answer a conversation: with Cortex's tools, or passed through where the request brings its own."""
     try:
@@ -69,7 +72,7 @@ async def document(request: Request) -> Response:
 
 async def _answer(request: Request, services: Cortex, caller: Caller, asked: ChatRequest) -> Response:
     created = int(services.runtime.clock().timestamp())
-    if asked.tools:
+    if services.bare_calls.passes(caller, asked):
         await services.program_chats.must_know(caller, asked.asked_model)
         call, sent = await services.bare_calls.take(caller, asked)
         id, place = call.id.removeprefix("api:"), ""
@@ -85,8 +88,10 @@ async def _answer(request: Request, services: Cortex, caller: Caller, asked: Cha
     return ProgramStream(completion, answering) if asked.stream else ProgramAnswer(completion, answering)
 
 
-def _model(name: str, caller: Caller) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": int(caller.token.made_at.timestamp()), "owned_by": "cortex"}
+def _model(name: str, caller: Caller, window_tokens: int | None) -> dict[str, Any]:
+    made = int(caller.token.made_at.timestamp())
+    shown = {"id": name, "object": "model", "created": made, "owned_by": "cortex"}
+    return {**shown, "context_length": window_tokens} if window_tokens else shown
 
 
 def _document(server: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ NAV = NavEntry(
     about="Tokens and costs by day, model, role and tool.",
 )
 RANGES = (7, 28, 90)
-BYS: tuple[By, ...] = ("model", "role", "tool", "job", "person")
+BYS: tuple[By, ...] = ("model", "role", "tool", "job", "token", "person")
 
 Days = Annotated[int, Query(ge=1, le=90)]
 

@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall, Usage
 
 WORKING_S = 10.0  # without a word: then a sign of life keeps the connection open
 AGAIN = "\n\n"
-Failure = Literal["", "quota", "model", "stopped"]
+Failure = Literal["", "quota", "model", "stopped", "request", "busy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,18 @@ class Said:
     """More of the answer."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """More of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """What was told so far is void: the model is asked again. Who cannot take it back raises BrokenOff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +40,29 @@ class Working:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """The end. `failure`: "" for an answer that came to its end; `text`: why it did not, for a person to read."""
+    """The end. `failure`: "" for an answer that came to its end; `text`: why it did not, for a person to read.
+
+    `answer`: the whole of it, where that is not just what was told. `param`, `code`: of the failure, in OpenAI's words.
+    """
 
     finish: Literal["stop", "length", "tool_calls"] = "stop"
     usage: Usage = field(default_factory=Usage)
     calls: tuple[ToolCall, ...] = ()
     failure: Failure = ""
     text: str = ""
+    answer: str = ""
+    param: str = ""
+    code: str = ""
 
 
-Tell = Callable[[Said | Working], Awaitable[None]]
+class BrokenOff(CortexError):
+    """An answer broke off after some of it was told, so that it cannot begin again."""
+
+    status = 502
+
+
+Piece = Said | Thought | Anew | Working
+Tell = Callable[[Piece], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -62,3 +88,8 @@ class Voice:
         self._shown[part], self._last = text, part
         self.said += new
         return new
+
+    @property
+    def last_part(self) -> str:
+        """The part that was said last, whole: what came before it were words on the way."""
+        return self._shown.get(self._last, "")

@@ -6,29 +6,39 @@ to, it goes on there; else its history is laid down in a new one, marked as word
 """
 
 import asyncio
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cortex.agent.history import FULL_AT
 from cortex.agent.titles import title
-from cortex.base.errors import NotFound, UserError
+from cortex.base.attachments import Attachment
+from cortex.base.errors import CortexError, NotFound, UserError
 from cortex.base.events import Event
 from cortex.base.ids import new_id
-from cortex.base.messages import Usage
-from cortex.services.api.answers import Failure, Finished, Said, Tell, Voice, Working
-from cortex.services.api.following import follow, waiting
-from cortex.services.api.requests import MODEL, ChatRequest, Dialogue, dialogue_of, thread_of
+from cortex.base.tokens import count
+from cortex.services.api.answers import Failure, Finished, Tell
+from cortex.services.api.following import follow
+from cortex.services.api.hearing import Hearing
+from cortex.services.api.json_answers import JsonWanted, refusal, wanted_by
+from cortex.services.api.passing import format_of, tuning_of
+from cortex.services.api.pictures import ProgramPictures, must_be_few, unread
+from cortex.services.api.requests import MODEL, BadRequest, ChatRequest, Dialogue, dialogue_of, thread_of
+from cortex.services.api.stops import StopText
 from cortex.services.api.tokens import ApiTokens, Caller
 from cortex.services.chat.laid_down import lay_down
-from cortex.services.chat.sending import MESSAGE_CHARS_MAX
+from cortex.services.content.documents import DocumentsService
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.queue import TurnQueue
-from cortex.storage.api_tokens import ApiTokensRepository
+from cortex.storage.api_tokens import MOST_TOKENS, ApiTokensRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
+from cortex.storage.documents import DocumentRow
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
 
 ENDED = {
     "stopped": "The answer was stopped on the server.",
@@ -37,13 +47,21 @@ ENDED = {
 }
 
 
+BEGUN = "Your answer has begun already. Go on right behind its beginning, and do not repeat that:\n{begun}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request that was taken: its turn, and the number of the log's row ahead of it."""
+    """A request that was taken: its turn, and the number of the log's row ahead of it.
+
+    `stops`: what ends its answer; `wanted`: what that has to be, None for words.
+    """
 
     turn: TurnRow
     dialogue: Dialogue
     seq: int
+    stops: tuple[str, ...] = ()
+    wanted: JsonWanted | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +73,18 @@ class ProgramChats:
     roles: Roles
     models: Models
     turns: TurnQueue
+    documents: DocumentsService
+    pictures: ProgramPictures
 
     async def models_of(self, caller: Caller) -> list[str]:
         """What a request may name as its model."""
         return [MODEL, *(entry.name for entry in (await self.models.registry(caller.user)).entries)]
+
+    async def windows_of(self, caller: Caller) -> dict[str, int]:
+        """How many tokens each of them takes in."""
+        registry = await self.models.registry(caller.user)
+        first = registry.first(await self.roles.role(caller.user, caller.token.role))
+        return {MODEL: first.context_tokens, **{entry.name: entry.context_tokens for entry in registry.entries}}
 
     async def must_know(self, caller: Caller, model: str) -> None:
         """NotFound, with what there is, for a model that the person does not have."""
@@ -69,16 +95,95 @@ class ProgramChats:
     async def ask(self, caller: Caller, request: ChatRequest) -> Asked:
         """Commit the request as a turn and start it.
 
-        UserError for what cannot be read, NotFound for an unknown model; NotAllowed, Throttled, Busy.
+        BadRequest for what cannot be read, NotFound for an unknown model; NotAllowed, Throttled, Busy.
         """
         dialogue = dialogue_of(request.messages)
-        if not dialogue.text.strip():
-            raise UserError("The last message is empty.", field="messages")
-        if len(dialogue.text) > MESSAGE_CHARS_MAX:
-            most = f"The last message has {len(dialogue.text):,} characters; {MESSAGE_CHARS_MAX:,} fit."
-            raise UserError(most, field="messages")
+        if not dialogue.text.strip() and not dialogue.pictures:
+            raise BadRequest("The last message is empty.", field="messages")
         await self.must_know(caller, request.asked_model)
         await self.roles.must_be_there(caller.user, caller.token.role)
+        await self._must_fit(caller, request.asked_model, dialogue)
+        wanted = wanted_by(format_of(request))
+        files = await self._kept_pictures(caller, dialogue)
+        try:
+            row, seq = await self._commit(caller, request, dialogue, wanted, files)
+        except CortexError:
+            for file in files:
+                await self.documents.delete(caller.user, file.id)
+            raise
+        self.runtime.hub.announce(row.conversation_id)
+        await self.turns.start(row, is_free=True)
+        return Asked(turn=row, dialogue=dialogue, seq=seq, stops=request.stops, wanted=wanted)
+
+    async def answer(self, asked: Asked, tell: Tell) -> Finished:
+        """Tell the answer as it comes, to its end. Cancelled, it ends the turn: nobody listens any more."""
+        row = asked.turn
+        hearing = Hearing(tell=tell, stops=StopText(asked.stops), is_held=asked.wanted is not None)
+        try:
+            async for news in follow(self.runtime, row, asked.seq):
+                for event in news.events:
+                    await hearing.take(event)
+                    if event.kind == "turn.end":
+                        return await self._end(asked, event, hearing)
+                for part in news.parts:
+                    if part.kind == "text":
+                        await hearing.hear(part.part, part.text)
+                if hearing.stops.is_met:
+                    await self.turns.stop(row)
+                    return Finished(usage=hearing.usage)
+                if hearing.is_held or (not news.events and not news.parts):
+                    await hearing.work(self.runtime.ticks_s())
+        except asyncio.CancelledError:
+            await self.turns.stop(row)
+            raise
+        raise AssertionError("a turn is followed to its end")
+
+    async def _must_fit(self, caller: Caller, model: str, dialogue: Dialogue) -> None:
+        """BadRequest for words that the model cannot take in at once; what was said before them is summarised."""
+        registry = await self.models.registry(caller.user)
+        entry = registry.get(model) or registry.first(await self.roles.role(caller.user, caller.token.role))
+        room = round(entry.context_tokens * FULL_AT)
+        for name, text in (("system prompt", dialogue.instructions), ("last message", dialogue.text)):
+            tokens = await asyncio.to_thread(count, text)
+            if tokens > room:
+                most = (
+                    f"The {name} has about {tokens:,} tokens; {room:,} fit into {entry.name}, which takes in "
+                    f"{entry.context_tokens:,} with everything else. Shorten it, or ask a model that takes in more."
+                )
+                raise BadRequest(most, field="messages", code="context_length_exceeded")
+
+    async def _kept_pictures(self, caller: Caller, dialogue: Dialogue) -> list[DocumentRow]:
+        """The pictures among the person's files; those of earlier messages too, where they were not given here."""
+        places = dialogue.pictures
+        if dialogue.pictures_before:
+            async with self.runtime.db.read_transaction(caller.user.id) as repository:
+                if await self._goes_on_in(repository, caller, dialogue) is None:
+                    places = (*dialogue.pictures_before, *places)
+        must_be_few(places)
+        kept: list[DocumentRow] = []
+        for number, place in enumerate(dict.fromkeys(places), 1):
+            data = await self.pictures.raw(place)
+            try:
+                kept.append(await self.documents.give(caller.user, f"picture {number}", io.BytesIO(data), len(data)))
+            except UserError as error:
+                raise unread(place, error.message) from error
+        return kept
+
+    async def _commit(
+        self,
+        caller: Caller,
+        request: ChatRequest,
+        dialogue: Dialogue,
+        wanted: JsonWanted | None,
+        files: Sequence[DocumentRow],
+    ) -> tuple[TurnRow, int]:
+        """The turn, and the number of the log's row ahead of it."""
+        asking = [
+            dialogue.text,
+            BEGUN.format(begun=dialogue.begun) if dialogue.begun else "",
+            wanted.words if wanted else "",
+        ]
+        most = ((MOST_TOKENS, str(request.most_tokens)),) if request.most_tokens else ()
         async with self.runtime.db.transaction(caller.user.id) as repository:
             await self.tokens.must_be_open(repository, caller)
             place = await self._place(repository, caller, dialogue)
@@ -86,48 +191,29 @@ class ProgramChats:
             row = await repository(TurnsRepository).create(
                 f"turn:{new_id()}",
                 place,
-                dialogue.text,
+                "\n\n".join(filter(None, asking)),
                 mode="auto",
                 role=caller.token.role,
                 channel="api",
                 is_tainted=not caller.token.is_own_words,
-                reads=NOTHING_READ,
+                reads=Reads(outside=True, private=True) if files else NOTHING_READ,
+                attachments=tuple(
+                    Attachment(id=file.id, name=file.name, media_type=file.media_type, size_bytes=file.size_bytes)
+                    for file in files
+                ),
             )
-            await repository(ApiTokensRepository).take(row.id, caller.token.id, place, request.asked_model)
+            tuning = tuple((name, text) for name, text in tuning_of(request) if name != "stop")
+            await repository(ApiTokensRepository).take(
+                row.id, caller.token.id, place, request.asked_model, (*tuning, *most)
+            )
             await repository(ConversationsRepository).append(place, [message_row(row)])
-        self.runtime.hub.announce(place)
-        await self.turns.start(row, is_free=True)
-        return Asked(turn=row, dialogue=dialogue, seq=seq)
-
-    async def answer(self, asked: Asked, tell: Tell) -> Finished:
-        """Tell the answer as it comes, to its end. Cancelled, it ends the turn: nobody listens any more."""
-        row, voice, usage, waits = asked.turn, Voice(), Usage(), ""
-        try:
-            async for news in follow(self.runtime, row, asked.seq):
-                for event in news.events:
-                    waits, usage = waiting(event, waits), _more(usage, event)
-                    if event.kind == "part.end" and event.payload["kind"] == "text":
-                        await _say(voice, tell, event.payload["part"], event.payload["text"])
-                    elif event.kind == "turn.end":
-                        await self._keep_thread(asked, voice)
-                        return await self._end(row, event, usage, voice)
-                for part in news.parts:
-                    if part.kind == "text":
-                        await _say(voice, tell, part.part, part.text)
-                if not news.events and not news.parts:
-                    await tell(Working(waits))
-        except asyncio.CancelledError:
-            await self.turns.stop(row)
-            raise
-        raise AssertionError("a turn is followed to its end")
+        return row, seq
 
     async def _place(self, repository: Opener, caller: Caller, dialogue: Dialogue) -> str:
         """The conversation that this goes on in."""
-        if dialogue.before:
-            thread = thread_of(dialogue.before)
-            before = await repository(ApiTokensRepository).at_thread(caller.token.id, thread)
-            if before is not None and await _is_last(repository, before.turn_id, before.conversation_id):
-                return before.conversation_id
+        known = await self._goes_on_in(repository, caller, dialogue)
+        if known is not None:
+            return known
         name = title((*(words for words, _ in dialogue.before), dialogue.text)[0])
         is_outside = bool(dialogue.before) or not caller.token.is_own_words
         made = await repository(ConversationsRepository).create(
@@ -137,20 +223,35 @@ class ProgramChats:
         await lay_down(repository, made.id, said, role=caller.token.role, mode="auto", channel="api")
         return made.id
 
-    async def _keep_thread(self, asked: Asked, voice: Voice) -> None:
+    async def _goes_on_in(self, repository: Opener, caller: Caller, dialogue: Dialogue) -> str | None:
+        """The conversation here that came to just what the program says was said before."""
+        if not dialogue.before:
+            return None
+        before = await repository(ApiTokensRepository).at_thread(caller.token.id, thread_of(dialogue.before))
+        if before is None or not await _is_last(repository, before.turn_id, before.conversation_id):
+            return None
+        return before.conversation_id
+
+    async def _keep_thread(self, asked: Asked, told: str) -> None:
         """Remember what was said up to here, as the program will send it back."""
         row = asked.turn
-        thread = thread_of((*asked.dialogue.before, (asked.dialogue.text, voice.said)))
+        thread = thread_of((*asked.dialogue.before, (asked.dialogue.text, told)))
         await self.runtime.db.repository(ApiTokensRepository, row.owner_id).keep_thread(row.id, thread)
 
-    async def _end(self, row: TurnRow, event: Event, usage: Usage, voice: Voice) -> Finished:
-        state = event.payload["state"]
+    async def _end(self, asked: Asked, event: Event, hearing: Hearing) -> Finished:
+        row, state, usage = asked.turn, event.payload["state"], hearing.usage
         rounds = await self.runtime.db.repository(RoundsRepository, row.owner_id).of_turn(row.id)
         # Where something was done before the budget was used up, the answer says so itself.
         if [one.state for one in rounds] == ["refused"]:
-            return Finished(failure="quota", text=voice.said)
-        if state in ("done", "out_of_rounds"):
-            return Finished(finish="length" if state == "out_of_rounds" else "stop", usage=usage)
+            return Finished(failure="quota", text=hearing.voice.said)
+        is_whole = state in ("done", "out_of_rounds")
+        wrong = await hearing.end(asked.wanted) if is_whole else None
+        await self._keep_thread(asked, hearing.told)
+        if wrong is not None:
+            return Finished(usage=usage, failure="model", text=refusal(wrong), param="response_format")
+        if is_whole:
+            is_cut = state == "out_of_rounds" or hearing.is_cut
+            return Finished(finish="length" if is_cut else "stop", usage=usage)
         turn = await self.runtime.db.repository(TurnsRepository, row.owner_id).get(row.id)
         failure: Failure = "stopped" if state == "stopped" else "model"
         return Finished(usage=usage, failure=failure, text=turn.error or ENDED[state])
@@ -162,19 +263,3 @@ async def _is_last(repository: Opener, turn_id: str, conversation_id: str) -> bo
         return False
     turns = await repository(TurnsRepository).list(conversation_id, include_dropped=True, limit=1)
     return bool(turns) and turns[0].id == turn_id and turns[0].state in ("done", "out_of_rounds")
-
-
-async def _say(voice: Voice, tell: Tell, part: str, text: str) -> None:
-    if new := voice.heard(part, text):
-        await tell(Said(new))
-
-
-def _more(usage: Usage, event: Event) -> Usage:
-    if event.kind != "usage":
-        return usage
-    return Usage(
-        input_tokens=usage.input_tokens + event.payload["input"],
-        output_tokens=usage.output_tokens + event.payload["output"],
-        cached_tokens=usage.cached_tokens + event.payload["cached"],
-        written_tokens=usage.written_tokens + event.payload["written"],
-    )

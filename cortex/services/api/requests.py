@@ -1,8 +1,8 @@
 """What a program asks for: the body of OpenAI's chat completions as Cortex reads it. Pure, no table, no network.
 
-Contract: https://platform.openai.com/docs/api-reference/chat (fields, roles, tool calls; read 2026-11-24). Fields that
-only tune an answer (temperature and the like) are the model's own settings here and passed over; those that would
-change what the answer is are refused rather than ignored.
+Contract: https://platform.openai.com/docs/api-reference/chat (fields, roles, tool calls; read 2026-11-24). A field that
+is null is one that is not there; one that is not known does no harm. What would make the answer another one, and cannot
+be done, is refused. What of it a model gets, and how: `passing.py`.
 """
 
 import hashlib
@@ -11,234 +11,351 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cortex.base.errors import UserError
 from cortex.base.json_text import must_be_small
-from cortex.base.messages import Message, Part, ToolCall, ToolResult, ToolSchema, assistant, user
-from cortex.services.models.files import Slips
+from cortex.services.models.files import placed_slips
 
 MODEL = "cortex"  # whichever model the token's role asks
 MOST_MESSAGES = 2_000
 MOST_TOOLS = 512
+MOST_STOPS, MOST_STOP_CHARACTERS = 4, 200
 MOST_ITEMS = 100_000  # values, names and lists: 512 tools of two hundred each
+MOST_SLIPS = 3
 TEXT_PARTS = ("text", "refusal", "input_text", "output_text")
+REASONING_PARTS = ("thinking", "redacted_thinking", "reasoning")  # what some clients send back of an answer
+PICTURE_PARTS = ("image_url", "input_image")
 FIRST = Field(fail_fast=True)  # the first slip of a list is enough: fifty thousand would hold 100 MB
 ToolName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 
 
-class _Part(BaseModel):
+class BadRequest(UserError):
+    """What cannot be read or done. `code`: OpenAI's word for it, which clients look at."""
+
+    def __init__(self, message: str, *, field: str = "", code: str = "invalid_value") -> None:
+        super().__init__(message, field=field)
+        self.code = code
+
+
+class _Given(BaseModel):
+    """An object of the body. Clients write null for what they leave out."""
+
     model_config = ConfigDict(extra="ignore")
 
-    type: str
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
+
+
+class _Address(_Given):
+    url: str = ""
+
+
+class _Part(_Given):
+    type: str = "text"
     text: str = ""
     refusal: str = ""
+    image_url: _Address | str = ""
+
+    @property
+    def picture(self) -> str:
+        """Where its picture is, "" for a part that is none."""
+        if self.type not in PICTURE_PARTS:
+            return ""
+        return self.image_url if isinstance(self.image_url, str) else self.image_url.url
 
 
-class _Function(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class _Function(_Given):
     name: str
-    arguments: str = "{}"
+    arguments: str | dict[str, Any] = ""
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as JSON text, as they came."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
-class _Call(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    id: str
+class _Call(_Given):
+    id: str = ""
     function: _Function
 
 
-class ChatMessage(BaseModel):
+class ChatMessage(_Given):
     """One message of the request."""
 
-    model_config = ConfigDict(extra="ignore")
-
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | Annotated[list[_Part], FIRST] | None = None
-    tool_calls: Annotated[list[_Call], FIRST] | None = None
+    content: str | Annotated[list[_Part], FIRST] = ""
+    tool_calls: Annotated[list[_Call], FIRST] = []
     tool_call_id: str = ""
+    name: str = ""
+
+    @property
+    def is_instruction(self) -> bool:
+        """Whether it tells the model how to answer, and is nobody's turn to speak."""
+        return self.role in ("system", "developer")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its words, part by part; BadRequest for what is neither words nor a picture of the user's."""
+        if isinstance(self.content, str):
+            return (self.content,) if self.content else ()
+        for part in self.content:
+            is_picture = part.type in PICTURE_PARTS
+            if is_picture and self.role != "user":
+                raise BadRequest("Pictures are taken in messages of the user.", field="messages")
+            if not is_picture and part.type not in (*TEXT_PARTS, *REASONING_PARTS):
+                raise BadRequest(f"Text and pictures are supported here, not {part.type[:40]}.", field="messages")
+        return tuple(part.text or part.refusal for part in self.content if part.type in TEXT_PARTS)
 
     @property
     def text(self) -> str:
-        """Its words; UserError for anything else."""
-        if not isinstance(self.content, list):
-            return self.content or ""
-        strange = next((part.type for part in self.content if part.type not in TEXT_PARTS), "")
-        if strange:
-            raise UserError(f"Only text is supported here, not {strange}.", field="messages")
-        return "\n\n".join(part.text or part.refusal for part in self.content)
+        """Its words."""
+        return "\n\n".join(filter(None, self.texts))
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """Where its pictures are."""
+        if isinstance(self.content, str):
+            return ()
+        return tuple(part.picture for part in self.content if part.type in PICTURE_PARTS)
 
 
-class _ToolFunction(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class _ToolFunction(_Given):
     name: ToolName
     description: str = ""
-    parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    parameters: dict[str, Any] = {}
+    strict: bool = False
 
 
-class _Tool(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    type: Literal["function"]
+class _Tool(_Given):
+    type: Literal["function"] = "function"
     function: _ToolFunction
 
 
-class _Named(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    name: str
+class _Named(_Given):
+    name: str = ""
 
 
-class _Choice(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _Allowed(_Given):
+    mode: Literal["auto", "required"] = "auto"
+    tools: Annotated[list[dict[str, Any]], Field(max_length=MOST_TOOLS)] = []
 
-    function: _Named
+
+class ChosenTools(_Given):
+    """A choice of tools: the one that must be called, or those that may."""
+
+    type: Literal["function", "allowed_tools"] = "function"
+    function: _Named = _Named()
+    allowed_tools: _Allowed = _Allowed()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools it leaves."""
+        if self.type == "function":
+            return (self.function.name,)
+        named = (tool.get("function") for tool in self.allowed_tools.tools)
+        return tuple(str(one.get("name", "")) for one in named if isinstance(one, dict))
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether one of them must be called."""
+        return self.type == "function" or self.allowed_tools.mode == "required"
 
 
-class _StreamOptions(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class _StreamOptions(_Given):
     include_usage: bool = False
 
 
-class _Format(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _FormatSchema(_Given):
+    name: str = "answer"
+    description: str = ""
+    schema_: dict[str, Any] = Field(alias="schema")
+    strict: bool = False
 
-    type: str
+
+class _Format(_Given):
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: _FormatSchema | None = None
+
+    @property
+    def schema_given(self) -> dict[str, Any] | None:
+        """What the answer has to fit; None for any JSON object."""
+        return self.json_schema.schema_ if self.json_schema is not None and self.type == "json_schema" else None
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(_Given):
     """The body of `POST /v1/chat/completions`."""
-
-    model_config = ConfigDict(extra="ignore")
 
     model: str = MODEL
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)]
-    stream: bool | None = None
-    stream_options: _StreamOptions | None = None
-    tools: Annotated[list[_Tool], Field(max_length=MOST_TOOLS, fail_fast=True)] | None = None
-    tool_choice: Literal["none", "auto", "required"] | _Choice | None = None
-    parallel_tool_calls: bool | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
-    n: Literal[1] | None = None
-    response_format: _Format | None = None
-    stop: str | Annotated[list[str], FIRST] | None = None
-    logprobs: Literal[False] | None = None
+    stream: bool = False
+    stream_options: _StreamOptions = _StreamOptions()
+    tools: Annotated[list[_Tool], Field(max_length=MOST_TOOLS, fail_fast=True)] = []
+    tool_choice: Literal["none", "auto", "required", "any"] | ChosenTools = "auto"
+    parallel_tool_calls: bool = True
+    max_tokens: Annotated[int, Field(ge=-1)] = -1
+    max_completion_tokens: Annotated[int, Field(ge=-1)] = -1
+    response_format: _Format = _Format()
+    stop: str | Annotated[list[str], FIRST] = []
+    n: int = 1
+    logprobs: bool = False
+    top_logprobs: int = 0
+    functions: list[Any] = []
+    function_call: Any = None
+    modalities: list[str] = []
+    web_search_options: dict[str, Any] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: int | None = None
+    logit_bias: dict[str, float] | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repeat_penalty: float | None = None
+    repetition_penalty: float | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
 
     @property
     def wants_usage(self) -> bool:
         """Whether a stream ends with what was used."""
-        return self.stream_options is not None and self.stream_options.include_usage
+        return self.stream_options.include_usage
 
     @property
     def asked_model(self) -> str:
         """The model that it names; "" for whichever the role asks."""
-        return "" if self.model == MODEL else self.model
+        return "" if self.model in ("", MODEL) else self.model
 
+    @property
+    def most_tokens(self) -> int | None:
+        """How long the answer may be; None where it does not say it. Some clients write -1 for that."""
+        given = self.max_completion_tokens if self.max_completion_tokens > 0 else self.max_tokens
+        return given if given > 0 else None
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialogue:
-    """What was said before, in pairs of words and answer, and what is asked now."""
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts ahead of which the answer ends."""
+        return tuple(filter(None, (self.stop,) if isinstance(self.stop, str) else self.stop))
 
-    before: tuple[tuple[str, str], ...]
-    text: str
+    @property
+    def has_tool_history(self) -> bool:
+        """Whether the program ran tools of its own before, which stand in its messages."""
+        return any(one.role == "tool" or one.tool_calls for one in self.messages)
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether the answer has to be JSON."""
+        return self.response_format.type != "text"
 
 
 def read_request(body: bytes) -> ChatRequest:
-    """The request in this body; UserError says what is wrong with it."""
+    """The request in this body; BadRequest says what is wrong with it."""
     try:
         must_be_small(body, items=MOST_ITEMS)
         request = ChatRequest.model_validate_json(body)
     except ValidationError as error:
-        raise Slips(error) from error
+        raise _unread(error) from error
     except ValueError as error:
-        raise UserError(str(error)) from error
-    if request.response_format is not None and request.response_format.type != "text":
-        raise UserError("Cortex answers in words: ask for JSON in the message.", field="response_format")
-    if request.stop:
-        raise UserError("Stop sequences are not supported.", field="stop")
+        raise BadRequest(str(error)) from error
+    _must_be_doable(request)
     return request
 
 
-def dialogue_of(messages: Sequence[ChatMessage]) -> Dialogue:
-    """The messages as a conversation whose last word is the user's. What the program instructs goes ahead of the first.
+def _must_be_doable(request: ChatRequest) -> None:
+    """BadRequest for what would make the answer another one and is not done here."""
+    for field, is_asked, words in (
+        ("n", request.n != 1, "Cortex gives one answer to a request. Leave n at 1, or ask again for another answer."),
+        ("logprobs", request.logprobs or request.top_logprobs, "Log probabilities are not available. Leave them out."),
+        ("functions", request.functions, "`functions` is the older form of this API. Send `tools` instead."),
+        ("modalities", set(request.modalities) - {"text"}, "Cortex answers in text. Leave out the other modalities."),
+        ("web_search_options", request.web_search_options, "Web search cannot be asked for by web_search_options."),
+        ("stop", len(request.stops) > MOST_STOPS, f"At most {MOST_STOPS} stop sequences can be given."),
+        ("stop", max(map(len, request.stops), default=0) > MOST_STOP_CHARACTERS, "A stop sequence is too long."),
+    ):
+        if is_asked:
+            raise BadRequest(words, field=field, code="unsupported_value")
+    if request.response_format.type == "json_schema" and request.response_format.json_schema is None:
+        raise BadRequest(
+            "response_format of type json_schema needs json_schema.",
+            field="response_format.json_schema",
+            code="missing_required_parameter",
+        )
 
-    UserError where there is nothing to answer, or where tools were called that the request does not carry.
+
+def _unread(error: ValidationError) -> BadRequest:
+    """The first slips, by their place."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    slips = [f"{_place(each['loc'])}: {words}" for each, (_, words) in zip(found, placed_slips(error), strict=True)]
+    first = found[0]["type"]
+    code = "missing_required_parameter" if first == "missing" else "invalid_value"
+    code = "invalid_type" if first.endswith("_type") or first == "json_invalid" else code
+    text = "; ".join(dict.fromkeys(slips[:MOST_SLIPS])).removeprefix(": ")
+    return BadRequest(f"{text}.", field=_place(found[0]["loc"]), code=code)
+
+
+def _place(steps: Sequence[int | str]) -> str:
+    """A field as OpenAI writes it, such as messages[0].content; without the names of the forms that were tried."""
+    made = ""
+    for step in steps:
+        if isinstance(step, int):
+            made += f"[{step}]"
+        elif step.islower() and step.replace("_", "").isalpha() and step not in ("str", "literal"):
+            made += f".{step}" if made else step
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialogue:
+    """What was said before, in pairs of words and answer, and what is asked now.
+
+    `instructions`: what the program tells the model ahead of all, which stands at the head of the first words.
+    `begun`: how the answer begins, where the program gives its beginning. `pictures`, `pictures_before`: where those of
+    the words now and of those before are.
+    """
+
+    before: tuple[tuple[str, str], ...]
+    text: str
+    instructions: str = ""
+    begun: str = ""
+    pictures: tuple[str, ...] = ()
+    pictures_before: tuple[str, ...] = ()
+
+
+def dialogue_of(messages: Sequence[ChatMessage]) -> Dialogue:
+    """The messages as a conversation whose last word is the user's, or the beginning of the answer to that.
+
+    BadRequest where there is nothing to answer.
     """
     pairs: list[tuple[list[str], list[str]]] = []
-    instructed: list[str] = []
+    pictures: list[tuple[str, ...]] = []
     for message in messages:
-        if message.role == "tool" or message.tool_calls:
-            raise UserError("Tool messages need their tools: send `tools` too.", field="messages")
-        if message.role in ("system", "developer"):
-            instructed.append(message.text)
-        elif message.role == "assistant":
-            if not pairs:
-                pairs.append(([], []))
-            pairs[-1][1].append(message.text)
-        elif not pairs or pairs[-1][1]:
-            pairs.append(([message.text], []))
-        else:
-            pairs[-1][0].append(message.text)
-    if not pairs or pairs[-1][1]:
-        raise UserError("The last message must be the user's.", field="messages")
+        if message.is_instruction:
+            continue
+        if not pairs or (message.role == "user" and pairs[-1][1]):
+            pairs.append(([], []))
+            pictures.append(())
+        pairs[-1][message.role == "assistant"].append(message.text)
+        pictures[-1] += message.pictures
+    if not pairs or not pairs[-1][0]:
+        raise BadRequest("There is no message of the user to answer.", field="messages")
+    instructions = "\n\n".join(filter(None, (one.text for one in messages if one.is_instruction)))
     said = [("\n\n".join(words), "\n\n".join(answers)) for words, answers in pairs]
-    if instructed:
-        said[0] = ("\n\n".join([*instructed, said[0][0]]), said[0][1])
-    return Dialogue(before=tuple(said[:-1]), text=said[-1][0])
+    if instructions:
+        said[0] = ("\n\n".join(filter(None, (instructions, said[0][0]))), said[0][1])
+    return Dialogue(
+        before=tuple(said[:-1]),
+        text=said[-1][0],
+        instructions=instructions,
+        begun=said[-1][1],
+        pictures=pictures[-1],
+        pictures_before=tuple(one for each in pictures[:-1] for one in each),
+    )
 
 
 def thread_of(said: Sequence[tuple[str, str]]) -> str:
     """What tells one course of a conversation from every other."""
     return hashlib.sha256(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
-
-
-def passed_on(request: ChatRequest) -> tuple[str, tuple[Message, ...]]:
-    """The instructions, and the messages as a model gets them, for a request that brings its own tools."""
-    system = "\n\n".join(one.text for one in request.messages if one.role in ("system", "developer"))
-    messages: list[Message] = []
-    names: dict[str, str] = {}
-    for one in request.messages:
-        if one.role == "user":
-            messages.append(user(one.text))
-        elif one.role == "assistant":
-            calls = [
-                ToolCall(id=c.id, name=c.function.name, arguments=c.function.arguments) for c in one.tool_calls or ()
-            ]
-            names |= {call.id: call.name for call in calls}
-            messages.append(assistant(one.text, *calls))
-        elif one.role == "tool":
-            if one.tool_call_id not in names:
-                raise UserError(f"There is no call {one.tool_call_id!r} before this result.", field="messages")
-            result = ToolResult(call_id=one.tool_call_id, name=names[one.tool_call_id], text=one.text)
-            messages.append(_with_result(messages, result))
-    return system, tuple(messages)
-
-
-def tools_of(request: ChatRequest) -> tuple[ToolSchema, ...]:
-    """The tools that the model may call; of one that must be called, that alone."""
-    given = [tool.function for tool in request.tools or ()]
-    if isinstance(request.tool_choice, _Choice):
-        wanted = request.tool_choice.function.name
-        given = [tool for tool in given if tool.name == wanted]
-        if not given:
-            raise UserError(f"There is no tool {wanted!r} in the request.", field="tool_choice")
-    return tuple(ToolSchema(name=one.name, description=one.description, parameters=one.parameters) for one in given)
-
-
-def choice_of(request: ChatRequest) -> Literal["auto", "required", "none"]:
-    """Whether the model has to call a tool."""
-    if isinstance(request.tool_choice, _Choice):
-        return "required"
-    return request.tool_choice or "auto"
-
-
-def _with_result(messages: list[Message], result: ToolResult) -> Message:
-    """The message of results with one more: those of one round stand together."""
-    parts: tuple[Part, ...] = (result,)
-    if messages and messages[-1].speaker == "tool":
-        parts = (*messages.pop().parts, result)
-    return Message(speaker="tool", parts=parts)

@@ -31,14 +31,16 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Opener
 from cortex.storage.halts import HaltsRepository
 from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.round_rows import RoundRow as RoundRow
 from cortex.storage.round_rows import Spent
+from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnRow
 
 PREFIX = "cx-"
 MOST = 50
 DAYS = 90  # a token that nobody looks after ends by itself
 TOLD = "tokens.became_outside"  # among the preferences of who had tokens when this began to count (migration 0034)
-SHOWN = 20
+SHOWN, CALLS_SHOWN = 20, 100
 BESIDES = 20  # a minute, read besides the requests that count: handshakes, lists of tools, slips
 UNKNOWN = "This token is unknown or was revoked."
 EXPIRED = "This token expired on {day}. Create a new one in Cortex under Account, Tokens."
@@ -51,7 +53,8 @@ class TokenForm(BaseModel):
     """A token as a person asks for it. `tools`: names and categories with blanks or commas, "" = all of the role's.
 
     `wait_s`: seconds that a call which asks waits for its person; `days`: until it expires, unless `never`.
-    `own_words`: what the program sends was typed by its person, and is not text from outside.
+    `own_words`: what the program sends was typed by its person, and is not text from outside. `pass_through`: its
+    requests go to the models as they come.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -66,6 +69,7 @@ class TokenForm(BaseModel):
     days: Annotated[int, Field(ge=1, le=3_650)] = DAYS
     never: bool = False
     own_words: bool = False
+    pass_through: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,10 @@ class ApiTokens:
         rows = await self.runtime.db.repository(ApiTokensRepository, user.id).latest(token_id, SHOWN)
         return [*{row.conversation_id: row for row in rows}.values()]
 
+    async def calls(self, user: User, token_id: str) -> Sequence[RoundRow]:
+        """The newest model calls of its requests."""
+        return await self.runtime.db.repository(RoundsRepository, user.id).with_token(token_id, CALLS_SHOWN)
+
     async def make(self, user: User, values: dict[str, Any]) -> str:
         """Make a token and give it back: it is shown this once. UserError names each wrong field."""
         try:
@@ -145,9 +153,11 @@ class ApiTokens:
                 per_minute=form.per_minute,
                 wait_s=form.wait_s,
                 is_own_words=form.own_words,
+                is_pass_through=form.pass_through,
                 expires_at=expires_at,
             )
-            detail = {"token": id, "role": form.role, "own_words": form.own_words}
+            detail: dict[str, Any] = {"token": id, "role": form.role, "own_words": form.own_words}
+            detail |= {"pass_through": True} if form.pass_through else {}
             await repository(AuditRepository).add(user.id, "token.made", form.name, detail)
         return secret
 
@@ -165,6 +175,14 @@ class ApiTokens:
             await repository(ApiTokensRepository).set_own_words(token_id, is_so=is_so)
             detail = {"token": token_id, "own_words": is_so}
             await repository(AuditRepository).add(user.id, "token.words", token.name, detail)
+
+    async def set_pass_through(self, user: User, token_id: str, *, is_so: bool) -> None:
+        """Say whether its requests go to the models as they come, from the next one on. NotFound."""
+        async with self.runtime.db.transaction(user.id) as repository:
+            token = await repository(ApiTokensRepository).get(token_id)
+            await repository(ApiTokensRepository).set_pass_through(token_id, is_so=is_so)
+            detail = {"token": token_id, "pass_through": is_so}
+            await repository(AuditRepository).add(user.id, "token.mode", token.name, detail)
 
     async def extend(self, user: User, token_id: str) -> datetime:
         """Let a token that has not expired end 90 days from now, where that is later; when it ends. NotFound."""

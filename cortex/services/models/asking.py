@@ -124,6 +124,7 @@ async def ask(
         model=chain[-1].entry.name if chain else "",
         failure=_sentence(failures, is_shared=bool(chain) and bool(chain[-1].entry.owner_id)),
         failure_kind=failures[-1].kind if failures else "request",
+        rejected=failures[-1].rejection.what if failures and failures[-1].rejection else "",
     )
 
 

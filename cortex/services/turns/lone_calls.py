@@ -38,10 +38,11 @@ class LoneCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """The models to ask, or why none may be asked."""
+    """The models to ask, or why none may be asked. `tokens`: what the request has, as far as counted here."""
 
     links: tuple[Link, ...] = ()
     refusal: str = ""
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +66,9 @@ class LoneCalls:
         registry = await self.models.registry(user)
         limits = await self.budgets.limits(user, call, role)
         names, why = await self.budgets.open_models(user, limits, (model,) if model else registry.chain(role))
+        tokens = await asyncio.to_thread(_request_tokens, sent)
         if names:
             entry = _entry(registry, names[0])
-            tokens = await asyncio.to_thread(_request_tokens, sent)
             admission = await self.budgets.admit(user, call, limits, ROUND, entry, tokens)
             if admission.action in ("stop", "chat"):  # without its tools the answer would be another one
                 names, why = (), admission.text
@@ -76,7 +77,7 @@ class LoneCalls:
         if not names:
             await rounds.refused(call.id, ROUND)
             return Admitted(refusal=why)
-        return Admitted(links=tuple(await self.models.open_chain(user, names, registry)))
+        return Admitted(links=tuple(await self.models.open_chain(user, names, registry)), tokens=tokens)
 
     async def book(self, user: User, call: LoneCall, reply: Reply, links: tuple[Link, ...], ms: int) -> None:
         """What it took, as far as that is known, and what it held is free."""

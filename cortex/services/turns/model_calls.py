@@ -70,7 +70,7 @@ class ModelCaller:
         context = await self.contexts.context_of(turn)
         window = min(turn.window_tokens, _first(context, turn, plan).request_tokens)  # it may have shrunk meanwhile
         kept = await _fitted(window, plan, past, added)
-        request = await self._request(turn, plan, (*kept, *added))
+        request = await self._request(context, turn, plan, (*kept, *added))
         writer = AnswerWriter(
             runtime=self.runtime, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added)
         )
@@ -111,7 +111,9 @@ class ModelCaller:
         await self._finish(context, turn, plan, reply, writer, added, facts)
         return reply
 
-    async def _request(self, turn: Turn, plan: RoundPlan, messages: tuple[Message, ...]) -> Request:
+    async def _request(
+        self, context: TurnContext, turn: Turn, plan: RoundPlan, messages: tuple[Message, ...]
+    ) -> Request:
         return Request(
             system=plan.system,
             messages=as_text(messages) if plan.calls_as_text else messages,
@@ -120,6 +122,8 @@ class ModelCaller:
             late_from=plan.late_from,
             parallel_calls=turn.parallel_calls,
             hints=plan.hints,
+            max_output_tokens=context.most_tokens,
+            parameters=context.parameters,
             pictures=await self.pictures.data(turn.user_id, joined.from_iterable(one.pictures for one in messages)),
         )
 

@@ -23,7 +23,7 @@ from cortex.services.models.registry import ModelRegistry
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import PlanGround, ToolsService
-from cortex.storage.api_tokens import ApiTokensRepository
+from cortex.storage.api_tokens import MOST_TOKENS, ApiTokensRepository
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.messages import MessageRow, MessagesRepository
 from cortex.storage.rounds import RoundsRepository
@@ -37,7 +37,8 @@ class TurnContext:
     chain: names of the models to ask, the first one first; `entry` is that one, `profile` its cache as it is planned
     with. `permitted`: names of the tools that may run. `stored`: the transcript ahead of the turn; `summary`: what
     stands for its beginning. `conversation`: as it was when this was read, None for a draft of a new one.
-    `borrowed`: the shared model that answered last in it, "" where the person's own did.
+    `borrowed`: the shared model that answered last in it, "" where the person's own did. `parameters`, `most_tokens`:
+    what a program's request says of its answers.
     """
 
     user: User
@@ -56,6 +57,8 @@ class TurnContext:
     borrowed: str = ""
     stored: Sequence[MessageRow] = ()
     summary: SummaryRow | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    most_tokens: int | None = None
 
     def remembering(self, memory: dict[str, Any]) -> Self:
         """With what the planner keeps for the next round of this conversation, which is stored already."""
@@ -138,15 +141,20 @@ class TurnContexts:
         chain: the models that it was opened with. chosen: the model that the person chose for it.
         """
         role = await self.roles.of_turn(user, turn)
-        if turn.channel == "api" and not chain:
+        parameters: dict[str, str] = {}
+        if turn.channel == "api":
             request = await self.runtime.db.repository(ApiTokensRepository, user.id).request(turn.id)
-            chain = (request.model,) if request is not None and request.model else ()
+            chain = chain or ((request.model,) if request is not None and request.model else ())
+            parameters = dict(request.parameters) if request is not None else {}
+        most = parameters.pop(MOST_TOKENS, None)
         ahead = 0 if turn.job_id else turn.ordinal  # a job's run knows nothing of the runs before it
         context = await self._facts(user, role, turn.conversation_id, ahead, chain, chosen)
         return replace(
             context,
             permitted=self.tools.permitted_on(context.ground, user, role, channel=turn.channel, mode=turn.mode),
             limits=await self.budgets.limits(user, turn, role),
+            parameters=tuple(parameters.items()),
+            most_tokens=None if most is None else int(most),
         )
 
     async def of_draft(

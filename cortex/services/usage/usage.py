@@ -21,10 +21,10 @@ from cortex.storage.usage import AllUsageRepository, Cell, ExpensiveTurn, Span, 
 from cortex.storage.usage import Sum as Sum
 from cortex.storage.usage import UsageRepository as OwnUsage
 
-By = Literal["model", "role", "tool", "job", "person"]
+By = Literal["model", "role", "tool", "job", "person", "token"]
 ALL = "all"
 DEAR_MOST = 10
-NAMELESS: dict[str, str] = {"job": "(no job)", "role": "(unknown)", "model": "(unknown)"}
+NAMELESS: dict[str, str] = {"job": "(no job)", "token": "(no token)", "role": "(unknown)", "model": "(unknown)"}
 META = "meta"
 
 

@@ -1,6 +1,7 @@
 """Tokens that let other programs in, and what they asked. Columns, keys and indexes only."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
@@ -11,7 +12,8 @@ from cortex.storage.table import Table, owner
 class ApiTokenTable(Table):
     """One program's token: `digest` of the token, `hint` its last characters. `tools` null: all of the role's.
 
-    `is_own_words`: what the program sends was typed by its person. `warned_at`: when they were told that it ends soon.
+    `is_own_words`: what the program sends was typed by its person. `is_pass_through`: it reaches the models alone.
+    `warned_at`: when they were told that it ends soon.
     """
 
     __tablename__ = "api_tokens"
@@ -27,6 +29,7 @@ class ApiTokenTable(Table):
     per_minute: Mapped[int]
     wait_s: Mapped[int]
     is_own_words: Mapped[bool]
+    is_pass_through: Mapped[bool]
     made_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
     warned_at: Mapped[datetime | None]
@@ -36,7 +39,8 @@ class ApiTokenTable(Table):
 class ApiRequestTable(Table):
     """One request of a program. It names turn and conversation without hanging on them: what was spent stays.
 
-    `thread`: a digest of all that was said up to its answer, "" before that was given.
+    `thread`: a digest of all that was said up to its answer, "" before that was given. `parameters`: what tunes the
+    answer, by name, as JSON texts.
     """
 
     __tablename__ = "api_requests"
@@ -50,4 +54,5 @@ class ApiRequestTable(Table):
     conversation_id: Mapped[str]
     model: Mapped[str]
     thread: Mapped[str]
+    parameters: Mapped[dict[str, Any]]
     at: Mapped[datetime]

@@ -9,15 +9,13 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from openai import AsyncOpenAI
 
 from cortex.services.api import answers
-from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.halts import HaltsRepository
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
-from tests.living_house import LivingHouse
+from cortex.storage.turns import TurnsRepository
 from tests.patience import PATIENCE_S
+from tests.program_door import Door, asked
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
 from tests.served_house import served_house
 
@@ -33,47 +31,6 @@ WEATHER: Any = {
 }
 
 
-class Door:
-    """A house with its page on a port, and clients for its tokens."""
-
-    def __init__(self, house: LivingHouse, origin: str) -> None:
-        self.house, self.origin = house, origin
-        self._opened: list[AsyncOpenAI] = []
-
-    async def close(self) -> None:
-        for client in self._opened:
-            await client.close()
-
-    async def client(self, **values: Any) -> AsyncOpenAI:
-        """A client with a token of Ada's."""
-        return self.with_token(await self.token(**values))
-
-    async def token(self, **values: Any) -> str:
-        form = {"name": "p", "role": "orchestrator", **values}
-        return await self.house.cortex.api_tokens.make(self.house.admin, form)
-
-    def with_token(self, token: str) -> AsyncOpenAI:
-        made = AsyncOpenAI(base_url=f"{self.origin}/v1", api_key=token, max_retries=0, timeout=PATIENCE_S)
-        self._opened.append(made)
-        return made
-
-    async def turns(self) -> list[TurnRow]:
-        """All of Ada's, in whatever conversation."""
-        db = self.house.cortex.runtime.db
-        conversations = await db.repository(ConversationsRepository, self.house.admin.id).list(source="api", limit=500)
-        turns = db.repository(TurnsRepository, self.house.admin.id)
-        return [turn for one in conversations for turn in await turns.list(one.id)]
-
-    async def ended(self) -> TurnRow:
-        """The one turn there is, when it has ended."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                rows = await self.turns()
-                if rows and rows[0].ended_at is not None:
-                    return rows[0]
-                await asyncio.sleep(0.02)
-
-
 @pytest.fixture
 async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
     scripted.rules = [
@@ -86,11 +43,6 @@ async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
         opened = Door(house, origin)
         yield opened
         await opened.close()
-
-
-def asked(text: str, *before: tuple[str, str]) -> list[Any]:
-    said = [[{"role": "user", "content": words}, {"role": "assistant", "content": answer}] for words, answer in before]
-    return [*(one for pair in said for one in pair), {"role": "user", "content": text}]
 
 
 async def test_a_program_asks_and_cortex_acts_with_its_tools(door: Door) -> None:
@@ -292,16 +244,21 @@ async def test_revoking_ends_what_runs(door: Door, scripted: ScriptedServer) -> 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"messages": []}, "messages"),
     ({"messages": "hello"}, "messages"),
-    ({"messages": [{"role": "robot", "content": "x"}]}, "messages.0.role"),
+    ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
     ({"messages": asked("x"), "n": 2}, "n"),
-    ({"messages": asked("x"), "stop": ["."]}, "stop"),
-    ({"messages": asked("x"), "response_format": {"type": "json_object"}}, "response_format"),
+    ({"messages": asked("x"), "stop": [*"abcde"]}, "stop"),
+    ({"messages": asked("x"), "logprobs": True}, "logprobs"),
+    ({"messages": asked("x"), "functions": [{"name": "f"}]}, "functions"),
+    ({"messages": asked("x"), "modalities": ["text", "audio"]}, "modalities"),
+    ({"messages": asked("x"), "response_format": {"type": "grammar"}}, "response_format"),
+    ({"messages": asked("x"), "response_format": {"type": "json_schema"}}, "response_format.json_schema"),
     ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "messages"),
     ({"messages": [{"role": "assistant", "content": "x"}]}, "messages"),
     ({"messages": asked(" ")}, "messages"),
-    ({"messages": asked("x" * 40_000)}, "messages"),
+    ({"messages": asked("long words " * 100_000)}, "messages"),
+    ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}, "messages"),
     ({"messages": [*asked("x"), {"role": "tool", "tool_call_id": "a", "content": "x"}]}, "messages"),
-    ({"messages": asked("x"), "tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools.0.function.name"),
+    ({"messages": asked("x"), "tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),
     ({"messages": asked("x"), "tools": [WEATHER], "tool_choice": {"function": {"name": "other"}}}, "tool_choice"),
 ]
 

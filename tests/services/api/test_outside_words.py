@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cortex.services.api.answers import Said, Working
+from cortex.services.api.answers import Piece
 from cortex.services.api.requests import read_request
 from cortex.services.api.tokens import Caller
 from cortex.storage.conversations import ConversationsRepository
@@ -33,7 +33,7 @@ async def house(tmp_path: Path, scripted: ScriptedServer, clock: StillClock) -> 
         yield opened
 
 
-async def heard(_: Said | Working) -> None:
+async def heard(_: Piece) -> None:
     """The program listens."""
 
 

@@ -1,0 +1,83 @@
+"""A model as a program's request is passed to it: ended ahead of stop sequences, asked in words for what it lacks."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from cortex.base.messages import Message, Part, Text, Thinking, ToolSchema, Usage
+from cortex.base.model import ModelEntry
+from cortex.ports.loop import Delta, Provider, Request, StreamEnd
+from cortex.services.api.json_answers import JsonWanted
+from cortex.services.api.stops import StopText
+
+GONE = "Not available any more."
+ANYTHING: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+@dataclass(slots=True)
+class Heard:
+    """What came of a call so far, and of which model. `is_broken`: it ended behind its first words."""
+
+    model: str = ""
+    text: str = ""
+    thought: str = ""
+    is_broken: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedProvider:
+    """A model that a program's request is passed to. Implements `Provider`.
+
+    `stops`: ahead of which its answer ends; `wanted`: what that has to be.
+    """
+
+    entry: ModelEntry
+    inner: Provider
+    stops: tuple[str, ...]
+    wanted: JsonWanted | None
+    heard: Heard
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
+        """The answer; where a sequence is met the call is ended there, and what it took is left to who asked."""
+        self.heard.model, self.heard.text, self.heard.thought = self.entry.name, "", ""
+        ending = StopText(self.stops)
+        stream = cast("AsyncGenerator[Delta | StreamEnd, None]", self.inner.stream(self._taken(request)))
+        async with aclosing(stream) as items:
+            async for item in items:
+                if isinstance(item, StreamEnd):
+                    if rest := ending.rest():
+                        yield self._delta(rest)
+                    yield item
+                    return
+                if item.kind == "thinking":
+                    self.heard.thought += item.text
+                    yield item
+                elif told := ending.feed(item.text):
+                    yield self._delta(told)
+                if ending.is_met:
+                    break
+        yield self._cut()
+
+    async def close(self) -> None:
+        """Its connections are those of the model behind it."""
+
+    def _taken(self, request: Request) -> Request:
+        """The request as its server takes it, where that lacks what the program asks for."""
+        is_anthropic = self.entry.provider == "anthropic"
+        if self.wanted is not None and (is_anthropic or "response_format" in (*self.entry.refused, *request.without)):
+            request = replace(request, system="\n\n".join(filter(None, (request.system, self.wanted.words))))
+        called = {call.name for message in request.messages for call in message.calls}
+        if is_anthropic and called and not request.tools:  # it takes no history of calls without their tools
+            gone = tuple(ToolSchema(name=name, description=GONE, parameters=ANYTHING) for name in sorted(called))
+            request = replace(request, tools=gone, tool_choice="none")
+        return request
+
+    def _delta(self, text: str) -> Delta:
+        self.heard.text += text
+        return Delta(kind="text", text=text)
+
+    def _cut(self) -> StreamEnd:
+        thought: tuple[Part, ...] = (Thinking(text=self.heard.thought),) if self.heard.thought else ()
+        parts: tuple[Part, ...] = (*thought, Text(text=self.heard.text))
+        return StreamEnd(message=Message(speaker="assistant", parts=parts), usage=Usage(), finish="stop")
