@@ -243,6 +243,8 @@ def _written(request: Request) -> tuple[str, ...]:
 
 
 def _as_json(request: Request, status: int, text: str) -> Response:
+    if request.url.path.startswith("/api/"):  # Ollama's clients look for a text
+        return JSONResponse({"error": text}, status)
     return JSONResponse({"error": {"status": status, "message": text, "request_id": request_id(request)}}, status)
 
 

@@ -1,42 +1,147 @@
-"""What other programs are answered under `/v1`: who asks, errors in the shape that OpenAI's clients read, streams.
+"""What other programs are answered: who asks, errors in the shape that OpenAI's clients read, streams.
 
-Contract: https://platform.openai.com/docs/api-reference/chat-streaming and .../guides/error-codes (read 2026-11-24).
+`AnswerForm` is how one protocol writes an answer: `completion_form.py`, `response_form.py`, `ollama_form.py`.
+Contract of the errors: https://platform.openai.com/docs/guides/error-codes (read 2026-11-24).
 """
 
 import asyncio
+import base64
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from cortex.base.errors import CortexError, NotAllowed, NotFound, ProviderError, Throttled, UserError
-from cortex.base.messages import ToolCall, Usage
 from cortex.services.api.answers import Anew, BrokenOff, Finished, Piece, Said, Tell, Thought, Working
+from cortex.services.api.embeddings import OverBudget
+from cortex.services.api.requests import ChatRequest
 from cortex.services.api.tokens import Caller
-from web.bodies import asked_by
+from web.bodies import LARGE_BYTES, asked_by
 from web.connections import prove
 from web.deps import services
 
 ONCE = {"x-should-retry": "false"}  # clients try a failed request again by themselves; this one ran, and was paid for
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-BEARER = "bearer "
 UNNAMED = "Send a token of Cortex: Authorization: Bearer cx-…"
 STATUS = {"quota": 429, "model": 502, "stopped": 503, "request": 400, "busy": 429}
+PICTURES_BYTES = 20_000_000  # of a request with some pictures in base64
 BROKEN = "The answer broke off."
 NOT_ONLY_JSON = "The model wrote more than the JSON that response_format asks for. Ask again, or without `stream`."
 Answering = Callable[[Tell], Awaitable[Finished]]
+Asked = TypeVar("Asked")
+
+
+class AnswerForm(Protocol):
+    """How an answer is written for the clients of one protocol: in one piece, or as it comes."""
+
+    @property
+    def media_type(self) -> str:
+        """Of a stream."""
+        ...
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes ahead of it."""
+        ...
+
+    def opening(self) -> str:
+        """The beginning of a stream, ahead of the first piece."""
+        ...
+
+    def more(self, piece: Said | Thought | Working) -> str:
+        """More of it, or a sign of life; "" for what this protocol does not show."""
+        ...
+
+    def ending(self, finished: Finished) -> str:
+        """The end of a stream, also of one that failed."""
+        ...
+
+    def whole(self, text: str, thought: str, finished: Finished) -> dict[str, Any]:
+        """The answer in one piece, and the reasoning ahead of it."""
+        ...
+
+    def failure(self, finished: Finished) -> dict[str, Any]:
+        """The error of one that failed before anything was sent."""
+        ...
+
+
+def _token_of(request: Request) -> str:
+    """The token of its header; NotAllowed without one.
+
+    Programs that speak only Ollama's API often have no place for a token, but send a name and password that stand in
+    the address: the password is the token then.
+    """
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return given.strip()
+    if kind.lower() == "basic" and request.url.path.startswith("/api/"):
+        try:
+            return base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
+        except ValueError:
+            raise NotAllowed(UNNAMED) from None
+    raise NotAllowed(UNNAMED)
+
+
+class Refuse(Protocol):
+    """An error as the programs of one protocol read it."""
+
+    def __call__(self, error: CortexError, *, is_caller: bool = True) -> Response:
+        """As `refused`."""
+        ...
+
+
+MakeForm = Callable[[str, int, str], AnswerForm]  # of an answer's id, its second, and where its person reads it
+
+
+async def served(
+    request: Request, serve: Callable[[Caller], Awaitable[Response]], refuse: Refuse | None = None
+) -> Response:
+    """What `serve` answers the program that asks, or the error in the shape that its protocol wants."""
+    refuse = refuse or refused
+    try:
+        caller = await caller_of(request)
+    except CortexError as error:
+        return refuse(error, is_caller=False)
+    try:
+        return await serve(caller)
+    except CortexError as error:
+        return refuse(error)
+
+
+async def body_of(request: Request, caller: Caller, read: Callable[[bytes], Asked]) -> Asked:
+    """The request's body as `read` understands it, a large one in a thread; counted before a byte is read."""
+    services(request).api_tokens.must_not_insist(caller)
+    body = await request.body()
+    return await asyncio.to_thread(read, body) if len(body) > LARGE_BYTES else read(body)
+
+
+async def answer(request: Request, caller: Caller, asked: ChatRequest, form: MakeForm) -> Response:
+    """Take the request, whichever protocol it came by, and answer it in this form, as a stream where it wants one."""
+    cortex = services(request)
+    created = int(cortex.runtime.clock().timestamp())
+    asked = asked.model_copy(update={"model": await cortex.model_names.target(caller.user, asked.model)})
+    if cortex.bare_calls.passes(caller, asked):
+        await cortex.program_chats.must_know(caller, asked.asked_model)
+        call, sent = await cortex.bare_calls.take(caller, asked)
+        id, place = call.id.removeprefix("api:"), ""
+        answering = partial(cortex.bare_calls.answer, caller, call, sent, asked.asked_model)
+    else:
+        taken = await cortex.program_chats.ask(caller, asked)
+        root = (cortex.settings.public_url or str(request.base_url)).rstrip("/")
+        id, place = taken.turn.id.removeprefix("turn:"), f"{root}/c/{taken.turn.conversation_id}"
+        answering = partial(cortex.program_chats.answer, taken)
+    made = form(id, created, place)
+    return ProgramStream(made, answering) if asked.stream else ProgramAnswer(made, answering)
 
 
 async def caller_of(request: Request) -> Caller:
     """The program whose token the request carries; NotAllowed without one that is known."""
-    header = request.headers.get("authorization", "")
-    if not header.lower().startswith(BEARER):
-        raise NotAllowed(UNNAMED)
-    caller = await services(request).api_tokens.who(header[len(BEARER) :].strip())
+    caller = await services(request).api_tokens.who(_token_of(request))
     prove(request)
     asked_by(request, caller.user.id)
     return caller
@@ -53,10 +158,11 @@ def refused(error: CortexError, *, is_caller: bool = True) -> Response:
         code = getattr(error, "code", None)
         return JSONResponse(_error(error.message, 400, code, error.field or None), 400)
     code = "model_not_found" if isinstance(error, NotFound) else None
+    code = "insufficient_quota" if isinstance(error, OverBudget) else code
     return JSONResponse(_error(error.message, error.status, code), error.status, headers)
 
 
-def failure(finished: Finished) -> dict[str, Any]:
+def failure_of(finished: Finished) -> dict[str, Any]:
     """The error of an answer that did not come to its end."""
     code = "insufficient_quota" if finished.failure == "quota" else finished.code or None
     return _error(finished.text, STATUS[finished.failure], code, finished.param or None)
@@ -70,84 +176,34 @@ def _error(message: str, status: int, code: str | None, param: str | None = None
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
-    """An answer on its way to a program. `place`: where its person can read it, "" for nowhere."""
-
-    id: str
-    created: int
-    model: str
-    wants_usage: bool
-    place: str = ""
-
-    def whole(self, text: str, thought: str, finished: Finished) -> dict[str, Any]:
-        """The answer in one piece."""
-        text = finished.answer or text
-        content = None if finished.calls and not text else text
-        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-        if thought:
-            message["reasoning_content"] = thought
-        if finished.calls:
-            message["tool_calls"] = [_call(call) for call in finished.calls]
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finished.finish}
-        return {**self._head("chat.completion"), "choices": [choice], "usage": _usage(finished.usage)}
-
-    def piece(self, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-        """One message of a stream."""
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        used = {"usage": None} if self.wants_usage else {}
-        return {**self._head("chat.completion.chunk"), "choices": [choice], **used}
-
-    def end(self, finished: Finished) -> list[dict[str, Any]]:
-        """The last messages of a stream."""
-        if finished.failure:
-            return [failure(finished)]
-        calls = [{"index": index, **_call(call)} for index, call in enumerate(finished.calls)]
-        last = [self.piece({"tool_calls": calls})] if calls else []
-        last.append(self.piece({}, finished.finish))
-        if self.wants_usage:
-            used = {"choices": [], "usage": _usage(finished.usage)}
-            last.append({**self._head("chat.completion.chunk"), **used})
-        return last
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What goes ahead of it."""
-        return {**HEADERS, **({"X-Cortex-Conversation": self.place} if self.place else {})}
-
-    def _head(self, kind: str) -> dict[str, Any]:
-        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
-
-
 class ProgramStream(Response):
-    """An answer as a stream of events. It ends with the answer; a program that goes away ends both."""
+    """An answer as a stream. It ends with the answer; a program that goes away ends both."""
 
-    def __init__(self, completion: Completion, answering: Answering) -> None:
-        super().__init__(media_type="text/event-stream", headers=completion.headers)
+    def __init__(self, form: AnswerForm, answering: Answering) -> None:
+        super().__init__(media_type=form.media_type, headers=form.headers)
         del self.headers["content-length"]
-        self._completion = completion
+        self._form = form
         self._answering = answering
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it. An answer that fails ahead of its first sign is an error with its status, as clients expect it."""
-        stream = _Stream(self._completion, self.raw_headers, send)
+        stream = _Stream(self._form, self.raw_headers, send)
         finished = await _until_gone(receive, self._answering(stream.tell))
         if finished is None:
             return
         if finished.failure and not stream.has_begun:
-            await _failed(finished, self._completion)(scope, receive, send)
+            await _failed(finished, self._form)(scope, receive, send)
             return
         if finished.answer and finished.answer != stream.said.strip():
             finished = Finished(failure="model", text=NOT_ONLY_JSON, param="response_format")
-        events = [_event(one) for one in self._completion.end(finished)]
-        await stream.write("".join([*events, "data: [DONE]\n\n"]), is_last=True)
+        await stream.write(self._form.ending(finished), is_last=True)
 
 
 @dataclass(slots=True)
 class _Stream:
-    """A stream of events that is being sent. `said`: its words so far."""
+    """A stream that is being sent. `said`: its words so far."""
 
-    completion: Completion
+    form: AnswerForm
     headers: list[tuple[bytes, bytes]]
     send: Send
     has_begun: bool = False
@@ -158,21 +214,16 @@ class _Stream:
         if not self.has_begun:
             self.has_begun = True
             await self.send({"type": "http.response.start", "status": 200, "headers": self.headers})
-            text = _event(self.completion.piece({"role": "assistant", "content": ""})) + text
+            text = self.form.opening() + text
         await self.send({"type": "http.response.body", "body": text.encode(), "more_body": not is_last})
 
     async def tell(self, piece: Piece) -> None:
         """Send a piece of the answer; BrokenOff where what was sent is void."""
-        match piece:
-            case Working():
-                await self.write(f": {_sign(piece, self.completion)}\n\n")
-            case Said(text=text) if text:
-                self.said += text
-                await self.write(_event(self.completion.piece({"content": text})))
-            case Thought(text=text) if text:
-                await self.write(_event(self.completion.piece({"reasoning_content": text})))
-            case Anew():
-                raise BrokenOff(BROKEN)
+        if isinstance(piece, Anew):
+            raise BrokenOff(BROKEN)
+        if isinstance(piece, Working) or piece.text:
+            self.said += piece.text if isinstance(piece, Said) else ""
+            await self.write(self.form.more(piece))
 
 
 @dataclass(slots=True)
@@ -194,9 +245,9 @@ class _Whole:
 class ProgramAnswer(Response):
     """An answer in one piece, which is waited for as long as the program does."""
 
-    def __init__(self, completion: Completion, answering: Answering) -> None:
+    def __init__(self, form: AnswerForm, answering: Answering) -> None:
         super().__init__()
-        self._completion = completion
+        self._form = form
         self._answering = answering
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -206,15 +257,15 @@ class ProgramAnswer(Response):
         if finished is None:
             return
         if finished.failure:
-            answer = _failed(finished, self._completion)
+            answer = _failed(finished, self._form)
         else:
-            whole = self._completion.whole("".join(heard.said), "".join(heard.thought), finished)
-            answer = JSONResponse(whole, 200, self._completion.headers)
+            whole = self._form.whole("".join(heard.said), "".join(heard.thought), finished)
+            answer = JSONResponse(whole, 200, self._form.headers)
         await answer(scope, receive, send)
 
 
-def _failed(finished: Finished, completion: Completion) -> Response:
-    return JSONResponse(failure(finished), STATUS[finished.failure], {**completion.headers, **ONCE})
+def _failed(finished: Finished, form: AnswerForm) -> Response:
+    return JSONResponse(form.failure(finished), STATUS[finished.failure], {**form.headers, **ONCE})
 
 
 async def _until_gone(receive: Receive, answering: Awaitable[Finished]) -> Finished | None:
@@ -239,24 +290,17 @@ async def _until_gone(receive: Receive, answering: Awaitable[Finished]) -> Finis
     return None if asking.cancelled() else asking.result()
 
 
-def _sign(piece: Working, completion: Completion) -> str:
-    if piece.waits:
-        return f"{piece.waits} needs approval on {completion.place}"
-    return "working"
+def headers_of(place: str) -> dict[str, str]:
+    """What goes ahead of an answer that its person can read at `place`, "" for nowhere."""
+    return {**HEADERS, **({"X-Cortex-Conversation": place} if place else {})}
 
 
-def _event(data: dict[str, Any]) -> str:
-    return f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
+def sign(piece: Working, place: str) -> str:
+    """A sign of life in a stream of events: a comment, which clients pass over."""
+    return f": {f'{piece.waits} needs approval on {place}' if piece.waits else 'working'}\n\n"
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.input_tokens + usage.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-    }
+def event(data: dict[str, Any], name: str = "") -> str:
+    """One event of a stream."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"

@@ -52,7 +52,7 @@ class LazyRoute(APIRoute):
         """
         handler = super().get_route_handler()
         is_looked_at = self.methods == {"GET"}
-        is_person = not self.path.startswith((API, MCP, HOOKS))
+        is_person = not self.path.startswith((*API, MCP, HOOKS))
         guards = guards_of(self.dependant)
         takes = taken_by(self.endpoint, is_open=not guards)
         has_form = bool(guards) or self.body_field is not None or takes.has_files

@@ -33,7 +33,7 @@ HEADERS = {
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OPEN_TO_PROBES = ("/healthz", "/readyz")  # asked by address from inside a container or a balancer; they say nothing
 HOOKS = "/hooks/"  # other programs send there: no cookie of ours lets anybody in
-API = "/v1/"  # likewise, by a token in a header
+API = ("/v1/", "/api/")  # likewise, by a token in a header: OpenAI's clients, and Ollama's
 MCP = "/mcp"  # likewise; a page of another site is refused all the same, as the protocol wants it
 LENGTH_DIGITS = 15
 COOKIE = "cortex"
@@ -158,7 +158,7 @@ def is_cross_site(method: str, path: str, headers: Headers) -> bool:
     reads are refused only when the browser says that a foreign page asked and it is not a plain navigation.
     """
     site = headers.get("sec-fetch-site")
-    if path.startswith((HOOKS, API)):
+    if path.startswith((HOOKS, *API)):
         return False
     if path == MCP:
         return "origin" in headers and not _is_own_origin(headers)

@@ -9,8 +9,11 @@ from functools import cached_property
 
 from cortex.compose.turns import TurnServices
 from cortex.integrations.web import Web
+from cortex.providers import embed
 from cortex.services.api.bare_calls import BareCalls
 from cortex.services.api.chats import ProgramChats
+from cortex.services.api.embeddings import ProgramEmbeddings
+from cortex.services.api.model_names import ModelNames
 from cortex.services.api.pictures import ProgramPictures
 from cortex.services.api.tokens import ApiTokens
 from cortex.services.api.tool_calls import ProgramTools
@@ -214,6 +217,20 @@ class Services(TurnServices):
     @cached_property
     def program_pictures(self) -> ProgramPictures:
         return ProgramPictures(web=Web(), maker=self.pictures.maker)
+
+    def model_names(self) -> ModelNames:
+        return ModelNames(models=self.models)
+
+    @cached_property
+    def program_embeddings(self) -> ProgramEmbeddings:
+        return ProgramEmbeddings(
+            runtime=self.runtime,
+            tokens=self.api_tokens,
+            models=self.models,
+            names=self.model_names,
+            calls=self.lone_calls,
+            ask=embed,
+        )
 
     @cached_property
     def program_tools(self) -> ProgramTools:

@@ -1,7 +1,7 @@
 """One file per kind of model endpoint, loaded when the first model of that kind is asked.
 
-`connect(entry, secret)` and `list_models(server)` are the only doors; compose hands them to services. Nothing heavy is
-imported with this package.
+`connect(entry, secret)`, `list_models(server)` and `embed(request)` are the only doors; compose hands them to services.
+Nothing heavy is imported with this package.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from cortex.base.address import PUBLIC, AddressPolicy
 from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
+from cortex.ports.embeddings import AskEmbeddings, EmbeddingRequest, Embeddings
 from cortex.ports.loop import Provider
 from cortex.ports.model_lists import AskList, LookAtModel, ModelList, ModelServer, ServerFacts
 from cortex.ports.schedule import Timings
@@ -62,3 +63,9 @@ async def look_at_model(server: ModelServer, model: str, engine: str) -> ServerF
     """What the server says of this model as it is served now; None where it says nothing."""
     look: LookAtModel = (await asyncio.to_thread(scan.load, f"{__name__}.looks")).look
     return await look(server, model, engine)
+
+
+async def embed(request: EmbeddingRequest) -> Embeddings:
+    """The vectors that the server makes; ProviderError, for the person, when it makes none."""
+    ask: AskEmbeddings = (await asyncio.to_thread(scan.load, f"{__name__}.embeddings")).embeddings
+    return await ask(request)

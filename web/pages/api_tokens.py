@@ -10,6 +10,7 @@ from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.api.tokens import ApiTokenRow, RoundRow, TokenView
+from cortex.services.models.files import FileAlias
 from web.deps import CurrentUser, ReauthedUser, Services, Text
 from web.figures import day
 from web.frame import frame_of
@@ -47,6 +48,10 @@ class TokensContext(Context):
     asked: Mapping[str, Sequence[str]] = described("token -> conversations that were asked with it lately")
     url: str = described("the address that programs are given")
     became_outside: bool = described("whether to say that text of older tokens counts as external content now")
+    names: Sequence[FileAlias] = described("further names by which programs ask for models")
+    targets: Sequence[tuple[str, str]] = described("the models that a name may stand for: value, words")
+    given: Mapping[str, str] = described("what was typed for a new name, by field", default_factory=dict)
+    errors: Mapping[str, str] = described("why that was refused, by field; '' for the whole", default_factory=dict)
     secret: str = described("the token that was made just now, shown this once", default="")
 
 
@@ -89,6 +94,25 @@ async def make(request: Request, services: Services, user: ReauthedUser) -> Resp
         fields = getattr(error, "fields", None) or {error.field: error.message}
         return await _form(request, services, user, given, fields, 422)
     return await _page(request, services, user, secret)
+
+
+@router.post(HERE + "/names")
+async def add_name(request: Request, services: Services, user: CurrentUser) -> Response:
+    """A further name for a model."""
+    given = {key: str(value).strip() for key, value in (await request.form()).items()}
+    try:
+        alias = await services.model_names.add(user, given)
+    except UserError as error:
+        fields = getattr(error, "fields", None) or {error.field: error.message}
+        return await _page(request, services, user, given=given, errors=fields, status=422)
+    return redirect(request, HERE, f"{alias.name} now stands for {alias.embeds or alias.model}.")
+
+
+@router.post(HERE + "/names/remove")
+async def remove_name(request: Request, services: Services, user: CurrentUser, name: Text) -> Response:
+    """Forget a name."""
+    await services.model_names.remove(user, name)
+    return redirect(request, HERE, f"Removed the name {name}.")
 
 
 @router.post(HERE + "/seen")
@@ -157,7 +181,16 @@ async def revoke(request: Request, services: Services, user: CurrentUser, token_
     return redirect(request, HERE, "Token revoked")
 
 
-async def _page(request: Request, services: Services, user: CurrentUser, secret: str = "") -> Response:
+async def _page(
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    secret: str = "",
+    *,
+    given: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:
     tokens = await services.api_tokens.list(user)
     root = services.settings.public_url or str(request.base_url)
     asked = {}
@@ -170,9 +203,13 @@ async def _page(request: Request, services: Services, user: CurrentUser, secret:
         asked=asked,
         url=f"{root.rstrip('/')}/v1",
         became_outside=await services.api_tokens.became_outside(user),
+        names=await services.model_names.list(user),
+        targets=[(name, name) for name in await services.model_names.targets(user)],
+        given=given or {},
+        errors=errors or {},
         secret=secret,
     )
-    return respond(request, "tokens.html", context)
+    return respond(request, "tokens.html", context, status=status)
 
 
 async def _form(

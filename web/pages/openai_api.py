@@ -1,91 +1,69 @@
 """The API of OpenAI's clients: `/v1/models`, `/v1/chat/completions`, and the document that describes them."""
 
-import asyncio
-from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from cortex.app import Cortex
-from cortex.base.errors import CortexError
 from cortex.services.api.requests import ChatRequest, read_request
 from cortex.services.api.tokens import Caller
-from web.bodies import LARGE_BYTES, takes
+from web.bodies import takes
+from web.completion_form import Completion
 from web.deps import Services
-from web.programs import Completion, ProgramAnswer, ProgramStream, caller_of, refused
+from web.programs import PICTURES_BYTES, answer, body_of, served
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
-PICTURES_BYTES = 20_000_000  # a request with some pictures in base64
 
 
 @router.get("/v1/models")
 async def models(request: Request, services: Services) -> Response:
     """What a request may name as its model."""
-    try:
-        caller = await caller_of(request)
-    except CortexError as error:
-        return refused(error, is_caller=False)
-    windows = await services.program_chats.windows_of(caller)
-    listed = [_model(name, caller, windows.get(name)) for name in await services.program_chats.models_of(caller)]
-    return JSONResponse({"object": "list", "data": listed})
+
+    async def listed(caller: Caller) -> Response:
+        windows = await services.program_chats.windows_of(caller)
+        offered = await services.model_names.offered(caller.user)
+        data = [_model(one.name, caller, windows.get(one.target)) for one in offered]
+        return JSONResponse({"object": "list", "data": data})
+
+    return await served(request, listed)
 
 
-@router.get("/v1/models/{model}")
+@router.get("/v1/models/{model:path}")
 async def model(request: Request, services: Services, model: str) -> Response:
     """One of them."""
-    try:
-        caller = await caller_of(request)
-    except CortexError as error:
-        return refused(error, is_caller=False)
-    try:
-        await services.program_chats.must_know(caller, model)
-    except CortexError as error:
-        return refused(error)
-    windows = await services.program_chats.windows_of(caller)
-    return JSONResponse(_model(model, caller, windows.get(model)))
+
+    async def known(caller: Caller) -> Response:
+        target = await services.model_names.target(caller.user, model)
+        await services.program_chats.must_know(caller, target)
+        windows = await services.program_chats.windows_of(caller)
+        return JSONResponse(_model(model, caller, windows.get(target)))
+
+    return await served(request, known)
 
 
 @router.post("/v1/chat/completions")
 @takes(PICTURES_BYTES)
-async def complete(request: Request, services: Services) -> Response:
+async def complete(request: Request) -> Response:
     """Answer a conversation: with Cortex's tools, or passed through where the request brings its own."""
-    try:
-        caller = await caller_of(request)
-    except CortexError as error:
-        return refused(error, is_caller=False)
-    try:
-        services.api_tokens.must_not_insist(caller)
-        body = await request.body()
-        asked = await asyncio.to_thread(read_request, body) if len(body) > LARGE_BYTES else read_request(body)
-        return await _answer(request, services, caller, asked)
-    except CortexError as error:
-        return refused(error)
+
+    async def completed(caller: Caller) -> Response:
+        asked = await body_of(request, caller, read_request)
+
+        def form(id: str, created: int, place: str) -> Completion:
+            return Completion(
+                id=f"chatcmpl-{id}", created=created, model=asked.model, wants_usage=asked.wants_usage, place=place
+            )
+
+        return await answer(request, caller, asked, form)
+
+    return await served(request, completed)
 
 
 @router.get("/v1/openapi.json")
 async def document(request: Request) -> Response:
     """What this API takes and gives, by OpenAPI."""
     return JSONResponse(_document(str(request.base_url).rstrip("/")))
-
-
-async def _answer(request: Request, services: Cortex, caller: Caller, asked: ChatRequest) -> Response:
-    created = int(services.runtime.clock().timestamp())
-    if services.bare_calls.passes(caller, asked):
-        await services.program_chats.must_know(caller, asked.asked_model)
-        call, sent = await services.bare_calls.take(caller, asked)
-        id, place = call.id.removeprefix("api:"), ""
-        answering = partial(services.bare_calls.answer, caller, call, sent, asked.asked_model)
-    else:
-        taken = await services.program_chats.ask(caller, asked)
-        root = (services.settings.public_url or str(request.base_url)).rstrip("/")
-        id, place = taken.turn.id.removeprefix("turn:"), f"{root}/c/{taken.turn.conversation_id}"
-        answering = partial(services.program_chats.answer, taken)
-    completion = Completion(
-        id=f"chatcmpl-{id}", created=created, model=asked.model, wants_usage=asked.wants_usage, place=place
-    )
-    return ProgramStream(completion, answering) if asked.stream else ProgramAnswer(completion, answering)
 
 
 def _model(name: str, caller: Caller, window_tokens: int | None) -> dict[str, Any]:

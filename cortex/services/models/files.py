@@ -22,6 +22,7 @@ from cortex.base.web_address import web_place
 FILE = "model_registry.json"
 FILE_CHARACTERS = 250_000
 MODELS_MOST = 1_000
+ALIASES_MOST = 100
 Kind = Literal["openai", "anthropic"]
 OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}$")]
@@ -183,11 +184,23 @@ class ModelForm(FileModel):
     forget_key: bool = False
 
 
+class FileAlias(StrictModel):
+    """A name that other programs ask for. `model`: whose name it stands for; `*` as a name: for every unknown one.
+
+    `embeds`: the model of that one's server that makes embeddings, "" where the name is for answers.
+    """
+
+    name: Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9][A-Za-z0-9 ._:/@-]{0,119})$")]
+    model: ChainName
+    embeds: Annotated[str, Field(max_length=200)] = ""
+
+
 class RegistryFile(StrictModel):
     """The whole file. `default`: the chain tried when a role names none; empty = every model in order.
 
     `waiting`: a server that was connected by a key, of which no model is chosen yet. `learned`: what was seen of each
     model that this person uses, those of others among them.
+    `aliases`: further names, by which other programs ask for models.
     """
 
     models: Annotated[tuple[FileModel, ...], Field(max_length=MODELS_MOST)] = ()
@@ -197,6 +210,7 @@ class RegistryFile(StrictModel):
     learned: dict[ChainName, Annotated[tuple[FileFact, ...], Field(max_length=FACTS_MOST)]] = Field(
         default_factory=dict, max_length=MODELS_MOST
     )
+    aliases: Annotated[tuple[FileAlias, ...], Field(max_length=ALIASES_MOST)] = ()
 
     @field_validator("models")
     @classmethod
@@ -352,12 +366,14 @@ def placed(file: RegistryFile, model: FileModel | None, previous: str) -> Regist
     learned = {name: facts for name, facts in file.learned.items() if name != previous}
     if model is not None and old is not None and is_same_place(model, old) and previous in file.learned:
         learned[model.name] = _still(file.learned[previous], model, old)
+    aliases = [one.model_copy(update={"model": name}) for one in file.aliases for name in renamed((one.model,))]
     return RegistryFile(
         models=tuple(models),
         default=renamed(file.default),
         roles={role: names for role, names in roles.items() if names},
         waiting=file.waiting,
         learned={name: facts for name, facts in learned.items() if facts},
+        aliases=tuple(aliases),
     )
 
 

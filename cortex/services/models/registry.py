@@ -10,7 +10,7 @@ from cortex.base.model import LOCAL_FIRST_S, OFFLINE, TIMEOUT_S, ModelEntry, Pri
 from cortex.base.role import Role
 from cortex.selection.cache_profiles import FACTS, PROFILES, shipped
 from cortex.selection.late_tools import is_native
-from cortex.services.models.files import FileConnection, FileFact, FileModel, FileTest, RegistryFile, host_of
+from cortex.services.models.files import FileAlias, FileConnection, FileFact, FileModel, FileTest, RegistryFile, host_of
 from cortex.services.models.learned import applied
 from cortex.storage.shared_models import GivenModel
 
@@ -22,6 +22,7 @@ class ModelRegistry:
     `with_key`: own ones that have a stored key. `given`: what others share with the user, whose entries name an owner.
     `tested`: what the last test of each own model found. `waiting`: a server whose models are still to be chosen.
     `learned`: what was seen of each model by its use; `as_set`: own models of which something was, as they are set.
+    `aliases`: further names by which other programs ask for models.
     """
 
     entries: tuple[ModelEntry, ...] = ()
@@ -33,6 +34,7 @@ class ModelRegistry:
     waiting: FileConnection | None = None
     learned: Mapping[str, tuple[FileFact, ...]] = field(default_factory=dict)
     as_set: Mapping[str, ModelEntry] = field(default_factory=dict)
+    aliases: tuple[FileAlias, ...] = ()
 
     def key_mates(self, name: str) -> tuple[str, ...]:
         """The own models that use the same stored key as this one."""
@@ -98,6 +100,7 @@ def registry_of(file: RegistryFile) -> ModelRegistry:
         waiting=file.waiting,
         learned=file.learned,
         as_set={name: entry for name, entry in as_set.items() if name in file.learned},
+        aliases=file.aliases,
     )
 
 

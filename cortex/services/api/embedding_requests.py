@@ -1,0 +1,90 @@
+"""What a program asks to have embedded, by OpenAI's API and by Ollama's. Pure.
+
+Contracts: https://platform.openai.com/docs/api-reference/embeddings/create and
+https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings (read 2026-11-27).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cortex.base.errors import UserError
+from cortex.base.json_text import must_be_small
+from cortex.services.models.files import Slips
+
+MOST_TEXTS = 2_048
+MOST_ITEMS = 1_000_000  # texts as numbers of tokens: LangChain sends them so
+Tokens = Annotated[list[Annotated[int, Field(ge=0, le=2**31)]], Field(min_length=1, fail_fast=True)]
+Texts = Annotated[list[str], Field(min_length=1, max_length=MOST_TEXTS, fail_fast=True)]
+TokenTexts = Annotated[list[Tokens], Field(min_length=1, max_length=MOST_TEXTS, fail_fast=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingAsked:
+    """What to embed, by which model's name."""
+
+    model: str
+    inputs: Sequence[str] | Sequence[Sequence[int]]
+    dimensions: int | None = None
+    is_base64: bool = False
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    model: Annotated[str, Field(min_length=1)]
+    dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+
+B = TypeVar("B", bound=_Body)
+
+
+class _OpenAI(_Body):
+    input: str | Texts | Tokens | TokenTexts
+    encoding_format: Literal["float", "base64"] | None = None
+
+
+class _Ollama(_Body):
+    input: str | Texts = ""
+    prompt: str = ""
+
+
+def read_embedding_request(body: bytes) -> EmbeddingAsked:
+    """The body of `POST /v1/embeddings`; UserError says what is wrong with it."""
+    request = _read(_OpenAI, body)
+    given = request.input
+    inputs: Sequence[str] | Sequence[Sequence[int]]
+    if isinstance(given, str):
+        inputs = [given]
+    elif isinstance(given[0], int):
+        inputs = [[number for number in given if isinstance(number, int)]]
+    else:
+        inputs = given
+    return _checked(request, inputs, is_base64=request.encoding_format == "base64")
+
+
+def read_ollama_embedding_request(body: bytes) -> EmbeddingAsked:
+    """The body of Ollama's `POST /api/embed` or `/api/embeddings`; UserError says what is wrong with it."""
+    request = _read(_Ollama, body)
+    given = request.input or request.prompt
+    return _checked(request, [given] if isinstance(given, str) else given)
+
+
+def _checked(
+    request: _Body, inputs: Sequence[str] | Sequence[Sequence[int]], *, is_base64: bool = False
+) -> EmbeddingAsked:
+    if not all(inputs):
+        raise UserError("There is an empty text; each needs at least one character.", field="input")
+    return EmbeddingAsked(model=request.model, inputs=inputs, dimensions=request.dimensions, is_base64=is_base64)
+
+
+def _read(kind: type[B], body: bytes) -> B:
+    try:
+        must_be_small(body, items=MOST_ITEMS)
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        raise Slips(error) from error
+    except ValueError as error:
+        raise UserError(str(error)) from error

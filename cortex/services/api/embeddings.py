@@ -1,0 +1,97 @@
+"""A program's texts as vectors, made by a server of its person: within the token's budget, and in the usage ledger."""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from cortex.base.errors import CortexError
+from cortex.base.ids import new_id
+from cortex.base.messages import Usage
+from cortex.base.model import ModelEntry
+from cortex.base.tokens import count
+from cortex.ports.embeddings import AskEmbeddings, EmbeddingRequest, Embeddings
+from cortex.ports.model_lists import ModelServer
+from cortex.services.api.embedding_requests import EmbeddingAsked
+from cortex.services.api.model_names import ModelNames
+from cortex.services.api.tokens import ApiTokens, Caller
+from cortex.services.models.models import Models
+from cortex.services.models.prices import cost_usd
+from cortex.services.models.profiles import endpoint_of
+from cortex.services.runtime import Runtime
+from cortex.services.turns.lone_calls import ROUND, LoneCall, LoneCalls
+from cortex.storage.api_tokens import ApiTokensRepository
+from cortex.storage.rounds import RoundsRepository
+
+MODEL_CHARACTERS = 80
+
+
+class OverBudget(CortexError):
+    """The token's budget, or another of the person's, has no room for it."""
+
+    status = 429
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramEmbeddings:
+    """Passes texts on and books what it took."""
+
+    runtime: Runtime
+    tokens: ApiTokens
+    models: Models
+    names: ModelNames
+    calls: LoneCalls
+    ask: AskEmbeddings
+
+    async def make(self, caller: Caller, asked: EmbeddingAsked) -> Embeddings:
+        """The vectors. NotFound where no such model is set up; OverBudget, ProviderError, what a token may not do."""
+        entry = await self.names.embedder(caller.user, asked.model)
+        call = LoneCall(id=f"api:{new_id()}", role=caller.token.role)
+        async with self.runtime.db.transaction(caller.user.id) as repository:
+            await self.tokens.must_be_open(repository, caller)
+            await repository(ApiTokensRepository).take(call.id, caller.token.id, "", asked.model[:MODEL_CHARACTERS])
+            await repository(RoundsRepository).begin_alone(call.id, role=call.role, channel=call.channel)
+        counted = await asyncio.to_thread(_tokens, asked)
+        await self._admit(caller, call, entry, counted)
+        began_s, found = self.runtime.ticks_s(), None
+        try:
+            found = await self.ask(await self._request(caller, entry, asked))
+            found = replace(found, input_tokens=found.input_tokens or counted)
+        finally:
+            ms = round((self.runtime.ticks_s() - began_s) * 1000)
+            await self._book(caller, call, replace(entry, name=entry.name if found else asked.model), found, ms)
+        return found
+
+    async def _admit(self, caller: Caller, call: LoneCall, entry: ModelEntry, tokens: int) -> None:
+        """Hold what it takes; OverBudget where that is not to be had. Another model's vectors would mean nothing."""
+        budgets, role = self.calls.budgets, await self.calls.roles.role(caller.user, call.role)
+        limits = await budgets.limits(caller.user, call, role)
+        names, why = await budgets.open_models(caller.user, limits, (entry.name,))
+        if names:
+            asking = replace(entry, max_output_tokens=0)
+            admission = await budgets.admit(caller.user, call, limits, ROUND, asking, tokens)
+            why = "" if admission.action == "go" else admission.text
+        if why:
+            await self.runtime.db.repository(RoundsRepository, caller.user.id).refused(call.id, ROUND)
+            raise OverBudget(why)
+
+    async def _book(self, caller: Caller, call: LoneCall, entry: ModelEntry, found: Embeddings | None, ms: int) -> None:
+        """What it took, and what it held is free. A failure stands under the asked name: no chat model failed."""
+        rounds = self.runtime.db.repository(RoundsRepository, caller.user.id)
+        if found is None:
+            await rounds.failed(call.id, ROUND, entry.name[:MODEL_CHARACTERS], ms)
+            return
+        usage = Usage(input_tokens=found.input_tokens)
+        cost = await cost_usd(entry, usage)
+        await rounds.answered(call.id, ROUND, entry.name, usage, cost, ms=ms, endpoint=endpoint_of(entry), paid_by="")
+
+    async def _request(self, caller: Caller, entry: ModelEntry, asked: EmbeddingAsked) -> EmbeddingRequest:
+        key = await self.models.store.key(caller.user.id, entry.secret)
+        policy = self.models.policy(caller.user, entry.base_url)
+        server = ModelServer(
+            provider=entry.provider, base_url=entry.base_url, ca=entry.ca, key=key or "", policy=policy,
+            limit_s=entry.timeout_s,
+        )  # fmt: skip
+        return EmbeddingRequest(server=server, model=entry.model, inputs=asked.inputs, dimensions=asked.dimensions)
+
+
+def _tokens(asked: EmbeddingAsked) -> int:
+    return sum(count(text) if isinstance(text, str) else len(text) for text in asked.inputs)
