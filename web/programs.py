@@ -196,7 +196,7 @@ class ProgramStream(Response):
             return
         if finished.answer and finished.answer != stream.said.strip():
             finished = Finished(failure="model", text=NOT_ONLY_JSON, param="response_format")
-        await stream.write(self._form.ending(finished), is_last=True)
+        await stream.write(partial(self._form.ending, finished), is_last=True)
 
 
 @dataclass(slots=True)
@@ -209,13 +209,13 @@ class _Stream:
     has_begun: bool = False
     said: str = ""
 
-    async def write(self, text: str, *, is_last: bool = False) -> None:
-        """Send this, behind its head where that was not sent yet."""
+    async def write(self, text: Callable[[], str], *, is_last: bool = False) -> None:
+        """Send what this says, behind the opening where that was not sent yet: a form counts its events."""
+        opening = "" if self.has_begun else self.form.opening()
         if not self.has_begun:
             self.has_begun = True
             await self.send({"type": "http.response.start", "status": 200, "headers": self.headers})
-            text = self.form.opening() + text
-        await self.send({"type": "http.response.body", "body": text.encode(), "more_body": not is_last})
+        await self.send({"type": "http.response.body", "body": (opening + text()).encode(), "more_body": not is_last})
 
     async def tell(self, piece: Piece) -> None:
         """Send a piece of the answer; BrokenOff where what was sent is void."""
@@ -223,7 +223,7 @@ class _Stream:
             raise BrokenOff(BROKEN)
         if isinstance(piece, Working) or piece.text:
             self.said += piece.text if isinstance(piece, Said) else ""
-            await self.write(self.form.more(piece))
+            await self.write(partial(self.form.more, piece))
 
 
 @dataclass(slots=True)

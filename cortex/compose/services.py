@@ -218,6 +218,7 @@ class Services(TurnServices):
     def program_pictures(self) -> ProgramPictures:
         return ProgramPictures(web=Web(), maker=self.pictures.maker)
 
+    @cached_property
     def model_names(self) -> ModelNames:
         return ModelNames(models=self.models)
 

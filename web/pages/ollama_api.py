@@ -69,7 +69,8 @@ async def show(request: Request, services: Services) -> Response:
         found = next((one for one in offered if one.name in (name, target)), None)
         if found is None:
             raise NotFound(f"model {name[:80]!r} not found")
-        return JSONResponse(_shown(found, caller.token.made_at.isoformat()))
+        windows = await services.program_chats.windows_of(caller)
+        return JSONResponse(_shown(found, windows.get(found.target), caller.token.made_at.isoformat()))
 
     return await served(request, shown, refused_as_ollama)
 
@@ -149,13 +150,12 @@ def _tag(one: OfferedModel, made: str) -> dict[str, Any]:
     return {**model, "details": _details(one.entry)}
 
 
-def _shown(one: OfferedModel, made: str) -> dict[str, Any]:
-    """`cortex` is whichever model the role asks: nothing is known of its window beforehand."""
+def _shown(one: OfferedModel, window_tokens: int | None, made: str) -> dict[str, Any]:
     entry = one.entry
     can = ["completion", "tools", *(["vision"] if entry is not None and entry.takes_pictures else [])]
     info: dict[str, Any] = {"general.architecture": "cortex", "general.basename": one.name}
-    if entry is not None:
-        info["cortex.context_length"] = entry.context_tokens
+    if window_tokens:
+        info["cortex.context_length"] = window_tokens
     about = {"modelfile": "", "parameters": "", "template": "", "license": "", "modified_at": made}
     return {**about, "details": _details(entry), "model_info": info, "capabilities": can}
 

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from cortex.base.errors import UserError
 from cortex.base.json_text import must_be_small
-from cortex.services.models.files import Slips
+from cortex.services.api.requests import BadRequest, Given, unread
 
 MOST_TEXTS = 2_048
 MOST_ITEMS = 1_000_000  # texts as numbers of tokens: LangChain sends them so
@@ -31,9 +30,7 @@ class EmbeddingAsked:
     is_base64: bool = False
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class _Body(Given):
     model: Annotated[str, Field(min_length=1)]
     dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
@@ -76,7 +73,7 @@ def _checked(
     request: _Body, inputs: Sequence[str] | Sequence[Sequence[int]], *, is_base64: bool = False
 ) -> EmbeddingAsked:
     if not all(inputs):
-        raise UserError("There is an empty text; each needs at least one character.", field="input")
+        raise BadRequest("There is an empty text; each needs at least one character.", field="input")
     return EmbeddingAsked(model=request.model, inputs=inputs, dimensions=request.dimensions, is_base64=is_base64)
 
 
@@ -85,6 +82,6 @@ def _read(kind: type[B], body: bytes) -> B:
         must_be_small(body, items=MOST_ITEMS)
         return kind.model_validate_json(body)
     except ValidationError as error:
-        raise Slips(error) from error
+        raise unread(error) from error
     except ValueError as error:
-        raise UserError(str(error)) from error
+        raise BadRequest(str(error)) from error

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from cortex.base.errors import UserError
 from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import MODEL, MOST_ITEMS, ChatRequest, read_request
+from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, Given, read_request, unread
 from cortex.services.api.response_requests import renamed
-from cortex.services.models.files import Slips
 
 FIRST = Field(fail_fast=True)
 NAMES = {"max_tokens": "options.num_predict", "response_format": "format", "stop": "options.stop"}
@@ -24,21 +23,17 @@ KINDS = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "Ukl
 PASSED_ON = ("temperature", "top_p", "seed", "stop", "frequency_penalty", "presence_penalty")
 
 
-class _Open(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Function(_Open):
+class _Function(Given):
     name: str
     arguments: dict[str, Any] | str | None = None
 
 
-class _Call(_Open):
+class _Call(Given):
     id: str | None = None
     function: _Function
 
 
-class _Message(_Open):
+class _Message(Given):
     role: Literal["system", "user", "assistant", "tool"]
     content: str | None = None
     images: Annotated[list[str], FIRST] | None = None
@@ -48,7 +43,7 @@ class _Message(_Open):
     tool_call_id: str | None = None
 
 
-class _Body(_Open):
+class _Body(Given):
     model: str = MODEL
     stream: bool | None = None
     format: str | dict[str, Any] | None = None
@@ -57,7 +52,7 @@ class _Body(_Open):
     logprobs: bool | None = None
 
 
-B = TypeVar("B", bound=_Open)
+B = TypeVar("B", bound=Given)
 
 
 class _Chat(_Body):
@@ -90,7 +85,7 @@ def read_chat(body: bytes) -> OllamaAsked:
         return OllamaAsked(model=request.model, chat=None)
     messages = _Messages()
     for n, message in enumerate(request.messages):
-        messages.add(message, f"messages.{n}")
+        messages.add(message, f"messages[{n}]")
     return _asked(request, messages.made, request.tools)
 
 
@@ -99,7 +94,7 @@ def read_generate(body: bytes) -> OllamaAsked:
     request = _parsed(_Generate, body)
     if request.suffix or request.raw or request.template or request.context:
         name = next(one for one in ("suffix", "raw", "template", "context") if getattr(request, one))
-        raise UserError(f"{name!r} is not supported here: send the whole text as messages to /api/chat.", field=name)
+        raise BadRequest(f"{name!r} is not supported here: send the whole text as messages to /api/chat.", field=name)
     if not request.prompt and not request.images:
         return OllamaAsked(model=request.model, chat=None)
     messages = _Messages()
@@ -114,9 +109,9 @@ def _parsed(kind: type[B], body: bytes) -> B:
         must_be_small(body, items=MOST_ITEMS)
         return kind.model_validate_json(body)
     except ValidationError as error:
-        raise Slips(error) from error
+        raise unread(error) from error
     except ValueError as error:
-        raise UserError(str(error)) from error
+        raise BadRequest(str(error)) from error
 
 
 def _asked(request: _Body, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> OllamaAsked:
@@ -147,7 +142,7 @@ def _format_of(wanted: str | Mapping[str, Any] | None) -> dict[str, Any] | None:
         return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(wanted)}}
     if wanted == "json":
         return {"type": "json_object"}
-    raise UserError("The format is 'json' or a JSON schema.", field="format")
+    raise BadRequest("The format is 'json' or a JSON schema.", field="format")
 
 
 class _Messages:
@@ -164,7 +159,7 @@ class _Messages:
             return self.made.append(self._result(message, place))
         made: dict[str, Any] = {"role": message.role, "content": message.content or ""}
         if message.images:
-            pictures = [_picture(image, f"{place}.images.{n}") for n, image in enumerate(message.images)]
+            pictures = [_picture(image, f"{place}.images[{n}]") for n, image in enumerate(message.images)]
             words = [{"type": "text", "text": message.content}] if message.content else []
             made["content"] = [*words, *pictures]
         if message.role == "assistant" and message.tool_calls:
@@ -184,7 +179,7 @@ class _Messages:
         fits = [one for one in self._open if one[0] == message.tool_call_id]
         fits = fits or [one for one in self._open if one[1] == name or name is None]
         if not fits:
-            raise UserError("There is no call before this result that it belongs to.", field=place)
+            raise BadRequest("There is no call before this result that it belongs to.", field=place)
         self._open.remove(fits[0])
         return {"role": "tool", "tool_call_id": fits[0][0], "content": message.content or ""}
 
@@ -194,11 +189,11 @@ def _picture(image: str, place: str) -> dict[str, Any]:
     bare = image.rpartition("base64,")[2].strip()
     kind = next((kind for mark, kind in KINDS.items() if bare.startswith(mark)), None)
     if kind is None:
-        raise UserError("Send pictures as base64 of PNG, JPEG, GIF or WebP.", field=place)
+        raise BadRequest("Send pictures as base64 of PNG, JPEG, GIF or WebP.", field=place)
     return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{bare}"}}
 
 
-class _Show(_Open):
+class _Show(Given):
     model: str = ""
     name: str = ""
 
@@ -207,5 +202,5 @@ def read_show(body: bytes) -> str:
     """The model that `POST /api/show` names; UserError."""
     request = _parsed(_Show, body)
     if not (request.model or request.name):
-        raise UserError("Name the model.", field="model")
+        raise BadRequest("Name the model.", field="model")
     return request.model or request.name

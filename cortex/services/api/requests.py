@@ -38,7 +38,7 @@ class BadRequest(UserError):
         self.code = code
 
 
-class _Given(BaseModel):
+class Given(BaseModel):
     """An object of the body. Clients write null for what they leave out."""
 
     model_config = ConfigDict(extra="ignore")
@@ -49,11 +49,11 @@ class _Given(BaseModel):
         return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
-class _Address(_Given):
+class _Address(Given):
     url: str = ""
 
 
-class _Part(_Given):
+class _Part(Given):
     type: str = "text"
     text: str = ""
     refusal: str = ""
@@ -67,7 +67,7 @@ class _Part(_Given):
         return self.image_url if isinstance(self.image_url, str) else self.image_url.url
 
 
-class _Function(_Given):
+class _Function(Given):
     name: str
     arguments: str | dict[str, Any] = ""
 
@@ -77,12 +77,12 @@ class _Function(_Given):
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
-class _Call(_Given):
+class _Call(Given):
     id: str = ""
     function: _Function
 
 
-class ChatMessage(_Given):
+class ChatMessage(Given):
     """One message of the request."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
@@ -122,28 +122,28 @@ class ChatMessage(_Given):
         return tuple(part.picture for part in self.content if part.type in PICTURE_PARTS)
 
 
-class _ToolFunction(_Given):
+class _ToolFunction(Given):
     name: ToolName
     description: str = ""
     parameters: dict[str, Any] = {}
     strict: bool = False
 
 
-class _Tool(_Given):
+class _Tool(Given):
     type: Literal["function"] = "function"
     function: _ToolFunction
 
 
-class _Named(_Given):
+class _Named(Given):
     name: str = ""
 
 
-class _Allowed(_Given):
+class _Allowed(Given):
     mode: Literal["auto", "required"] = "auto"
     tools: Annotated[list[dict[str, Any]], Field(max_length=MOST_TOOLS)] = []
 
 
-class ChosenTools(_Given):
+class ChosenTools(Given):
     """A choice of tools: the one that must be called, or those that may."""
 
     type: Literal["function", "allowed_tools"] = "function"
@@ -164,18 +164,18 @@ class ChosenTools(_Given):
         return self.type == "function" or self.allowed_tools.mode == "required"
 
 
-class _StreamOptions(_Given):
+class _StreamOptions(Given):
     include_usage: bool = False
 
 
-class _FormatSchema(_Given):
+class _FormatSchema(Given):
     name: str = "answer"
     description: str = ""
     schema_: dict[str, Any] = Field(alias="schema")
     strict: bool = False
 
 
-class _Format(_Given):
+class _Format(Given):
     type: Literal["text", "json_object", "json_schema"] = "text"
     json_schema: _FormatSchema | None = None
 
@@ -185,7 +185,7 @@ class _Format(_Given):
         return self.json_schema.schema_ if self.json_schema is not None and self.type == "json_schema" else None
 
 
-class ChatRequest(_Given):
+class ChatRequest(Given):
     """The body of `POST /v1/chat/completions`."""
 
     model: str = MODEL
@@ -258,7 +258,7 @@ def read_request(body: bytes) -> ChatRequest:
         must_be_small(body, items=MOST_ITEMS)
         request = ChatRequest.model_validate_json(body)
     except ValidationError as error:
-        raise _unread(error) from error
+        raise unread(error) from error
     except ValueError as error:
         raise BadRequest(str(error)) from error
     _must_be_doable(request)
@@ -286,7 +286,7 @@ def _must_be_doable(request: ChatRequest) -> None:
         )
 
 
-def _unread(error: ValidationError) -> BadRequest:
+def unread(error: ValidationError) -> BadRequest:
     """The first slips, by their place."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     slips = [f"{_place(each['loc'])}: {words}" for each, (_, words) in zip(found, placed_slips(error), strict=True)]

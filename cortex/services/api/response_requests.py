@@ -6,16 +6,16 @@ earlier response is refused in words. Reasoning that comes back is passed over, 
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from cortex.base.errors import UserError
 from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import MODEL, MOST_ITEMS, ChatRequest, read_request
-from cortex.services.models.files import Slips
+from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, Given, read_request, unread
 
 FIRST = Field(fail_fast=True)
 NOT_KEPT = "Cortex keeps no responses for programs: send the whole conversation in `input`."
@@ -32,11 +32,7 @@ PASSED_ON = ("model", "temperature", "top_p", "parallel_tool_calls", "user", "me
 Chat = dict[str, Any]
 
 
-class _Open(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Part(_Open):
+class _Part(Given):
     type: str
     text: str | None = None
     refusal: str | None = None
@@ -47,7 +43,7 @@ class _Part(_Open):
 Content = str | Annotated[list[_Part], FIRST]
 
 
-class _Item(_Open):
+class _Item(Given):
     type: str = "message"
     role: Literal["user", "assistant", "system", "developer"] | None = None
     content: Content | None = None
@@ -62,7 +58,7 @@ def _said(given: Any) -> Any:
     return [{"role": "user", "content": given}] if isinstance(given, str) else given
 
 
-class _Tool(_Open):
+class _Tool(Given):
     type: str
     name: str | None = None
     description: str | None = None
@@ -70,22 +66,22 @@ class _Tool(_Open):
     strict: bool | None = None
 
 
-class _Choice(_Open):
+class _Choice(Given):
     type: str
     name: str | None = None
     mode: Literal["auto", "required"] = "auto"
     tools: Annotated[list[_Tool], FIRST] | None = None
 
 
-class _Text(_Open):
+class _Text(Given):
     format: dict[str, Any] | None = None
 
 
-class _Reasoning(_Open):
+class _Reasoning(Given):
     effort: str | None = None
 
 
-class ResponseRequest(_Open):
+class ResponseRequest(Given):
     """The body of `POST /v1/responses`."""
 
     model: str = MODEL
@@ -121,9 +117,9 @@ def read_response_request(body: bytes) -> ResponseAsked:
         request = ResponseRequest.model_validate_json(body)
         given: dict[str, Any] = json.loads(body)
     except ValidationError as error:
-        raise Slips(error) from error
+        raise unread(error) from error
     except ValueError as error:
-        raise UserError(str(error)) from error
+        raise BadRequest(str(error)) from error
     _must_not_refer(request)
     chat = {name: given[name] for name in PASSED_ON if given.get(name) is not None} | _chat_of(request)
     try:
@@ -135,23 +131,19 @@ def read_response_request(body: bytes) -> ResponseAsked:
 
 def renamed(error: UserError, names: Mapping[str, str]) -> UserError:
     """The error with the fields of a chat completion under the names of another protocol."""
-    message = error.message
-    for ours, theirs in names.items():
-        message = message.replace(f"`{ours}`", f"`{theirs}`")
-        if message.startswith((f"{ours}:", f"{ours}.")):
-            message = theirs + message.removeprefix(ours)
-    head, dot, rest = error.field.partition(".")
-    return UserError(message, field=f"{names.get(head, head)}{dot}{rest}")
+    words = re.compile(rf"\b({'|'.join(names)})\b")
+    told, field = (words.sub(lambda found: names[found[0]], text) for text in (error.message, error.field))
+    return BadRequest(told, field=field, code=getattr(error, "code", ""))
 
 
 def _must_not_refer(request: ResponseRequest) -> None:
     for name in ("previous_response_id", "conversation"):
         if getattr(request, name):
-            raise UserError(NOT_KEPT, field=name)
+            raise BadRequest(NOT_KEPT, field=name)
     if request.prompt:
-        raise UserError("Cortex has no stored prompts: send the text in `instructions` or `input`.", field="prompt")
+        raise BadRequest("Cortex has no stored prompts: send the text in `instructions` or `input`.", field="prompt")
     if request.background:
-        raise UserError("Responses in the background are not supported: wait for the answer.", field="background")
+        raise BadRequest("Responses in the background are not supported: wait for the answer.", field="background")
 
 
 def _chat_of(request: ResponseRequest) -> Chat:
@@ -182,7 +174,7 @@ def _format_of(wanted: Mapping[str, Any] | None) -> Chat | None:
 
 def _tools_of(request: ResponseRequest) -> tuple[list[Chat], Any]:
     """The tools, and which of them the model may or must call."""
-    tools = [_tool(tool, f"tools.{n}") for n, tool in enumerate(request.tools or ())]
+    tools = [_tool(tool, f"tools[{n}]") for n, tool in enumerate(request.tools or ())]
     choice = request.tool_choice
     if not isinstance(choice, _Choice):
         return tools, choice
@@ -191,15 +183,15 @@ def _tools_of(request: ResponseRequest) -> tuple[list[Chat], Any]:
     if choice.type == "allowed_tools":
         allowed = {one.name for one in choice.tools or ()}
         return [tool for tool in tools if tool["function"]["name"] in allowed], choice.mode
-    raise UserError(f"Only functions can be chosen here, not {choice.type[:40]!r}.", field="tool_choice")
+    raise BadRequest(f"Only functions can be chosen here, not {choice.type[:40]!r}.", field="tool_choice")
 
 
 def _tool(tool: _Tool, place: str) -> Chat:
     if tool.type != "function":
         words = f"Only tools of type function are supported here, not {tool.type[:40]!r}: leave it out."
-        raise UserError(words, field=place)
+        raise BadRequest(words, field=place)
     if not tool.name:
-        raise UserError("A function needs a name.", field=f"{place}.name")
+        raise BadRequest("A function needs a name.", field=f"{place}.name")
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     strict = {"strict": tool.strict} if tool.strict is not None else {}
     return {"type": "function", "function": {name: it for name, it in function.items() if it is not None} | strict}
@@ -215,8 +207,8 @@ def _messages_of(request: ResponseRequest) -> list[Chat]:
             _lay_down(messages, seen)
         read = _READERS.get(item.type)
         if read is None:
-            raise UserError(_strange(item.type), field=f"input.{n}")
-        read(messages, seen, item, f"input.{n}")
+            raise BadRequest(_strange(item.type), field=f"input[{n}]")
+        read(messages, seen, item, f"input[{n}]")
     _lay_down(messages, seen)
     return messages
 
@@ -235,14 +227,14 @@ def _strange(kind: str) -> str:
 
 def _message(messages: list[Chat], _seen: list[Chat], item: _Item, place: str) -> None:
     if item.role is None:
-        raise UserError("A message needs a role.", field=f"{place}.role")
+        raise BadRequest("A message needs a role.", field=f"{place}.role")
     messages.append({"role": item.role, "content": _content(item.content, place)})
 
 
 def _call(messages: list[Chat], _seen: list[Chat], item: _Item, place: str) -> None:
     """Behind the answer that it belongs to: calls of one round stand with its words."""
     if not item.call_id or not item.name:
-        raise UserError("A function_call needs a call_id and a name.", field=place)
+        raise BadRequest("A function_call needs a call_id and a name.", field=place)
     call = {
         "id": item.call_id,
         "type": "function",
@@ -256,7 +248,7 @@ def _call(messages: list[Chat], _seen: list[Chat], item: _Item, place: str) -> N
 
 def _result(messages: list[Chat], seen: list[Chat], item: _Item, place: str) -> None:
     if not item.call_id:
-        raise UserError("A function_call_output needs the call_id of its call.", field=place)
+        raise BadRequest("A function_call_output needs the call_id of its call.", field=place)
     content = _content(item.output, place)
     if not isinstance(content, str):
         seen += [part for part in content if part["type"] != "text"]
@@ -293,12 +285,12 @@ def _part(part: _Part, place: str) -> Chat:
         return {"type": "text", "text": part.text or part.refusal or ""}
     if part.type == "input_image":
         if not part.image_url:
-            raise UserError(
+            raise BadRequest(
                 "Send a picture in image_url, as data:image/…;base64: there are no stored files.", field=place
             )
         detail = {"detail": part.detail} if part.detail else {}
         return {"type": "image_url", "image_url": {"url": part.image_url, **detail}}
-    raise UserError(f"Only text and pictures are supported here, not {part.type[:40]!r}.", field=place)
+    raise BadRequest(f"Only text and pictures are supported here, not {part.type[:40]!r}.", field=place)
 
 
 def _echo(request: ResponseRequest, given: Mapping[str, Any]) -> dict[str, Any]:

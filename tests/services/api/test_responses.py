@@ -171,7 +171,7 @@ def test_one_tool_may_be_chosen_and_some_allowed() -> None:
     other = {**WEATHER, "name": "get_time"}
     only = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "get_time"}]}
     chosen = chat_of(input="x", tools=[WEATHER, other], tool_choice={"type": "function", "name": "get_time"})
-    assert chosen["tool_choice"] == {"function": {"name": "get_time"}}
+    assert chosen["tool_choice"]["function"] == {"name": "get_time"}
     allowed = chat_of(input="x", tools=[WEATHER, other], tool_choice=only)
     assert [tool["function"]["name"] for tool in allowed["tools"]] == ["get_time"]
     assert allowed["tool_choice"] == "required"
@@ -181,16 +181,16 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({}, "input", "needed"),
     ({"input": 3}, "input", ""),
     ({"input": []}, "input", ""),
-    ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input.0", "keeps no responses"),
-    ({"input": [{"type": "computer_call"}]}, "input.0", "computer_call"),
-    ({"input": [{"type": "message", "content": "x"}]}, "input.0.role", "role"),
-    ({"input": [{"role": "robot", "content": "x"}]}, "input.0.role", ""),
-    ({"input": [{"type": "function_call", "name": "x"}]}, "input.0", "call_id"),
-    ({"input": [{"type": "function_call_output", "output": "x"}]}, "input.0", "call_id"),
-    ({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}, "input.0", "input_file"),
-    ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "input.0", "image_url"),
-    ({"input": "x", "tools": [{"type": "web_search"}]}, "tools.0", "web_search"),
-    ({"input": "x", "tools": [{"type": "function"}]}, "tools.0.name", "name"),
+    ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0]", "keeps no responses"),
+    ({"input": [{"type": "computer_call"}]}, "input[0]", "computer_call"),
+    ({"input": [{"type": "message", "content": "x"}]}, "input[0].role", "role"),
+    ({"input": [{"role": "robot", "content": "x"}]}, "input[0].role", ""),
+    ({"input": [{"type": "function_call", "name": "x"}]}, "input[0]", "call_id"),
+    ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0]", "call_id"),
+    ({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}, "input[0]", "input_file"),
+    ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "input[0]", "image_url"),
+    ({"input": "x", "tools": [{"type": "web_search"}]}, "tools[0]", "web_search"),
+    ({"input": "x", "tools": [{"type": "function"}]}, "tools[0].name", "name"),
     ({"input": "x", "tools": [WEATHER], "tool_choice": {"type": "mcp"}}, "tool_choice", "mcp"),
     ({"input": "x", "conversation": "conv_1"}, "conversation", "keeps no"),
     ({"input": "x", "background": True}, "background", "wait"),
