@@ -90,15 +90,18 @@ class ModelNames:
         return (OfferedModel(name=MODEL, target=MODEL), *own, *further)
 
     async def target(self, user: User, name: str) -> str:
-        """The model that a program asks for by this name; the name itself where it stands for none."""
+        """The model that a program asks for by this name. NotFound, with what there is, where it stands for none."""
         registry = await self.models.registry(user)
         alias = _alias(registry, name)
         if alias is not None:
             if alias.embeds:
                 raise UserError(f"{alias.name} makes embeddings; it can't answer.", field="model")
             return alias.model
-        bare = name.removesuffix(TAG)
-        return bare if bare == MODEL or registry.get(bare) is not None else name
+        for one in (name, name.removesuffix(TAG)):
+            if one in ("", MODEL) or registry.get(one) is not None:
+                return one or MODEL
+        there_are = ", ".join(one.name for one in await self.offered(user))
+        raise NotFound(f"There is no model {name[:80]!r}. Available: {there_are}.")
 
     async def embedder(self, user: User, name: str) -> ModelEntry:
         """The model to ask for embeddings by this name, an own one. NotFound where nothing is set up, UserError."""
