@@ -156,7 +156,7 @@ class _Messages:
     def add(self, message: _Message, place: str) -> None:
         """One more."""
         if message.role == "tool":
-            return self.made.append(self._result(message, place))
+            return self.made.append(self._result(message))
         made: dict[str, Any] = {"role": message.role, "content": message.content or ""}
         if message.images:
             pictures = [_picture(image, f"{place}.images[{n}]") for n, image in enumerate(message.images)]
@@ -174,12 +174,13 @@ class _Messages:
         function = {"name": call.function.name, "arguments": arguments}
         return {"id": call.id or f"call_{self._count}", "type": "function", "function": function}
 
-    def _result(self, message: _Message, place: str) -> dict[str, Any]:
+    def _result(self, message: _Message) -> dict[str, Any]:
+        """With its call; clients that leave the calls out of their history send it alone, as words."""
         name = message.tool_name or message.name
         fits = [one for one in self._open if one[0] == message.tool_call_id]
         fits = fits or [one for one in self._open if one[1] == name or name is None]
         if not fits:
-            raise BadRequest("There is no call before this result that it belongs to.", field=place)
+            return {"role": "user", "content": message.content or ""}
         self._open.remove(fits[0])
         return {"role": "tool", "tool_call_id": fits[0][0], "content": message.content or ""}
 

@@ -1,5 +1,6 @@
 """A model as a program's request is passed to it: ended ahead of stop sequences, asked in words for what it lacks."""
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 from cortex.services.api.json_answers import JsonWanted
 from cortex.services.api.stops import StopText
 
+STOPS_TOLD = 4  # more of them are refused by most servers, OpenAI's among them
 GONE = "Not available any more."
 ANYTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -67,6 +69,7 @@ class PassedProvider:
         is_anthropic = self.entry.provider == "anthropic"
         if self.wanted is not None and (is_anthropic or "response_format" in (*self.entry.refused, *request.without)):
             request = replace(request, system="\n\n".join(filter(None, (request.system, self.wanted.words))))
+        request = replace(request, parameters=tuple((name, _told(name, text)) for name, text in request.parameters))
         called = {call.name for message in request.messages for call in message.calls}
         if is_anthropic and called and not request.tools:  # it takes no history of calls without their tools
             gone = tuple(ToolSchema(name=name, description=GONE, parameters=ANYTHING) for name in sorted(called))
@@ -81,3 +84,8 @@ class PassedProvider:
         thought: tuple[Part, ...] = (Thinking(text=self.heard.thought),) if self.heard.thought else ()
         parts: tuple[Part, ...] = (*thought, Text(text=self.heard.text))
         return StreamEnd(message=Message(speaker="assistant", parts=parts), usage=Usage(), finish="stop")
+
+
+def _told(name: str, text: str) -> str:
+    """A parameter as servers take it: four stop sequences at most; the others are met here all the same."""
+    return json.dumps(json.loads(text)[:STOPS_TOLD], ensure_ascii=False) if name == "stop" else text

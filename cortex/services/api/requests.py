@@ -20,7 +20,7 @@ from cortex.services.models.files import placed_slips
 MODEL = "cortex"  # whichever model the token's role asks
 MOST_MESSAGES = 2_000
 MOST_TOOLS = 512
-MOST_STOPS, MOST_STOP_CHARACTERS = 4, 200
+MOST_STOPS, MOST_STOP_CHARACTERS = 32, 200
 MOST_ITEMS = 100_000  # values, names and lists: 512 tools of two hundred each
 MOST_SLIPS = 3
 TEXT_PARTS = ("text", "refusal", "input_text", "output_text")

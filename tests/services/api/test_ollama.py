@@ -167,7 +167,6 @@ def test_options_become_the_fields_of_a_chat_completion() -> None:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
-    ({"messages": [{"role": "tool", "content": "x", "tool_name": "t"}]}, "no call"),
     ({"messages": [{"role": "user", "content": "x", "images": ["%%%"]}]}, "base64"),
     ({"format": "xml"}, "JSON schema"),
     ({"options": {"num_predict": "many"}}, "options.num_predict"),
