@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 DOJO   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/agentdojo
 AIDER  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/aider
 LLAMA  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/llama
+CLIENTS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/clients
 MCP    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/mcp-servers
 HASS   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/homeassistant
 UV     := $(shell command -v uv 2>/dev/null)
@@ -19,7 +20,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo homeassistant aider llama mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs assets
+.PHONY: run install ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -102,6 +103,15 @@ $(LLAMA)/requirements.txt: requirements/llama.txt
 		--require-hashes -r $< && cp $< $@; } || \
 		echo "******** llama.cpp cannot be installed here: its tests will be skipped ********"
 
+# Programs that speak to model servers, for the tests of the API: 400 MB, in an environment of their own.
+clients: $(CLIENTS)/requirements.txt
+
+$(CLIENTS)/requirements.txt: requirements/clients.txt
+	@rm -rf "$(@D)"
+	@{ $(PYTHON) -m venv "$(@D)" && "$(@D)/bin/pip" install -q --disable-pip-version-check --no-deps \
+		--require-hashes -r $< && cp $< $@; } || \
+		echo "******** the clients of the API cannot be installed here: their tests will be skipped ********"
+
 assets: install
 	@$(BIN)/python web/assets.py
 
@@ -113,7 +123,7 @@ debian:
 test: install-test assets debian mcp-servers
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
-test-full: install-test assets debian homeassistant aider llama mcp-servers
+test-full: install-test assets debian homeassistant aider llama clients mcp-servers
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 
