@@ -25,7 +25,7 @@ FOLDER.joinpath("tools.py").write_text(
 def llm(*arguments: str) -> str:
     env = {**os.environ, "LLM_USER_PATH": str(FOLDER)}
     command = [str(Path(sys.executable).with_name("llm")), "-m", "house", *arguments]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
 

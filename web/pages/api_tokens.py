@@ -105,7 +105,7 @@ async def add_name(request: Request, services: Services, user: CurrentUser) -> R
     except UserError as error:
         fields = getattr(error, "fields", None) or {error.field: error.message}
         return await _page(request, services, user, given=given, errors=fields, status=422)
-    return redirect(request, HERE, f"{alias.name} now stands for {alias.embeds or alias.model}.")
+    return redirect(request, HERE, f"{alias.name} now uses {alias.embeds or alias.model}.")
 
 
 @router.post(HERE + "/names/remove")

@@ -94,6 +94,8 @@ def _document(server: str) -> dict[str, Any]:
         "content": {"application/json": {}, "text/event-stream": {}},
     }
     body = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ChatRequest"}}}}
+    other = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}  # as OpenAI's own say
+    further = {"requestBody": other, "responses": {"200": answer, **failed}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Cortex", "version": "1"},
@@ -104,6 +106,8 @@ def _document(server: str) -> dict[str, Any]:
             "/v1/chat/completions": {
                 "post": {"operationId": "complete", "requestBody": body, "responses": {"200": answer, **failed}}
             },
+            "/v1/responses": {"post": {"operationId": "respond", **further}},
+            "/v1/embeddings": {"post": {"operationId": "embed", **further}},
         },
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},

@@ -246,7 +246,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"messages": "hello"}, "messages"),
     ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role"),
     ({"messages": asked("x"), "n": 2}, "n"),
-    ({"messages": asked("x"), "stop": [*"abcde"]}, "stop"),
+    ({"messages": asked("x"), "stop": ["."] * 33}, "stop"),
     ({"messages": asked("x"), "logprobs": True}, "logprobs"),
     ({"messages": asked("x"), "functions": [{"name": "f"}]}, "functions"),
     ({"messages": asked("x"), "modalities": ["text", "audio"]}, "modalities"),
