@@ -35,6 +35,6 @@ async def look_up(request: Request, rest: str) -> Response:
     """An earlier response, which there is not."""
 
     async def none(caller: Caller) -> Response:
-        raise NotFound(NOT_KEPT)
+        raise NotFound(NOT_KEPT if rest.startswith("resp_") else f"There is no /v1/responses/{rest[:80]} here.")
 
     return await served(request, none)

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from cortex.base.errors import UserError
 from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, Given, read_request, unread
+from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, Given, request_of, unread
 from cortex.services.api.response_requests import renamed
 
 FIRST = Field(fail_fast=True)
@@ -130,7 +130,7 @@ def _asked(request: _Body, messages: list[dict[str, Any]], tools: list[dict[str,
     }
     chat = {name: value for name, value in given.items() if value not in (None, [])}
     try:
-        return OllamaAsked(model=request.model, chat=read_request(json.dumps(chat).encode()))
+        return OllamaAsked(model=request.model, chat=request_of(chat))
     except UserError as error:
         raise renamed(error, NAMES) from error
 

@@ -7,7 +7,7 @@ be done, is refused. What of it a model gets, and how: `passing.py`.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -261,6 +261,16 @@ def read_request(body: bytes) -> ChatRequest:
         raise unread(error) from error
     except ValueError as error:
         raise BadRequest(str(error)) from error
+    _must_be_doable(request)
+    return request
+
+
+def request_of(chat: Mapping[str, Any]) -> ChatRequest:
+    """The request that one of another protocol was rewritten as; BadRequest says what is wrong with it."""
+    try:
+        request = ChatRequest.model_validate(chat)
+    except ValidationError as error:
+        raise unread(error) from error
     _must_be_doable(request)
     return request
 

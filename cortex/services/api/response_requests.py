@@ -5,7 +5,6 @@ Nothing of a response is kept for its program: the whole conversation comes with
 earlier response is refused in words. Reasoning that comes back is passed over, as another server's.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from cortex.base.errors import UserError
 from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, Given, read_request, unread
+from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, Given, request_of, unread
 
 FIRST = Field(fail_fast=True)
 NOT_KEPT = "Cortex keeps no responses for programs: send the whole conversation in `input`."
@@ -28,7 +27,7 @@ NAMES = {
     "reasoning_effort": "reasoning.effort",
     "logprobs": "top_logprobs",
 }
-PASSED_ON = ("model", "temperature", "top_p", "parallel_tool_calls", "user", "metadata", "seed", "stop")
+PASSED_ON = ("model", "temperature", "top_p", "parallel_tool_calls", "seed", "stop", "stream")
 Chat = dict[str, Any]
 
 
@@ -75,10 +74,12 @@ class _Choice(Given):
 
 class _Text(Given):
     format: dict[str, Any] | None = None
+    verbosity: str | None = None
 
 
 class _Reasoning(Given):
     effort: str | None = None
+    summary: str | None = None
 
 
 class ResponseRequest(Given):
@@ -100,6 +101,13 @@ class ResponseRequest(Given):
     prompt: dict[str, Any] | None = None
     background: bool | None = None
     store: bool | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    parallel_tool_calls: bool | None = None
+    seed: int | None = None
+    stop: Any = None
+    metadata: dict[str, Any] | None = None
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,18 +123,16 @@ def read_response_request(body: bytes) -> ResponseAsked:
     try:
         must_be_small(body, items=MOST_ITEMS)
         request = ResponseRequest.model_validate_json(body)
-        given: dict[str, Any] = json.loads(body)
     except ValidationError as error:
         raise unread(error) from error
     except ValueError as error:
         raise BadRequest(str(error)) from error
     _must_not_refer(request)
-    chat = {name: given[name] for name in PASSED_ON if given.get(name) is not None} | _chat_of(request)
     try:
-        read = read_request(json.dumps(chat).encode())
+        read = request_of(_chat_of(request))
     except UserError as error:
         raise renamed(error, NAMES) from error
-    return ResponseAsked(chat=read, echo=_echo(request, given))
+    return ResponseAsked(chat=read, echo=_echo(request))
 
 
 def renamed(error: UserError, names: Mapping[str, str]) -> UserError:
@@ -150,13 +156,14 @@ def _chat_of(request: ResponseRequest) -> Chat:
     tools, choice = _tools_of(request)
     is_measured = bool(request.top_logprobs) or "message.output_text.logprobs" in (request.include or ())
     given = {
+        **{name: getattr(request, name) for name in PASSED_ON},
         "messages": _messages_of(request),
-        "stream": request.stream,
         "tools": tools or None,
         "tool_choice": choice,
         "max_completion_tokens": request.max_output_tokens,
         "response_format": _format_of(request.text.format if request.text else None),
         "reasoning_effort": request.reasoning.effort if request.reasoning else None,
+        "verbosity": request.text.verbosity if request.text else None,
         "logprobs": True if is_measured else None,
     }
     return {name: value for name, value in given.items() if value is not None}
@@ -181,8 +188,8 @@ def _tools_of(request: ResponseRequest) -> tuple[list[Chat], Any]:
     if choice.type == "function":
         return tools, {"type": "function", "function": {"name": choice.name or ""}}
     if choice.type == "allowed_tools":
-        allowed = {one.name for one in choice.tools or ()}
-        return [tool for tool in tools if tool["function"]["name"] in allowed], choice.mode
+        names = [{"type": "function", "function": {"name": one.name or ""}} for one in choice.tools or ()]
+        return tools, {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": names}}
     raise BadRequest(f"Only functions can be chosen here, not {choice.type[:40]!r}.", field="tool_choice")
 
 
@@ -293,23 +300,24 @@ def _part(part: _Part, place: str) -> Chat:
     raise BadRequest(f"Only text and pictures are supported here, not {part.type[:40]!r}.", field=place)
 
 
-def _echo(request: ResponseRequest, given: Mapping[str, Any]) -> dict[str, Any]:
+def _echo(request: ResponseRequest) -> dict[str, Any]:
     """What a response repeats of its request. `store` is false whatever was asked: nothing is kept for the program."""
-    reasoning = {"effort": None, "summary": None, **(given.get("reasoning") or {})}
+    choice = request.tool_choice
+    text = request.text.model_dump(exclude_none=True) if request.text else {}
     return {
         "instructions": request.instructions,
         "max_output_tokens": request.max_output_tokens,
-        "metadata": given.get("metadata") or {},
+        "metadata": request.metadata or {},
         "model": request.model,
-        "parallel_tool_calls": given.get("parallel_tool_calls") is not False,
+        "parallel_tool_calls": request.parallel_tool_calls is not False,
         "previous_response_id": None,
-        "reasoning": reasoning,
+        "reasoning": (request.reasoning or _Reasoning()).model_dump(),
         "store": False,
-        "temperature": given.get("temperature"),
-        "text": {"format": {"type": "text"}, **(given.get("text") or {})},
-        "tool_choice": given.get("tool_choice") or "auto",
-        "tools": given.get("tools") or [],
-        "top_p": given.get("top_p"),
+        "temperature": request.temperature,
+        "text": {"format": {"type": "text"}, **text},
+        "tool_choice": choice.model_dump(exclude_none=True) if isinstance(choice, _Choice) else choice or "auto",
+        "tools": [tool.model_dump(exclude_none=True) for tool in request.tools or ()],
+        "top_p": request.top_p,
         "truncation": "disabled",
-        "user": given.get("user"),
+        "user": request.user,
     }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.program_door import PlainDoor, drawn, plain_door, words_of
+from tests.program_house import events_of
 
 PROMPT = "You are Cline, a highly skilled software engineer.\n\n" + "TOOL USE. You have access to tools. " * 1_800
 READ: dict[str, Any] = {
@@ -147,3 +148,39 @@ async def test_a_coding_agent_over_responses_keeps_its_history_itself(passing: P
     assert [one["role"] for one in sent[-3:]] == ["assistant", "tool", "user"]
     assert (sent[-2]["content"], "image_url" in str(sent[-1])) == ("shot", True)
     assert passing.model.bodies[-1]["parallel_tool_calls"] is False
+
+
+async def test_reasoning_is_an_item_of_its_own_and_a_field_of_ollama_s(passing: PlainDoor) -> None:
+    thinks = [{"reasoning_content": "Look "}, {"reasoning_content": "there."}, {"content": "Seen."}]
+    passing.model.answers.append(thinks)
+    body = {"model": "m", "input": "hi", "stream": True}
+    events = events_of((await passing.http.post("responses", json=body)).text)
+    kinds = list(dict.fromkeys(one["type"].removeprefix("response.") for one in events))
+    assert kinds == [
+        "created",
+        "in_progress",
+        "output_item.added",
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+        "output_item.done",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "completed",
+    ]
+    assert [one["sequence_number"] for one in events] == [*range(len(events))]
+    thought, said = events[-1]["response"]["output"]
+    assert (thought["type"], thought["summary"][0]["text"]) == ("reasoning", "Look there.")
+    assert said["content"][0]["text"] == "Seen."
+    assert [one["output_index"] for one in events if one["type"] == "response.output_item.done"] == [0, 1]
+    passing.model.answers.append(thinks)
+    whole = (await passing.http.post("responses", json={"model": "m", "input": "hi"})).json()
+    assert [one["type"] for one in whole["output"]] == ["reasoning", "message"]
+    passing.model.answers.append(thinks)
+    local = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    got = [json.loads(line) for line in (await passing.http.post("../api/chat", json=local)).text.splitlines()]
+    assert "".join(one["message"].get("thinking", "") for one in got) == "Look there."
+    assert "".join(one["message"]["content"] for one in got) == "Seen."
