@@ -12,7 +12,8 @@ from cortex.base.messages import ToolCall, Usage
 from cortex.services.api.answers import Finished, Said, Thought, Working
 from web.programs import event, failure_of, headers_of, sign
 
-CODES = {"quota": "rate_limit_exceeded"}  # of a response's own errors; all others are server_error
+# Of a response's own errors; all others are server_error.
+CODES = {"quota": "rate_limit_exceeded", "busy": "rate_limit_exceeded", "request": "invalid_prompt"}
 Item = dict[str, Any]
 
 

@@ -20,7 +20,17 @@ from cortex.services.api.response_requests import renamed
 FIRST = Field(fail_fast=True)
 NAMES = {"max_tokens": "options.num_predict", "response_format": "format", "stop": "options.stop"}
 KINDS = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}  # base64 of marks
-PASSED_ON = ("temperature", "top_p", "seed", "stop", "frequency_penalty", "presence_penalty")
+PASSED_ON = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "stop",
+    "repeat_penalty",
+    "frequency_penalty",
+    "presence_penalty",
+)
 
 
 class _Function(Given):
@@ -126,6 +136,7 @@ def _asked(request: _Body, messages: list[dict[str, Any]], tools: list[dict[str,
         "response_format": _format_of(request.format),
         "max_tokens": None if isinstance(most, int) and most < 0 else most,  # -1 and -2: no limit
         "logprobs": request.logprobs or None,
+        "reasoning_effort": request.think if isinstance(request.think, str) else None,
         **{name: options.get(name) for name in PASSED_ON},
     }
     chat = {name: value for name, value in given.items() if value not in (None, [])}

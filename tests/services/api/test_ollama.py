@@ -161,6 +161,9 @@ def chat_of(**body: Any) -> dict[str, Any]:
 def test_options_become_the_fields_of_a_chat_completion() -> None:
     assert chat_of(options={"num_predict": 12, "num_ctx": 8192, "temperature": 0.2})["max_tokens"] == 12
     assert chat_of(options={"num_predict": -2})["max_tokens"] == -1
+    tuned = chat_of(options={"top_k": 40, "min_p": 0.1, "repeat_penalty": 1.1, "mirostat": 2}, think="low")
+    assert (tuned["top_k"], tuned["min_p"], tuned["repeat_penalty"], tuned["reasoning_effort"]) == (40, 0.1, 1.1, "low")
+    assert "reasoning_effort" not in chat_of(think=False)
     assert chat_of()["stream"]
     assert not chat_of(stream=False)["stream"]
 
