@@ -176,4 +176,5 @@ docs: install
 	@$(BIN)/python -m cortex.base.settings > .env.example
 	@$(BIN)/cortex tools --markdown > docs/tools.md
 	@$(BIN)/python .ci/texts.py > docs/texts.md
+	@$(BIN)/python -m tests.model_servers --write
 	@$(BIN)/python .ci/models.py --write

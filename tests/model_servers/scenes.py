@@ -48,6 +48,7 @@ SCENES: tuple[Scene, ...] = (
     stream.odd_chunks,
     stream.whole_for_a_stream,
     stream.cut_anywhere,
+    stream.ends_at_a_limit,
     stream.long_answer,
     stream.cached_usage,
     stream.no_usage,

@@ -108,6 +108,19 @@ async def cut_anywhere(stage: Stage) -> None:
         stage.check()
 
 
+async def ends_at_a_limit(stage: Stage) -> None:
+    """An answer that ends at a limit is kept and told as that; with nothing in it, it is an error that says why."""
+    for ends in ("length", "window"):
+        stage.begin(Said(text="It begins well and", ends=ends))
+        heard = await stage.hear(stage.dial(), user("tell me"))
+        assert (heard.message.text, heard.end.finish) == ("It begins well and", "length")
+        stage.begin(Said(text="", ends=ends))
+        error = await stage.fail(stage.dial(), user("tell me"))
+        assert not error.is_retryable, f"{error.kind}: {error.message}"
+        is_full = ends == "window" and stage.row.wire == "messages"
+        assert ("fills" if is_full else "output tokens") in error.message, error.message
+
+
 async def long_answer(stage: Stage) -> None:
     """An answer of many pages in one piece and in many."""
     page = " ".join(f"Row {number} of the garden has {number * 7 % 13} plants." for number in range(900))

@@ -191,7 +191,8 @@ class Double(ScriptedServer):
     async def _speak(self, said: Said, seen: Seen, pipe: Pipe) -> None:
         self.memory.answers += 1
         body = {"model": "", **seen.body}
-        manner = replace(self.row.manner, **said.manner)
+        ends: dict[str, Any] = {"finish": "length"} if said.ends else {}
+        manner = replace(self.row.manner, **ends, **said.manner)
         if body["model"] not in (self.row.thinker, ""):
             manner = replace(manner, thinks="")
         seen.usage = self._usage_of(said, body, manner)
@@ -249,9 +250,11 @@ class Double(ScriptedServer):
             self.memory.keep(chat_answers.message_of(said, manner, body["model"], number))
             return chat_answers.chunks(said, manner, body, usage, number)
         self._whole(said, manner, body, usage)
-        finish = "tool_calls" if said.calls else "stop"
+        finish = "length" if said.ends else "tool_calls" if said.calls else "stop"
         found = _WIRES[self.row.wire].chunks(body, _spoken(said, number), usage, finish)
         pieces = [_unique(piece.decode(), number).encode() for piece in found]
+        if said.ends == "window":  # docs.claude.com/en/docs/build-with-claude/context-windows
+            pieces = [piece.replace(b'"max_tokens"', b'"model_context_window_exceeded"') for piece in pieces]
         if self.row.wire == "responses" and "reasoning.encrypted_content" not in (body.get("include") or []):
             seal = f', "encrypted_content": "{scripted_responses.SEALED}"'.encode()
             pieces = [piece.replace(seal, b"") for piece in pieces]

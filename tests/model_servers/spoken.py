@@ -69,6 +69,7 @@ class Manner:
 class Said:
     """An answer. `manner`: fields of the row's manner that differ this time. `cached`: tokens told as cached.
 
+    `ends`: at its limit of output tokens, or as the window is full.
     `breaks`: what happens in the middle: an error event, the content filter, or the connection is dropped.
     `pauses`: behind more than half of it the double waits until it is told to go on. `packet`: bytes that are sent at
     once; 0: an event. `is_whole`: in one piece, even if a stream was asked for.
@@ -80,6 +81,7 @@ class Said:
     manner: dict[str, Any] = field(default_factory=dict)
     cached: int = 0
     breaks: Literal["", "error", "filter", "drop", "window"] = ""
+    ends: Literal["", "length", "window"] = ""
     pauses: bool = False
     packet: int = 0
     is_whole: bool = False

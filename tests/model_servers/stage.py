@@ -1,7 +1,6 @@
 """Where a scene plays: a double, the product's own connection to it, and what was heard."""
 
 import asyncio
-import inspect
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,6 @@ from tests.model_servers.server import Double
 from tests.model_servers.spoken import Abilities, Answer
 from tests.patience import PATIENCE_S
 
-_TAKES = inspect.signature(ask).parameters
 SYSTEM = "You are Cortex, the assistant of a household. Be brief. Today is Friday. " * 4
 ADD = ToolSchema(
     name="task_create",
@@ -124,12 +122,11 @@ class Stage:
         async with aclosing(stream) as items:
             async for item in items:
                 assert end is None, "something came behind the end"
-                kind: str = "" if isinstance(item, StreamEnd) else item.kind
                 if isinstance(item, StreamEnd):
                     end = item
-                elif kind == "void":  # what was streamed so far is taken back
+                elif item.kind == "void":  # what was streamed so far is taken back
                     text = thinking = ""
-                elif kind == "text":
+                elif item.kind == "text":
                     text += item.text
                 else:
                     thinking += item.text
@@ -154,7 +151,6 @@ class Stage:
         async def drop(kind: str, text: str, attempt: int) -> None:
             del kind, text, attempt
 
-        options: dict[str, Any] = {"turn_from": len(messages) - 1} if "turn_from" in _TAKES else {}
         return await ask(
             [Link(entry=entry, provider=provider)],
             request(*messages, **more),
@@ -162,7 +158,7 @@ class Stage:
             on_notice=note,
             sleep=_at_once,
             jitter=float,
-            **options,
+            turn_from=len(messages) - 1,
         )
 
     def check(self) -> None:
