@@ -2,7 +2,7 @@
 
 Called by `text_calls.py`, which looks whether they fit a tool that was sent. Forms by the tool parsers of vLLM, SGLang
 and llama.cpp and by the models' own templates (read 2026-11-27): Llama, Qwen and Hermes, Mistral, gpt-oss, DeepSeek,
-Kimi, GLM, MiniMax, Granite, Phi, Nemotron, LFM2, Cohere, Apertus.
+Kimi, GLM, MiniMax, Granite, Phi, Nemotron, LFM2, Cohere, Apertus, and LM Studio's own.
 """
 
 import ast
@@ -40,6 +40,7 @@ _AROUND: tuple[tuple[str, str], ...] = (
     ("<|tool_call_start|>", "<|tool_call_end|>"),
     ("<|tools_prefix|>", "<|tools_suffix|>"),
     ("<|START_ACTION|>", "<|END_ACTION|>"),
+    ("[TOOL_REQUEST]", "[END_TOOL_REQUEST]"),
     ("<|python_tag|>", "<|eom_id|>"),
     ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
     ("<\uff5ctool▁calls▁begin\uff5c>", "<\uff5ctool▁calls▁end\uff5c>"),

@@ -19,8 +19,9 @@ _FENCE = re.compile(r"(?:`{1,3}|`{3,}[\w+-]*[ \t]*(?:\n\s*)?)$")
 _FENCED = re.compile(r"`{3,}[\w+-]*[ \t]*\n\s*")
 _OBJECT = re.compile(r'[\[{\s]*(?:"(?P<key>\w*)(?P<end>"\s*(?P<colon>:\s*(?P<value>"[\w.-]*"?)?)?)?)?')
 _MARK = re.compile(
-    r"^[ \t]*(?:<tool_calls?>|<tool_use>|<function_calls?>|<function=|<\|tool_call|<\|python_tag\|>|\[TOOL_CALLS\]"
-    r"|<\uff5ctool▁call|<\|channel\|>commentary to=|<minimax:tool_call>|<TOOLCALL>|<\|START_ACTION\|>)",
+    r"^[ \t]*(?:<tool_calls?>|<tool_use>|<function_calls?>|<function=|<\|tool_call|<\|python_tag\|>"
+    r"|\[TOOL_(?:CALLS|REQUEST)\]|<\uff5ctool▁call|<\|channel\|>commentary to="
+    r"|<minimax:tool_call>|<TOOLCALL>|<\|START_ACTION\|>)",
     re.MULTILINE,
 )
 _BLANKS = re.compile(r"[\s\\]+")

@@ -75,6 +75,7 @@ FORMS = [
     f"[TOOL_CALLS]task_create[CALL_ID]a1b2c3d4e[ARGS]{MILK}",
     f"[TOOL_CALLS]task_create{MILK}",
     f"functools[{ONE}]",
+    f"[TOOL_REQUEST]{ONE}[END_TOOL_REQUEST]",
     f"functions.task_create({MILK})",
     f"functions.task_create:0 {MILK}",
     f"<|channel|>commentary to=functions.task_create <|constrain|>json<|message|>{MILK}<|call|>",
