@@ -84,9 +84,8 @@ COSTS: Mapping[str, Goal] = MappingProxyType(
         "warm_120_tools": _most(60),
     }
 )
-# How often a conversation's prefix is written anew while the provider still holds it. A local slot holds it from the
-# first token on: what a weak model needs first is declared to it, once, and not told behind a message.
-REWRITES: Mapping[str, Goal] = MappingProxyType({"warm10": _most(0), "warm30": _most(0), "local_slot": _most(1)})
+# How often a conversation's prefix is written anew while the provider still holds it.
+REWRITES: Mapping[str, Goal] = MappingProxyType(dict.fromkeys(("warm10", "warm30", "local_slot"), _most(0)))
 
 
 def of_set(one: Mapping[str, Any], *, is_by_meaning: bool = False) -> Mapping[str, Goal]:

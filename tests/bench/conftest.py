@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cortex.agent.prompt import system_prompt, tail, with_tail
-from cortex.agent.react import as_text
+from cortex.agent.toolless import as_text
 from cortex.bench.ground import CACHED, BenchGround, BenchWords
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import RoleView, Snapshot
