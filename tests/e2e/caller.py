@@ -66,7 +66,7 @@ class Caller:
     def attach(self, name: str, data: bytes) -> str:
         """A file for a message that is not sent yet, as the composer gives it; its id."""
         answer = self._http.post("/files", files={"files": (name, data)}, headers={"HX-Request": "true"})
-        return re.findall(r'name="attached" value="(\w+)"', answer.text)[0]
+        return str(re.findall(r'name="attached" value="(\w+)"', answer.text)[0])
 
     def stream(self, path: str, headers: Mapping[str, str]) -> AbstractContextManager[httpx.Response]:
         """An answer whose head is there; its body may never end."""

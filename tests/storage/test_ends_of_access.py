@@ -23,6 +23,7 @@ async def token(db: Database, owner_id: str, name: str, clock: StillClock) -> No
         name=name,
         digest=name,
         hint="0000",
+        is_pass_through=False,
         role="orchestrator",
         tools=None,
         limit_tokens=None,

@@ -36,7 +36,7 @@ def window(most: int, *, counts_answer: bool = True, says: str = "") -> Callable
 
     def refuses(body: Body) -> tuple[int, Body] | None:
         sent = count(minified([body.get("tools") or [], *body["messages"]]))
-        answer = body.get("max_tokens", body.get("max_completion_tokens", 0)) if counts_answer else 0
+        answer = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0) if counts_answer else 0
         if sent + answer <= most:
             return None
         told = (
@@ -220,7 +220,7 @@ async def test_a_shorter_answer_is_asked_for_where_a_long_one_is_refused(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
     def refuses(body: Body) -> tuple[int, Body] | None:
-        asked = body.get("max_tokens") or body.get("max_completion_tokens")
+        asked = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
         told = f"max_tokens is too large: {asked}. This model supports at most 1024 completion tokens, whereas you"
         return (400, openai_error(f"{told} provided {asked}.", param="max_tokens")) if asked > 1_024 else None
 
