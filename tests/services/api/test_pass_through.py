@@ -1,14 +1,19 @@
 """Pass-through tokens by real requests: the program's own prompt and tools, the person's models and limits."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
+from cortex.integrations.web import Web
+from cortex.services.api.requests import BadRequest
 from cortex.storage.audit import AuditRepository
 from tests.patience import PATIENCE_S
 from tests.plain_model import refusal
@@ -220,6 +225,26 @@ async def test_a_picture_that_cannot_be_read_is_said_and_nothing_inside_is_fetch
         assert refused["code"] == "invalid_image_url"
         assert why in refused["message"]
     assert passing.model.bodies == []
+
+
+async def test_pictures_of_the_public_web_are_fetched_and_each_fault_is_said(passing: PlainDoor) -> None:
+    png = base64.b64decode(drawn("blue").partition(",")[2])
+
+    def web(request: httpx.Request) -> httpx.Response:
+        found = {"/a.png": png, "/page": b"<html>", "/large": b"x" * 6_000_000}.get(request.url.path)
+        return httpx.Response(200 if found else 404, stream=httpx.ByteStream(found or b""))
+
+    opened = Web(lambda: httpx.AsyncClient(transport=httpx.MockTransport(web)))
+    pictures = replace(passing.door.house.cortex.program_pictures, web=opened)
+    given = await pictures.read(["https://example.com/a.png"])
+    (part,) = given.parts.values()
+    assert (part.media_type, part.width, part.height) == ("image/png", 40, 30)
+    assert [*given.data] == [part.sha256]
+    for path, why in {"/none": "404", "/page": "damaged", "/large": "too large"}.items():
+        with pytest.raises(BadRequest, match=why):
+            await pictures.read([f"https://example.com{path}"])
+    with pytest.raises(BadRequest, match="At most 20"):
+        await pictures.read([f"https://example.com/{n}" for n in range(21)])
 
 
 async def test_what_is_too_long_is_named_and_the_models_window_is_the_bound(passing: PlainDoor) -> None:
