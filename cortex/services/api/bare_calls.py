@@ -7,6 +7,7 @@ it is kept but its line in the ledger; the program runs its tools itself.
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from cortex.base.ids import new_id
@@ -98,7 +99,8 @@ class BareCalls:
         reply: Reply | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                whole = ask(passed, sent, on_delta=telling.delta, on_notice=telling.notice)
+                learn = partial(self.calls.models.learned.learn, caller.user.id)
+                whole = ask(passed, sent, on_delta=telling.delta, on_notice=telling.notice, on_learned=learn)
                 asking = group.create_task(_told(whole, heard))
                 watching = group.create_task(self._watch(caller, asking, tell))
                 asking.add_done_callback(lambda _: watching.cancel())
