@@ -1,6 +1,6 @@
 """Opens a host by name under an egress policy: resolves once, vets every address, hands back what may be dialled.
 
-`base/http.py` (httpx, for ourselves) and `base/egress.py` (httpx2, for SDKs that bring it) open every connection with
+`base/http.py` (httpx, for ourselves) and `base/egress.py` (httpx2, for the MCP package) open every connection with
 `guarded_pool`, redirects included. Their cores, httpcore and httpcore2, are of one shape and share no type: hence Any.
 """
 

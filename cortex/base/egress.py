@@ -1,6 +1,6 @@
-"""The egress rule for SDKs of models and of MCP: an httpx2 client whose connections are vetted ahead of being dialled.
+"""The egress rule for the MCP package: httpx2, whose connections are vetted ahead of being dialled.
 
-The twin of `base/http.py` for httpx2, which the SDKs bring. No redirects: an API key must not travel to another host.
+The twin of `base/http.py` for httpx2, which that package brings.
 """
 
 import ssl
@@ -10,7 +10,7 @@ import httpx2
 
 from cortex.base.address import AddressPolicy
 from cortex.base.dial import Resolver, guarded_pool, resolve
-from cortex.base.trust import certificates, trusting
+from cortex.base.trust import certificates
 
 
 class GuardedTransport2(httpx2.AsyncHTTPTransport):
@@ -27,13 +27,3 @@ class GuardedTransport2(httpx2.AsyncHTTPTransport):
         super().__init__(verify=trusted, trust_env=False)
         # httpx2 offers no parameter for the backend; the pool it has just made holds no connection yet.
         self._pool = guarded_pool(httpcore2, trusted, policy, resolver, inner)
-
-
-def open_client(policy: AddressPolicy, *, connect_s: float, read_s: float, ca: str = "") -> httpx2.AsyncClient:
-    """A client for an SDK under this policy; close it with `aclose`. ca: authorities (PEM) to trust besides."""
-    return httpx2.AsyncClient(
-        transport=GuardedTransport2(policy, context=trusting(ca)),
-        trust_env=False,
-        timeout=httpx2.Timeout(read_s, connect=connect_s),
-        follow_redirects=False,
-    )

@@ -1,6 +1,7 @@
 """Cortex's own outgoing HTTP: an httpx client whose every connection passes the egress rule, capped in size and time.
 
-Used by tools and integrations (never for SDKs that bring httpx2: `base/egress.py`). Ignores the environment's proxies.
+Used by model servers, tools and integrations (but for the MCP package, which brings httpx2: `base/egress.py`). Ignores
+the environment's proxies.
 """
 
 import asyncio
