@@ -55,7 +55,8 @@ class Row:
     """A server. `engine`: its row in Cortex's own table. `path`: of its base URL. `late`: its way with late tools.
 
     `thinker`: a model that reasons, "" where none does. `settings`: of its entry, for that model.
-    `window_status`: how it says "too long": `error`, `silent` (the beginning is cut away), `stream` (an error event).
+    `wants_back`: what of its reasoning must stand in the next request of a turn with calls, unread.
+    `window_in`: how it says "too long": `error`, `silent` (the beginning is cut away), `stream` (an error event).
     """
 
     id: str
@@ -71,6 +72,7 @@ class Row:
     fields: frozenset[str] | None = None
     message_fields: frozenset[str] = frozenset()
     key_header: Literal["authorization", "api-key", "x-api-key"] = "authorization"
+    wants_back: tuple[Literal["words", "signature"], ...] = ()
     window_in: Literal["error", "silent", "stream"] = "error"
     without: Mapping[str, str] = field(default_factory=dict)
 
@@ -111,6 +113,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         id="responses",
+        wants_back=("signature",),
         engine="openai",
         wire="responses",
         model="gpt-5.4",
@@ -120,6 +123,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         id="anthropic",
+        wants_back=("words",),
         engine="anthropic",
         wire="messages",
         path="",
@@ -132,6 +136,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         id="openrouter",
+        wants_back=("words", "signature"),
         engine="openrouter",
         path="/api/v1",
         model="meta-llama/llama-4-maverick",
@@ -143,6 +148,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         id="google",
+        wants_back=("signature",),
         engine="google",
         path="/v1beta/openai",
         model="gemini-3-flash-preview",
@@ -196,6 +202,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         id="deepseek",
+        wants_back=("words",),
         engine="deepseek",
         path="",
         model="deepseek-v4-pro",
@@ -299,6 +306,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         id="litellm",
+        wants_back=("words", "signature"),
         engine="litellm",
         path="",
         model="house-model",

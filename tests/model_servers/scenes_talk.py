@@ -9,9 +9,11 @@ from typing import Any, cast
 
 from cortex.base.messages import Message, Picture, Reveal, Thinking, user
 from cortex.ports.loop import Delta, StreamEnd
+from tests.model_servers.chat_answers import SIGNATURE
 from tests.model_servers.spoken import Said, Use
 from tests.model_servers.stage import ADD, FIND, Stage, request
 from tests.patience import PATIENCE_S
+from tests.scripted_responses import SEALED
 
 MILK = Use(tool="task_create", arguments={"title": "milk"})
 BREAD = Use(tool="task_create", arguments={"title": "Brötchen"})
@@ -195,7 +197,16 @@ async def thinking_with_tools(stage: Stage) -> None:
             for _ in range(rounds):
                 heard = await stage.hear(provider, *said)
                 said += [heard.message, heard.results()] if heard.message.calls else [heard.message]
+        _went_back(stage)
         stage.check()
+
+
+def _went_back(stage: Stage) -> None:
+    """The reasoning ahead of the first calls stands in the next request as it was given, where it must."""
+    sent = json.dumps(stage.double.sent[1])
+    marks = {"words": ("They want milk.",), "signature": (SIGNATURE, SEALED)}
+    for kind in stage.row.wants_back:
+        assert any(mark in sent for mark in marks[kind]), f"its {kind} did not go back"
 
 
 async def ids_used_twice(stage: Stage) -> None:
