@@ -64,7 +64,8 @@ class Double(ScriptedServer):
             await pipe.whole(200, {"object": "list", "data": known})
             return
         if method != "POST" or path != ends:
-            self.broken = f"no {method} {path} here" if method == "POST" else self.broken
+            if path.endswith(tuple(_ENDS.values())):  # what else is looked for there tells which server it is
+                self.broken = f"no {method} {path} here"
             await pipe.whole(404, {"error": {"message": f"no {method} {path} here"}})
             return
         seen = Seen(path=path, headers=headers, body=parsed(raw), raw=raw)
