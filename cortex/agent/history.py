@@ -47,20 +47,35 @@ def view(turns: Sequence[TurnMessages], *, summary: str, upto: int) -> tuple[Mes
 
 
 def fitted(past: Sequence[Message], room_tokens: int, count: Count) -> tuple[Message, ...]:
-    """The newest whole exchanges of a turn's past within this room; a summary at its head stays.
+    """The newest whole exchanges of a turn's past within this room; a summary at its head stays, or its beginning.
 
-    For a request whose tools grew after the past was fitted: a call is never parted from its result.
+    For a request whose tools grew, or whose model takes less, after the past was fitted: a call is never parted from
+    its result.
     """
     starts = [at for at, message in enumerate(past) if message.speaker == "user"]
-    head = tuple(past[:1]) if past and past[0].text.startswith(SUMMARY_HEAD) else ()
+    has_head = bool(past) and past[0].text.startswith(SUMMARY_HEAD)
+    head = tuple(past[:1]) if has_head else ()
+    if head and count(head[0]) > room_tokens:
+        head = _begun(head[0], room_tokens // 2, count)
     left = room_tokens - sum(count(message) for message in head)
     begin = len(past)
-    for start in reversed(starts[len(head) :]):
+    for start in reversed(starts[has_head:]):
         left -= sum(count(message) for message in past[start:begin])
         if left < 0:
             break
         begin = start
     return (*head, *past[begin:])
+
+
+def _begun(summary: Message, room_tokens: int, count: Count) -> tuple[Message, ...]:
+    """The beginning of a summary, cut by halves so that it stays the same over several requests; () where none fits."""
+    text = summary.text
+    while len(text) > 4 * len(SUMMARY_HEAD):
+        text = text[: len(text) // 2]
+        begun = user(f"{text}…")
+        if count(begun) <= room_tokens:
+            return (begun,)
+    return ()
 
 
 def newest(turns: Sequence[TurnMessages], limit_tokens: int, count: Count) -> list[TurnMessages]:

@@ -2,6 +2,7 @@ import pytest
 
 from cortex.agent.history import SUMMARY_HEAD, cut, fitted, newest, view
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
+from cortex.base.tokens import count_message
 
 CALL = ToolCall(id="c", name="task_list", arguments="{}")
 GIVEN = ToolResult(call_id="c", name="task_list", text="milk")
@@ -98,3 +99,14 @@ def test_a_summary_at_the_head_stays() -> None:
     assert fitted((SUMMARY, *PAST), 35, ten) == (SUMMARY, *PAST[6:])
     assert fitted((SUMMARY, *PAST), 10, ten) == (SUMMARY,)
     assert fitted((), 100, ten) == ()
+
+
+def test_a_summary_that_is_longer_than_the_room_is_cut_and_leaves_room_for_the_newest() -> None:
+    head = user(SUMMARY_HEAD + "\n" + "The boiler is old. " * 200)
+    past = (head, user("one"), assistant("1"), user("two"), assistant("2"))
+    kept = fitted(past, 300, count_message)
+    assert kept[0].text.startswith(f"{SUMMARY_HEAD}\nThe boiler")
+    assert sum(map(count_message, kept)) <= 300
+    assert kept[1:] == past[1:]
+    assert fitted(past, 290, count_message)[0] == kept[0], "the same while the room changes a little"
+    assert fitted(past, 40, count_message)[-2:] == past[-2:]

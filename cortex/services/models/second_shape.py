@@ -61,7 +61,8 @@ def _window(self: Shapes, request: Request, found: Rejection) -> Shape | None:
     """Less of the past, then fewer tools, then this message alone."""
     if self.turn_from is None:
         return None
-    sent = request_tokens(request)
+    now = min(request.max_output_tokens or self.entry.max_output_tokens, self.entry.max_output_tokens)
+    request, sent = replace(request, max_output_tokens=now), request_tokens(request)
     scale = max(1.0, found.sent_tokens / sent) if found.sent_tokens and sent else 1.0
     for name in filter(self.is_new, GUESSES):
         window = found.window_tokens or round(sent * GUESSES[name])

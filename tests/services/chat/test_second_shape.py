@@ -24,7 +24,9 @@ from tests.scripted_server import Fault, ScriptedServer, Use, rule
 pytestmark = pytest.mark.moves_cache_prefix(reason="a request in another shape")
 
 Body = dict[str, Any]
-LONG = "The boiler in the cellar was looked at, and all of it was written down in this long report. " * 40
+LONG = "".join(
+    f"On day {day} the boiler in cellar {day * 7} was looked at, and it held {day * 3} bar. " for day in range(34)
+)
 
 
 def openai_error(message: str, *, param: str | None = None, code: str | None = None) -> Body:
