@@ -35,7 +35,8 @@ SAYS: Mapping[RejectionKind, str] = {
     r"|less than|limited|range|must be <=|above|> \d)"
     r"|at most \d+ (completion|output) tokens|maximum allowed number of output tokens",
     "parameter": r"unsupported (parameter|value)|unknown parameter|unrecognized request argument|argument not supported"
-    r"|does not support (the )?parameters?|does not support this tool_choice|provided '?tool_choice'? value"
+    r"|does not support (the )?parameters?|n[o']t support \w+=|does not support this tool_choice"
+    r"|provided '?tool_choice'? value"
     r"|cannot both be (specified|set)|extra[_ ](inputs|fields|forbidden)\b.{0,40}"
     r"|unknown name .{0,40} cannot find field|verified to (stream|generate)|may only be set to"
     r"|(is|are) (not supported|unsupported|deprecated)( for| with| by| on)? (this|the) (model|api)"
@@ -62,7 +63,8 @@ SAYS: Mapping[RejectionKind, str] = {
     "tools": r"support tool"
     r"|tools? (use|call\w*|param\w*|choice)?\b.{0,24}(is|are)? ?(not (supported|enabled)|requires)"
     r"|support (the )?(function|tool)[ -]call|(functions|function calling) (is|are) not"
-    r"|unsupported param: tools|not support(ed)? (function|tool)|enable-auto-tool-choice",
+    r"|unsupported param: tools|not support(ed)? (function|tool)|not supported for .{0,30}function call"
+    r"|enable-auto-tool-choice",
     "credit": r"credit balance|requires more credits|insufficient (balance|quota|funds|credit)|insufficient_quota"
     r"|exceeded your current quota|payment required|billing|arrears|out of credits|no (credits|balance)"
     r"|used all available credits|spending limit|budget has been exceeded|budget_exceeded",
@@ -79,7 +81,7 @@ SAYS: Mapping[RejectionKind, str] = {
     r"|(unknown|invalid|no such) model|no models? (is |are )?loaded|not a valid model|try pulling it"
     r"|no endpoints found for"
     r"|unable to access model|deployment\b.{0,60}does not exist|deploymentnotfound|models/\S+ is not found"
-    r"|not_found_error model",
+    r"|not_found_error model|\bmodel: \S+ type: not_found_error",
     "route": r"no endpoints|no allowed providers|provider routing|no (available )?providers?|data policy",
 }  # fmt: skip
 
@@ -124,7 +126,7 @@ _PARAMETERS = (
     r"(parameter|value|arguments?( supplied)?|name|property)\W{1,3}(?P<name>[A-Za-z]\w*)",
     r"not support (the )?parameters?:? \[?[`'\"]?(?P<name>\w+)|supported on this model: (?P<second>\w+)",
     r"[`'\"](?P<name>[a-z]\w+)[`'\"] (is|may|does|value|parameter|must)",
-    r"not support this (?P<name>\w+)",
+    r"not support this (?P<name>\w+)|n[o']t support (?P<second>\w+)=",
     r"provided '(?P<name>\w+)' value|when (?P<second>tool_choice) forces",
     r"(at #/|body\.|[`'\"]body[`'\"], ?[`'\"])(?P<name>[a-z]\w*)",
     r"^(?P<name>[a-z]\w+)(\.\w+)*: extra inputs",
@@ -155,6 +157,8 @@ def rejection(row: ServerRow, status: int, body: object, text: str = "") -> Reje
         key = "window_tokens" if own.get("window") else "output_tokens"
         limits[key] = limits.get(key) or int(re.sub(r"\D", "", number))
     name = _name(what, heard, body) or own.get("name") or (f"tools[{own['index']}]" if own.get("index") else "")
+    if (what, name) == ("parameter", "tools"):
+        what, name = "tools", ""
     return Rejection(what=what, said=show_hidden(short(said)), name=name, **limits)
 
 
