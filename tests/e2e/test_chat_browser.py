@@ -212,6 +212,26 @@ def test_stop_keeps_what_was_written(chat: Tab, served: Lived) -> None:
     assert "Stopped." in chat.as_reloaded()
 
 
+def test_what_small_models_put_into_their_text_is_no_part_of_the_answer(chat: Tab, served: Lived) -> None:
+    call = '<tool_call>\n{"name": "task_create", "arguments": {"title": "buy milk"}}\n</tool_call>'
+    served.talks.model.rules.insert(0, rule("good evening", "They greet me.\n</think>\n\nGood evening to you!"))
+    served.talks.model.rules.insert(0, rule("buying milk", f"<think>\nI add it.\n</think>\n\n{call}", "It is noted."))
+    chat.send("good evening")
+    answer = chat.page.locator(".turn.bot").last
+    expect(answer.locator(".md")).to_have_text("Good evening to you!")
+    expect(answer.locator("details.think p")).to_be_hidden()
+    assert "They greet me." in (answer.locator("details.think p").text_content() or "")
+    chat.go(f"/c/{served.server.do(served.talks.living.conversation())}")  # where no call was made otherwise
+    chat.send("add buying milk to my tasks", waits=False)
+    chat.page.wait_for_selector(".ask")
+    expect(chat.page.locator(".ask")).to_contain_text("the model wrote this call as text")
+    chat.page.click(".ask [value=once]")
+    chat.idle()
+    whole = chat.as_reloaded()
+    assert "It is noted." in whole
+    assert "tool_call" not in whole
+
+
 def test_a_message_sent_meanwhile_waits_visibly(chat: Tab, served: Lived) -> None:
     served.talks.model.delay_s = 1 / 60
     chat.send("Which nightly job failed?", waits=False)
