@@ -46,7 +46,7 @@ def request_of(
     holds = "private data and external content" if readers else "external content"
     why = f"Asked because {because}this conversation contains {holds}{read}" if facts.is_tainted else ""
     if facts.is_written:
-        why = "Asked because the model wrote this call as text, where words from outside may stand"
+        why = "Asked because the model wrote this call as text, which may repeat words from outside"
     return ApprovalRequest(
         tool=tool.name,
         verb=record.title,
