@@ -170,11 +170,29 @@ def _place(user: User, entry: ModelEntry) -> _Place:
 
 
 def _with(file: RegistryFile, entry: ModelEntry, found: ServerFacts) -> RegistryFile:
-    models = [
-        _told(model, found) if (model.base_url, model.model) == (entry.base_url, entry.model) else model
-        for model in file.models
-    ]
-    return file.model_copy(update={"models": tuple(models)})
+    """The file with what is said now of this model, and without what was learned of the server as it was before."""
+    now = {model.name: _told(model, found) for model in file.models if _is_of(model, entry)}
+    learned = dict(file.learned)
+    for model in file.models:
+        if model.name in now and model.name in learned:
+            gone = _outdated(model, now[model.name])
+            learned[model.name] = tuple(fact for fact in learned[model.name] if fact.what not in gone)
+    models = tuple(now.get(model.name, model) for model in file.models)
+    return file.model_copy(
+        update={"models": models, "learned": {name: facts for name, facts in learned.items() if facts}}
+    )
+
+
+def _is_of(model: FileModel, entry: ModelEntry) -> bool:
+    return (model.base_url, model.model) == (entry.base_url, entry.model)
+
+
+def _outdated(before: FileModel, now: FileModel) -> frozenset[str]:
+    """What is to be learned anew, since the server says something else than it said before."""
+    is_other_window = before.told_tokens not in (None, now.told_tokens)
+    has_tools_now = before.told.tools is False and now.told.tools is True
+    window = ("context_tokens", "max_output_tokens") if is_other_window else ()
+    return frozenset((*window, *(("tools",) if has_tools_now else ())))
 
 
 def _told(model: FileModel, found: ServerFacts) -> FileModel:

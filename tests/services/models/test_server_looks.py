@@ -15,6 +15,7 @@ from cortex.base.model import LOCAL_FIRST_S, LOCAL_WINDOW_TOKENS, ModelEntry
 from cortex.base.turn import Reply
 from cortex.ports.model_lists import ModelServer, ServerFacts
 from cortex.providers import look_at_model
+from cortex.services.models.learned import ModelFact
 from cortex.services.models.server_looks import AGAIN_S, ServerLooks, contradicts
 from tests import model_lists
 from tests.living_house import LivingHouse, living_house
@@ -121,6 +122,17 @@ async def test_a_look_that_hangs_holds_no_turn_and_a_restart_looks_again(tmp_pat
         async with living_house(tmp_path / "home") as house:
             await house.say(await house.conversation(), "hello")
             assert (await entry_of(house)).context_tokens == 5_000
+
+
+async def test_what_was_learned_of_the_server_as_it_was_goes_with_it(house: LivingHouse, server: ModelLists) -> None:
+    await connected(house, server)
+    learned = house.cortex.models.learned
+    await learned.learn(house.admin.id, GEMMA, [ModelFact(what="context_tokens", value="2048"), ModelFact(what="sees")])
+    assert (await entry_of(house)).context_tokens == 2_048
+    server.pages = llama_cpp(16_384)
+    await house.say(await house.conversation(), "hello")
+    entry = await entry_of(house)
+    assert (entry.context_tokens, entry.learned) == (16_384, ("sees",))
 
 
 async def test_another_program_at_the_same_place_is_known_as_what_it_is(house: LivingHouse, server: ModelLists) -> None:
