@@ -100,6 +100,12 @@ class RealLlama:
     def log(self) -> str:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
+    @property
+    def unread(self) -> int:
+        """The most bytes that a connection holds which it has not read."""
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+        return max((int(row[4][9:], 16) for row in rows if int(row[1][9:], 16) == self.port), default=0)
+
     def pause(self) -> None:
         """Let it stand still: connections are taken, and nothing is said."""
         assert self._process is not None

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]  # ships no types
 import pytest
 from playwright.sync_api import expect
 
@@ -177,11 +176,11 @@ def test_a_server_that_still_loads_its_model_is_waited_for(tmp_path: Path, house
         conversation = (
             ada.post("/c/new/messages", text="Name a fruit.", model=model).headers["location"].rpartition("/")[2]
         )
-        poll(lambda: is_asked(house, server))
+        poll(lambda: server.unread > 500)  # a message is there: more than the looks at what it serves
         server.go_on()
         ada.until_idle(conversation)
         (answer,) = answers(ada, conversation)
-        assert "It said: Loading model" in answer
+        assert "its server still loads the model. Waiting for it." in answer
         assert rounds(house, conversation)[-1]["state"] == "answered", answer
     finally:
         server.stop()
@@ -237,9 +236,3 @@ def test_an_answer_that_repeats_itself_is_ended(plain: RealLlama, house: Daemon,
     plain.until(busy=False)
     assert plain.held[-1] < 1_200, answer
     assert "repeat" in answer
-
-
-def is_asked(house: Daemon, server: RealLlama) -> bool:
-    """Whether the daemon holds a connection to the server."""
-    held = psutil.Process(house.pid).net_connections(kind="tcp")
-    return any(one.raddr and one.raddr.port == server.port and one.status == psutil.CONN_ESTABLISHED for one in held)

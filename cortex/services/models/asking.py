@@ -8,6 +8,7 @@ the reply carries the sentence. A try that began to speak is started again with 
 import asyncio
 import logging
 import random
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,15 @@ WAIT_CAP_S = 30.0
 PATIENT_TRIES = 6  # of background work, where an endpoint is overloaded: nobody sits before it
 PATIENT_WAIT_CAP_S = 600.0
 _FIRST_WAIT_S = 1.0
+# Between the tries while a server says that it still loads the model: about two minutes in all, the first five waits
+# where another model may answer instead.
+LOADING_WAITS_S, LOADING_BRIEFLY = (1.0, 2.0, 3.0, 5.0, 6.0, *[10.0] * 10), 5
+# llama.cpp: "Loading model"; Hugging Face: "Model x is currently loading"; not "error loading model".
+_LOADING = re.compile(
+    r"(?<!error )(?<!failed )\bloading (?:the )?model\b"
+    r"|\bmodel\b.{0,80}\bis (?:currently |still )?(?:loading|being loaded)\b",
+    re.IGNORECASE,
+)
 _MEND = {
     "auth": "Check its key on the Models page.",
     "request": "Check its settings on the Models page.",
@@ -116,7 +126,8 @@ async def ask(
             ready = await asyncio.to_thread(prepared, link.entry, request, turn_from)
         else:
             ready = without_refused(link.entry, request) if turn_from is not None else request
-        answered = await asking.one(link, ready)
+        waits = LOADING_WAITS_S if position + 1 == len(chain) else LOADING_WAITS_S[:LOADING_BRIEFLY]
+        answered = await asking.one(link, ready, iter(waits))
         if not isinstance(answered, ProviderError):
             return Reply(message=answered.message, usage=answered.usage, model=link.entry.name, finish=answered.finish)
         failures.append(answered)
@@ -143,8 +154,11 @@ class _Asking:
     window_of: WindowOf | None
     attempts: Iterator[int] = field(default_factory=lambda: count(1))
 
-    async def one(self, link: Link, request: Request) -> StreamEnd | ProviderError:
-        """The answer of this model, tried again and in other shapes as far as that may help; else its failure."""
+    async def one(self, link: Link, request: Request, loading_waits: Iterator[float]) -> StreamEnd | ProviderError:
+        """The answer of this model, tried again and in other shapes as far as that may help; else its failure.
+
+        loading_waits: how long to wait, try after try, for a server that still loads the model.
+        """
         shapes = Shapes(entry=link.entry, turn_from=self.turn_from)
         tries = count(1)
         while True:
@@ -152,6 +166,8 @@ class _Asking:
                 async with _at(self.crowd, link.entry, is_background=self.is_background):
                     finished = await _once(link, request, self.on_delta, self.attempts)
             except ProviderError as raised:
+                if await self._has_waited(link, raised, loading_waits):
+                    continue
                 again = await self._again(link, request, raised, shapes, tries)
                 if isinstance(again, ProviderError):
                     return again
@@ -159,6 +175,16 @@ class _Asking:
             else:
                 await self._learned(link, shapes.pending)
                 return finished
+
+    async def _has_waited(self, link: Link, raised: ProviderError, waits: Iterator[float]) -> bool:
+        """Whether its server only still loads the model, and was waited for; said once."""
+        wait_s = next(waits, None) if raised.is_retryable and _LOADING.search(raised.message) else None
+        if wait_s is None:
+            return False
+        if wait_s == LOADING_WAITS_S[0]:
+            await self.on_notice(f"{link.entry.name}: its server still loads the model. Waiting for it.")
+        await self.sleep(wait_s)
+        return True
 
     async def _again(
         self, link: Link, request: Request, raised: ProviderError, shapes: Shapes, tries: Iterator[int]

@@ -101,6 +101,44 @@ async def test_two_tries_a_model_then_the_next() -> None:
     assert page.deltas == [("x", 2), ("Hello", 3)]
 
 
+LOADS = (
+    "The server said: Loading model",
+    "It said: Model meta-llama/Llama-3 is currently loading",
+    "It said: the model is still being loaded, try later",
+)
+
+
+@pytest.mark.parametrize("said", LOADS)
+async def test_a_server_that_loads_its_model_is_waited_for_and_that_is_said_once(said: str) -> None:
+    page = Page()
+    loads = ("", ProviderError(f"a: (503). {said}", kind="server", is_retryable=True))
+    reply = await page.ask(link("a", *[loads] * 8, ("Hello", None)))
+    assert (reply.model, reply.failure) == ("a", "")
+    assert (len(page.waits), sum(page.waits)) == (8, 47.0)
+    assert page.notices == ["a: its server still loads the model. Waiting for it."]
+
+
+async def test_a_server_that_loads_for_ever_is_not_waited_for_longer_than_two_minutes_nor_ahead_of_another() -> None:
+    loads = ("", ProviderError("a: (503). Loading model", kind="server", is_retryable=True))
+    page = Page()
+    reply = await page.ask(link("a", *[loads] * 30))
+    assert "Loading model" in reply.failure
+    assert 100 < sum(page.waits) < 130
+    page = Page()
+    reply = await page.ask(link("a", *[loads] * 30), link("b", ("Hello", None)))
+    assert reply.model == "b"
+    assert 10 < sum(page.waits) < 20
+
+
+@pytest.mark.parametrize("said", ["error loading model: no such file", "failed to load model", "Model not loaded"])
+async def test_a_model_that_cannot_be_loaded_is_not_waited_for(said: str) -> None:
+    page = Page()
+    broken = ("", ProviderError(f"a: (500). {said}", kind="server", is_retryable=True))
+    reply = await page.ask(link("a", *[broken] * 3))
+    assert reply.failure
+    assert len(page.waits) == 1
+
+
 async def test_a_refused_key_is_not_tried_twice() -> None:
     page = Page()
     reply = await page.ask(link("a", ("", error("auth", again=False))), link("b", ("", error("auth", again=False))))
