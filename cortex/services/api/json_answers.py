@@ -5,8 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
+from cortex.base import scan
 from cortex.base.json_text import parsed
 from cortex.base.tokens import minified
 from cortex.toolkit.json_schema import harmless
@@ -45,10 +44,9 @@ class JsonWanted:
             if not isinstance(value, dict):
                 raise ValueError("it is not a JSON object")
         elif isinstance(value, dict) and self.schema.get("type", "object") == "object":
-            fault = next(Draft202012Validator(harmless(self.schema)).iter_errors(value), None)
-            if fault is not None:
-                place = ".".join(map(str, fault.absolute_path))
-                raise ValueError(f"{place}: {fault.message}"[:SAID].removeprefix(": "))
+            fault = str(scan.load("cortex.services.api.schema_faults").first_fault(harmless(self.schema), value))
+            if fault:
+                raise ValueError(fault[:SAID])
         elif self.schema.get("type") == "object":
             raise ValueError("it is not a JSON object")
         return text
