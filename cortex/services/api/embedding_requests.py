@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import BadRequest, Given, unread
+from cortex.services.api.requests import BadRequest, WireModel, unread
 
 MOST_TEXTS = 2_048
 MOST_ITEMS = 1_000_000  # texts as numbers of tokens: LangChain sends them so
@@ -30,7 +30,7 @@ class EmbeddingAsked:
     is_base64: bool = False
 
 
-class _Body(Given):
+class _Body(WireModel):
     model: Annotated[str, Field(min_length=1)]
     dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None
 

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from cortex.base.errors import UserError
 from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, Given, request_of, unread
+from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, WireModel, request_of, unread
 from cortex.services.api.response_requests import renamed
 
 FIRST = Field(fail_fast=True)
@@ -33,17 +33,17 @@ PASSED_ON = (
 )
 
 
-class _Function(Given):
+class _Function(WireModel):
     name: str
     arguments: dict[str, Any] | str | None = None
 
 
-class _Call(Given):
+class _Call(WireModel):
     id: str | None = None
     function: _Function
 
 
-class _Message(Given):
+class _Message(WireModel):
     role: Literal["system", "user", "assistant", "tool"]
     content: str | None = None
     images: Annotated[list[str], FIRST] | None = None
@@ -53,7 +53,7 @@ class _Message(Given):
     tool_call_id: str | None = None
 
 
-class _Body(Given):
+class _Body(WireModel):
     model: str = MODEL
     stream: bool | None = None
     format: str | dict[str, Any] | None = None
@@ -62,7 +62,7 @@ class _Body(Given):
     logprobs: bool | None = None
 
 
-B = TypeVar("B", bound=Given)
+B = TypeVar("B", bound=WireModel)
 
 
 class _Chat(_Body):
@@ -205,7 +205,7 @@ def _picture(image: str, place: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{bare}"}}
 
 
-class _Show(Given):
+class _Show(WireModel):
     model: str = ""
     name: str = ""
 

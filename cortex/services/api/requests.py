@@ -38,7 +38,7 @@ class BadRequest(UserError):
         self.code = code
 
 
-class Given(BaseModel):
+class WireModel(BaseModel):
     """An object of the body. Clients write null for what they leave out."""
 
     model_config = ConfigDict(extra="ignore")
@@ -49,11 +49,11 @@ class Given(BaseModel):
         return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
-class _Address(Given):
+class _Address(WireModel):
     url: str = ""
 
 
-class _Part(Given):
+class _Part(WireModel):
     type: str = "text"
     text: str = ""
     refusal: str = ""
@@ -67,7 +67,7 @@ class _Part(Given):
         return self.image_url if isinstance(self.image_url, str) else self.image_url.url
 
 
-class _Function(Given):
+class _Function(WireModel):
     name: str
     arguments: str | dict[str, Any] = ""
 
@@ -77,12 +77,12 @@ class _Function(Given):
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
-class _Call(Given):
+class _Call(WireModel):
     id: str = ""
     function: _Function
 
 
-class ChatMessage(Given):
+class ChatMessage(WireModel):
     """One message of the request."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
@@ -122,28 +122,28 @@ class ChatMessage(Given):
         return tuple(part.picture for part in self.content if part.type in PICTURE_PARTS)
 
 
-class _ToolFunction(Given):
+class _ToolFunction(WireModel):
     name: ToolName
     description: str = ""
     parameters: dict[str, Any] = {}
     strict: bool = False
 
 
-class _Tool(Given):
+class _Tool(WireModel):
     type: Literal["function"] = "function"
     function: _ToolFunction
 
 
-class _Named(Given):
+class _Named(WireModel):
     name: str = ""
 
 
-class _Allowed(Given):
+class _Allowed(WireModel):
     mode: Literal["auto", "required"] = "auto"
     tools: Annotated[list[dict[str, Any]], Field(max_length=MOST_TOOLS)] = []
 
 
-class ChosenTools(Given):
+class ChosenTools(WireModel):
     """A choice of tools: the one that must be called, or those that may."""
 
     type: Literal["function", "allowed_tools"] = "function"
@@ -164,18 +164,18 @@ class ChosenTools(Given):
         return self.type == "function" or self.allowed_tools.mode == "required"
 
 
-class _StreamOptions(Given):
+class _StreamOptions(WireModel):
     include_usage: bool = False
 
 
-class _FormatSchema(Given):
+class _FormatSchema(WireModel):
     name: str = "answer"
     description: str = ""
     schema_: dict[str, Any] = Field(alias="schema")
     strict: bool = False
 
 
-class _Format(Given):
+class _Format(WireModel):
     type: Literal["text", "json_object", "json_schema"] = "text"
     json_schema: _FormatSchema | None = None
 
@@ -185,7 +185,7 @@ class _Format(Given):
         return self.json_schema.schema_ if self.json_schema is not None and self.type == "json_schema" else None
 
 
-class ChatRequest(Given):
+class ChatRequest(WireModel):
     """The body of `POST /v1/chat/completions`."""
 
     model: str = MODEL

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from cortex.base.errors import UserError
 from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, Given, request_of, unread
+from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, WireModel, request_of, unread
 
 FIRST = Field(fail_fast=True)
 NOT_KEPT = "Cortex keeps no responses for programs: send the whole conversation in `input`."
@@ -31,7 +31,7 @@ PASSED_ON = ("model", "temperature", "top_p", "parallel_tool_calls", "seed", "st
 Chat = dict[str, Any]
 
 
-class _Part(Given):
+class _Part(WireModel):
     type: str
     text: str | None = None
     refusal: str | None = None
@@ -42,7 +42,7 @@ class _Part(Given):
 Content = str | Annotated[list[_Part], FIRST]
 
 
-class _Item(Given):
+class _Item(WireModel):
     type: str = "message"
     role: Literal["user", "assistant", "system", "developer"] | None = None
     content: Content | None = None
@@ -57,7 +57,7 @@ def _said(given: Any) -> Any:
     return [{"role": "user", "content": given}] if isinstance(given, str) else given
 
 
-class _Tool(Given):
+class _Tool(WireModel):
     type: str
     name: str | None = None
     description: str | None = None
@@ -65,24 +65,24 @@ class _Tool(Given):
     strict: bool | None = None
 
 
-class _Choice(Given):
+class _Choice(WireModel):
     type: str
     name: str | None = None
     mode: Literal["auto", "required"] = "auto"
     tools: Annotated[list[_Tool], FIRST] | None = None
 
 
-class _Text(Given):
+class _Text(WireModel):
     format: dict[str, Any] | None = None
     verbosity: str | None = None
 
 
-class _Reasoning(Given):
+class _Reasoning(WireModel):
     effort: str | None = None
     summary: str | None = None
 
 
-class ResponseRequest(Given):
+class ResponseRequest(WireModel):
     """The body of `POST /v1/responses`."""
 
     model: str = MODEL
