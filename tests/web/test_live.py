@@ -68,9 +68,9 @@ async def test_a_page_that_comes_in_the_middle_of_an_answer_has_all_of_it_at_onc
     cid = await talks.living.conversation()
     async with following(served, browser, f"/c/{cid}/events?after=0") as first:
         await browser.post(f"/c/{cid}/messages", data={"text": "say it slowly"})
-        await first.until("slowly told slowly")
+        await first.until("slowly told 1 ")
         async with following(served, browser, f"/c/{cid}/events?after=0") as second:
-            await second.until("slowly told slowly")  # though the model says nothing more now
+            await second.until("slowly told 1 ")  # though the model says nothing more now
             talks.model.go_on(1_000)
             await first.until("event: ended")
             await second.until("event: ended")
@@ -133,7 +133,7 @@ async def test_who_logs_out_leaves_no_live_page_open_and_their_work_goes_on(
     cid = await talks.living.conversation()
     async with following(served, browser, f"/c/{cid}/events?after=0") as stolen:
         await browser.post(f"/c/{cid}/messages", data={"text": "say it slowly"})
-        await stolen.until("slowly told slowly")
+        await stolen.until("slowly told 1 ")
         await browser.post("/logout")
         async with asyncio.timeout(PATIENCE_S):
             await stolen.is_closed.wait()
