@@ -25,7 +25,10 @@ HALF_BODY = (
     b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\n"
     b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9999\r\n\r\nname="
 )
-LONG = "\n\n".join(f"{number}. " + "It goes on and on, and then some more. " * 20 for number in range(140))
+LONG = "\n\n".join(
+    f"{number}. " + "".join(f"It goes on {at} times {number}, and then some more. " for at in range(20))
+    for number in range(140)
+)
 
 
 @pytest.fixture(scope="module")

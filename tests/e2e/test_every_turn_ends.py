@@ -297,7 +297,9 @@ def full(daemon: Daemon) -> Iterator[None]:
 @OWN
 @pytest.mark.parametrize("full_s", [0.0, pytest.param(15.0, marks=pytest.mark.full)])
 def test_a_turn_waits_for_room_on_its_disk(cramped: Daemon, full_s: float) -> None:
-    answer = "It stands on the list, " + "and there it stays " * 20_000  # more than a log file has left over
+    answer = "It stands on the list, " + "".join(
+        f"and there it stays {day} " for day in range(17_000)
+    )  # more than a log file has left over
     with model(answer) as scripted, Caller(cramped) as ada:
         cramped.start()
         settle(ada.set_up(), scripted)

@@ -23,7 +23,7 @@ CHATS = json.dumps([chatgpt(*SAID, key=str(number)) for number in range(9)]).enc
 @OWN
 def test_on_a_full_disk_refusals_are_sentences_and_all_work_can_be_stopped(cramped: Daemon) -> None:
     with (
-        model("It is there, " + "and there it stays " * 2_000) as scripted,
+        model("It is there, " + "".join(f"and there it stays {day} " for day in range(2_000))) as scripted,
         Caller(cramped) as ada,
         bare(cramped) as http,
     ):

@@ -63,7 +63,7 @@ def test_an_answer_to_a_question_reaches_the_worker_from_another_page(crew: Crew
 
 @pytest.mark.full
 def test_a_stop_on_another_page_closes_the_models_line_and_keeps_the_words(crew: Crew, ada: Caller) -> None:
-    with ScriptedServer(rule("tale", "It was a dark and stormy night. " * 40)) as server:
+    with ScriptedServer(rule("tale", "".join(f"Night {night} was dark and stormy. " for night in range(36)))) as server:
         form = {"provider": "openai", "model": "scripted-1", "base_url": server.base_url, "api_key": server.api_key}
         ada.post("/models", name="slow", streams="on", tools="on", **form)
         server.fail(Fault(kind="slow", seconds=0.15))
