@@ -21,7 +21,7 @@ from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext, failures
 from cortex.providers.heard import HeardAnswer
 from cortex.providers.sse import events
-from cortex.providers.terms import Answer, AnswerReader, Terms
+from cortex.providers.terms import Answer, AnswerReader, Terms, whole_text
 
 MAX_CHARACTERS = 2_000_000
 MAX_BYTES = 64_000_000  # of one answer as it is sent: an event takes some hundred bytes around a word
@@ -61,7 +61,7 @@ class WireProvider:
         heard = HeardAnswer(next((one.said for one in reversed(request.messages) if one.speaker == "user"), ""))
         characters = 0
         try:
-            async with aclosing(self._deltas(request, reader)) as deltas:
+            async with aclosing(_whole_signs(self._deltas(request, reader))) as deltas:
                 async for each in deltas:
                     characters += len(each.text)
                     if characters > MAX_CHARACTERS:
@@ -153,7 +153,7 @@ class WireProvider:
             return []
         if not text.startswith(("{", "[")):  # `null`, or a sign of life in words of the server's own
             return []
-        data = parsed(text)
+        data = _read_json(text)
         data = data[0] if isinstance(data, list) and data else data
         if not isinstance(data, dict):
             return []
@@ -164,7 +164,7 @@ class WireProvider:
     def _whole(self, text: str, reader: AnswerReader) -> list[Delta]:
         """An answer in one piece, also where a stream was asked for."""
         try:
-            data = parsed(text)
+            data = _read_json(text)
         except ValueError:
             data = None
         if not isinstance(data, dict) or failures.is_error("", data):
@@ -220,6 +220,18 @@ class WireProvider:
         return Usage(input_tokens=sum(map(self._count, sent)), output_tokens=self._count(minified(to_json(message))))
 
 
+async def _whole_signs(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+    """The same pieces; half of a sign at the end of one waits for its other half, which the next one begins with."""
+    half = ""
+    async with aclosing(deltas):
+        async for delta in deltas:
+            text, half = half + delta.text, ""
+            if "\ud800" <= text[-1:] <= "\udbff":
+                text, half = text[:-1], text[-1]
+            if text:
+                yield replace(delta, text=whole_text(text))
+
+
 async def _bytes(response: httpx.Response, head: bytearray) -> AsyncIterator[bytes]:
     """The body, whose beginning is kept in `head`: it may be no stream at all."""
     size = 0
@@ -239,6 +251,19 @@ async def _text(response: httpx.Response, most_bytes: int) -> str:
         if len(found) > most_bytes:
             break
     return bytes(found[:most_bytes]).decode("utf-8", "replace")
+
+
+def _read_json(text: str) -> Any:  # Any: whatever the text says
+    """The value; ValueError for what is no JSON. The halves of a sign that two pieces share are kept for both."""
+    try:
+        return parsed(text)
+    except ValueError:
+        if r"\ud" not in text.lower():
+            raise
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def _is_json(text: str) -> bool:

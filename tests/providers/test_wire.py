@@ -25,6 +25,7 @@ from cortex.base.model import ModelEntry, Profile
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 from cortex.providers import ProviderContext, connect
 from tests.patience import PATIENCE_S
+from tests.scripted_rules import LONG
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 
 KINDS = ("openai", "anthropic")
@@ -368,4 +369,16 @@ async def test_leaving_the_stream_closes_the_connection(
     else:
         await stream.aclose()
     assert await asyncio.to_thread(scripted.log[0].left.wait, PATIENCE_S)
+    await provider.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_halves_of_a_sign_in_two_pieces_are_one_sign(scripted: ScriptedServer, kind: str) -> None:
+    """Some servers cut a sign outside the basic plane in two, each half written as JSON's escape."""
+    numbers = " ".join(map(str, range(6_000)))
+    at = LONG // 10 - 1  # the last letter of the first piece
+    scripted.rules = [rule("hello", Say(f"{numbers[:at]}\ud83c\udf1e{numbers[at:LONG]} and half \udf1e"))]
+    provider = dial(scripted, kind)
+    text, end = await run(provider, ask(user("hello")))
+    assert text == end.message.text == f"{numbers[:at]}\U0001f31e{numbers[at:LONG]} and half \ufffd"
     await provider.close()
