@@ -27,6 +27,7 @@ from cortex.services.backup import restore
 from cortex.services.health.restarts import Restarts
 from web.app import create_app
 from web.connections import SEND_BUFFER_BYTES, Connection, Connections
+from web.render import Renderer
 from web.security import refusal
 from web.signals import ProcessSignals, cancelled_by
 
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 Opened = Callable[[Settings], AbstractAsyncContextManager[Cortex]]
 
 OPEN_REQUESTS_GRACE_S = 3
+PAGES_AFTER_S = 8.0  # behind the tools, which are made ready first: the start belongs to the people
 TICK_S = 1.0  # how often the date in the headers is set
 BACKLOG = 256
 ACCEPTED_AT_ONCE = 16  # in one round of the loop, before any of them is counted
@@ -151,10 +153,16 @@ async def _serve(settings: Settings, cortex: Cortex, signals: ProcessSignals, *,
         on_end=cortex.streams.end_all_streams,
     )
     app.state.end = server.end
-    looks = [_end_when_due(cortex.restarts, server)] if can_restart else []
+    looks = [_load_pages(app.state.pages)] if has_account else []
+    looks += [_end_when_due(cortex.restarts, server)] if can_restart else []
     with listening, signals.ending(lambda: server.end(is_forced=signals.ends > 1)):
         async with background_tasks(*looks):
             await server.serve(sockets=[listening])
+
+
+async def _load_pages(pages: Renderer) -> None:
+    await asyncio.sleep(PAGES_AFTER_S)
+    await pages.aside(pages.load_ahead)
 
 
 async def _end_when_due(restarts: Restarts, server: Server) -> None:

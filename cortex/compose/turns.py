@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
+from cortex import providers
 from cortex.agent.execute import Executor
 from cortex.agent.react import LoopPorts
 from cortex.base import scan
@@ -182,7 +183,9 @@ class TurnServices(Foundation):
 
     @cached_property
     def tool_readiness(self) -> ToolReadiness:
-        return ToolReadiness(runtime=self.runtime, accounts=self.accounts, tools=self.tools)
+        return ToolReadiness(
+            runtime=self.runtime, accounts=self.accounts, tools=self.tools, load_ahead=providers.load_ahead
+        )
 
     @cached_property
     def scope(self) -> ToolScope:

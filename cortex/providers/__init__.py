@@ -14,6 +14,7 @@ from cortex.base.address import PUBLIC, AddressPolicy
 from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
+from cortex.base.trust import certificates
 from cortex.ports.embeddings import AskEmbeddings, EmbeddingRequest, Embeddings
 from cortex.ports.loop import Provider
 from cortex.ports.model_lists import AskList, LookAtModel, ModelList, ModelServer, ServerFacts
@@ -51,6 +52,12 @@ def connect(entry: ModelEntry, secret: str | None = None, surroundings: Provider
         if build is not None:
             return build(entry, secret, surroundings or ProviderContext())
     raise UserError(f"Unknown API type {entry.provider!r}. Choose another one on the Models page.")
+
+
+def load_ahead() -> None:
+    """Load what most models are asked through, .1 s of processor: in a quiet moment it costs nobody's time."""
+    scan.load(f"{__name__}.openai")
+    certificates()
 
 
 async def list_models(server: ModelServer) -> ModelList:

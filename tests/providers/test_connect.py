@@ -76,3 +76,9 @@ def test_a_hello_loads_no_library_for_a_small_use(tmp_path: Path) -> None:
 def test_an_unknown_kind_is_told(kind: str) -> None:
     with pytest.raises(UserError, match="Unknown API type"):
         connect(ModelEntry(name="x", provider=kind))
+
+
+def test_what_asks_a_model_can_be_loaded_ahead() -> None:
+    code = "import sys, cortex.providers; cortex.providers.load_ahead(); print('cortex.providers.chat' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"

@@ -1,6 +1,7 @@
 """Keeps tools ready to be chosen from: indexed soon after the start, and again when many new ones came.
 
-So nobody's first message pays for it. Off the event loop; in a house without accounts nothing is loaded.
+So nobody's first message pays for it, nor for loading what asks a model. Off the event loop; in a house without accounts
+nothing is loaded.
 """
 
 import asyncio
@@ -19,11 +20,12 @@ NOBODY_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReadiness:
-    """The work in the background; `app.py` lets it run."""
+    """The work in the background; `app.py` lets it run. `load_ahead`: loads what an answer needs, in a thread."""
 
     runtime: Runtime
     accounts: Accounts
     tools: ToolsService
+    load_ahead: Callable[[], None] = lambda: None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def keep(self) -> None:
@@ -34,6 +36,7 @@ class ToolReadiness:
             while True:
                 if await wait_out(self.accounts.has_users):
                     await wait_out(self.tools.make_ready)
+                    await asyncio.to_thread(self.load_ahead)
                     await self._until_changed()
                 else:
                     await self.sleep(NOBODY_S)

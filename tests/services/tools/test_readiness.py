@@ -147,7 +147,11 @@ async def test_tools_are_indexed_once_somebody_lives_here_and_again_when_many_ca
                 assert not indexing.begun.is_set()
                 await house.accounts.redeem_setup(await house.accounts.setup_link(), "ann", "a long enough password")
 
-        keeping = ToolReadiness(runtime=house.runtime, accounts=house.accounts, tools=tools, sleep=sleep)
+        loaded: list[bool] = []
+        keeping = ToolReadiness(
+            runtime=house.runtime, accounts=house.accounts, tools=tools, sleep=sleep,
+            load_ahead=lambda: loaded.append(True),
+        )  # fmt: skip
         async with background_tasks(keeping.keep()), asyncio.timeout(PATIENCE_S):
             await indexing.begun.wait()
             before = (await planned(tools)).plan
@@ -155,6 +159,7 @@ async def test_tools_are_indexed_once_somebody_lives_here_and_again_when_many_ca
             registry.put([orchard(MANY)])
             await planned(tools)
             await indexing.begun.wait()
+        assert loaded, "what asks a model is loaded behind the tools"
         assert slept == [FIRST_AFTER_S, NOBODY_S]
         assert not tools.is_ready
     assert "orchard_prune" not in before.reachable
