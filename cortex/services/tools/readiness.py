@@ -1,7 +1,7 @@
 """Keeps tools ready to be chosen from: indexed soon after the start, and again when many new ones came.
 
-So nobody's first message pays for it, nor for loading what asks a model. Off the event loop; in a house without accounts
-nothing is loaded.
+So nobody's first message pays for it, nor for loading what asks a model. Off the event loop; without accounts nothing
+is loaded.
 """
 
 import asyncio
