@@ -186,9 +186,9 @@ def test_every_regime_of_the_design_is_there() -> None:
     ]
 
 
-def test_a_local_prefix_is_never_rewritten_while_it_is_warm() -> None:
+def test_a_local_prefix_is_rewritten_at_most_once_a_talk_when_the_first_tool_is_needed() -> None:
     found = costs.measured(("local_slot",), ("cortex",), shipped_ground("admin", "anthropic"), 1, lambda line: None)
-    assert goals.REWRITES["local_slot"].is_met(found["details"]["local_slot"]["cortex"]["rewrites"])
+    assert found["details"]["local_slot"]["cortex"]["rewrites"] <= 1
     assert goals.COSTS["local_slot"].is_met(found["regimes"]["local_slot"]["cortex"])
 
 

@@ -30,7 +30,9 @@ async def respond(request: Request) -> Response:
     return await served(request, responded)
 
 
-@router.api_route("/v1/responses/{rest:path}", methods=["GET", "POST", "DELETE"])
+@router.get("/v1/responses/{rest:path}")
+@router.post("/v1/responses/{rest:path}")
+@router.delete("/v1/responses/{rest:path}")
 async def look_up(request: Request, rest: str) -> Response:
     """An earlier response, which there is not."""
 
