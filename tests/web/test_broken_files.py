@@ -48,7 +48,15 @@ def slip(request: pytest.FixtureRequest, house: Cortex, ada: Browser) -> tuple[s
 
 def pages(conversation: str) -> list[str]:
     """The address of every page that needs no id of its own, of a conversation and of a role."""
-    ids = {**ANY, **OF_THE_HOUSE, "file_id": "x", "cid": conversation, "role": "orchestrator", "model": "offline", "rest": "x"}
+    ids = {
+        **ANY,
+        **OF_THE_HOUSE,
+        "file_id": "x",
+        "cid": conversation,
+        "role": "orchestrator",
+        "model": "offline",
+        "rest": "x",
+    }
     gets = [path for method, path in routes() if method == "GET" and not path.endswith(("/events", "{path:path}"))]
     return [path.replace(":path}", "}").format(**ids) for path in gets]
 
