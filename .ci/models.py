@@ -1,7 +1,7 @@
 """Writes what `cortex/providers/servers.py` knows of each model server into `docs/models.md`: a part of `make docs`.
 
 Prints the page with that part made anew; `--write` puts it there. Where `tests/model_servers/results.json` exists, what
-each row passed stands there too: cells of {"row", "scene", "state": passes, fails or left out, "why"}.
+each row passed stands there too: scene -> state (passes, fails or left out) -> row -> why.
 """
 
 import json
@@ -20,6 +20,16 @@ CALLS = {"": "-", "pieces": "in pieces", "whole": "whole"}
 PROTOCOLS = {"chat": "chat completions", "responses": "Responses", "messages": "Messages"}
 STATES = {"passes": "✓", "fails": "**no**", "left out": "-"}
 Cell = Mapping[str, str]
+
+
+def cells_of(played: Mapping[str, Mapping[str, Mapping[str, str]]]) -> list[Cell]:
+    """Every scene by every row, one cell each."""
+    return [
+        {"row": row, "scene": scene, "state": state, "why": why}
+        for scene, states in played.items()
+        for state, rows in states.items()
+        for row, why in rows.items()
+    ]
 
 
 def page(text: str, cells: Sequence[Cell] = ()) -> str:
@@ -97,8 +107,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def main() -> None:
     """Print or write the page."""
-    cells = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
-    text = page(PAGE.read_text(encoding="utf-8"), cells)
+    played = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    text = page(PAGE.read_text(encoding="utf-8"), cells_of(played))
     if "--write" in sys.argv[1:]:
         PAGE.write_text(text, encoding="utf-8")
     else:

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.model_servers.rows import ROWS, Row
@@ -65,9 +65,11 @@ def _cell(row: Row, scene: Scene, running: dict[str, Double]) -> Result:
 
 
 def as_json(results: Sequence[Result]) -> str:
-    """The table for documents: the cells, one a line, without what differs from run to run."""
-    cells = ({key: value for key, value in asdict(result).items() if key != "cpu_ms"} for result in results)
-    return "[\n" + ",\n".join(json.dumps(cell) for cell in cells) + "\n]\n"
+    """The table for documents, a scene a line: state -> row -> why. Without what differs from run to run."""
+    scenes: dict[str, dict[str, dict[str, str]]] = {}
+    for one in results:
+        scenes.setdefault(one.scene, {}).setdefault(one.state, {})[one.row] = one.why
+    return "{\n" + ",\n".join(f"{json.dumps(scene)}: {json.dumps(each)}" for scene, each in scenes.items()) + "\n}\n"
 
 
 def summary(results: Sequence[Result]) -> str:
