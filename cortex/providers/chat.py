@@ -57,7 +57,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
     found[row.output_limit] = most_tokens
     if terms.streams(request):
         found |= {"stream": True, "stream_options": {"include_usage": True}}
-    found |= {_NAMES.get(key, key): value for key, value in settings_of(entry, request).items()}
+    found |= {_NAMES.get(key, key): value for key, value in settings_of(request, terms).items()}
     if isinstance(found.get("reasoning_effort"), bool):
         found["reasoning_effort"] = "medium" if found["reasoning_effort"] else "none"
     return {key: value for key, value in found.items() if not terms.leaves_out(request, key)}
@@ -228,8 +228,6 @@ class ChatReader:
             self.answer.usage = _usage(usage, self._terms)
             if not data.get("choices"):
                 self.answer.is_over = True  # the chunk behind the last
-        if isinstance(model := data.get("model"), str):
-            self.answer.model = model
 
     def _take(self, told: Mapping[str, Any], choice: Mapping[str, Any]) -> list[Delta]:
         deltas = self._reasoning(told)

@@ -27,7 +27,6 @@ from cortex.providers.terms import (
 )
 
 PATH = "/v1/messages"
-VERSION = "2026-10-21"
 CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
 _MARK = {"cache_control": {"type": "ephemeral", "ttl": "5m"}}
 _FINISHES: Mapping[str, Finish] = {
@@ -70,7 +69,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
 
 def _settings(request: Request, terms: Terms) -> dict[str, Any]:
     """What tunes the answer, as this API takes it: no warmer than 1, no blank stop sequences."""
-    given = settings_of(terms.entry, request)
+    given = settings_of(request, terms)
     found = {_NAMES.get(key, key): value for key, value in given.items() if key not in _UNKNOWN_HERE}
     if isinstance(found.get("temperature"), int | float):
         found["temperature"] = min(found["temperature"], 1)
@@ -82,7 +81,7 @@ def _settings(request: Request, terms: Terms) -> dict[str, Any]:
 def headers(sent: Mapping[str, Any]) -> dict[str, str]:
     """What goes over a body besides the key."""
     is_told = any(message["role"] == "system" for message in sent["messages"])
-    return {"anthropic-version": VERSION} | ({"anthropic-beta": CHANGES_BETA} if is_told else {})
+    return {"anthropic-beta": CHANGES_BETA} if is_told else {}
 
 
 def _thinks(settings: Mapping[str, Any]) -> bool:
@@ -261,9 +260,7 @@ class MessagesReader:
         """Take in one event."""
         match data.get("type") or kind:
             case "message_start":
-                message = _mapping(data.get("message"))
-                self.answer.model = str(message.get("model") or "")
-                self._note(message.get("usage"))
+                self._note(_mapping(data.get("message")).get("usage"))
             case "content_block_start":
                 return self._begin(number(data.get("index")), _mapping(data.get("content_block")))
             case "content_block_delta":

@@ -2,7 +2,7 @@
 
 The wire calls `rejection` for each error's body, `failures.py` calls `told`. `services/models/second_shape.py` asks
 again in a shape that the server takes. The words of all servers stand in `SAYS`, those of one in its row's `says`;
-`tests/providers/refusals.py` has bodies as people reported them.
+`tests/providers/refusals.json` has bodies as people reported them.
 """
 
 import re
@@ -130,7 +130,7 @@ _PARAMETERS = (
     r"provided '(?P<name>\w+)' value|when (?P<second>tool_choice) forces",
     r"(at #/|body\.|[`'\"]body[`'\"], ?[`'\"])(?P<name>[a-z]\w*)",
     r"^(?P<name>[a-z]\w+)(\.\w+)*: extra inputs",
-    r"does not support (?P<name>thinking)|(?P<second>think) value",
+    r"does not support (?P<name>thinking)|(?P<second>think) value|\b(?P<third>thinking)[\w.]*\W{0,2} is not supported",
 )
 _NO_PARAMETER = (
     r"reasoning_content|\.reasoning\b|'reasoning\w*' is unsup|tools\[\d|function_declarations|\btools\.\d|image"

@@ -57,7 +57,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
     if terms.streams(request):
         found["stream"] = True
     given = {
-        _NAMES.get(key, key): value for key, value in settings_of(entry, request).items() if key not in _UNKNOWN_HERE
+        _NAMES.get(key, key): value for key, value in settings_of(request, terms).items() if key not in _UNKNOWN_HERE
     }
     if (effort := given.pop("thinking", given.pop("reasoning_effort", None))) is not None:
         given["reasoning"] = {"effort": {True: "medium", False: "none"}.get(effort, effort), "summary": "auto"}
@@ -237,7 +237,6 @@ class ResponsesReader:
         status = response.get("status")
         self.answer.finish = "stop" if status in ("completed", None) else _FINISHES.get(str(reason), "error")
         self.answer.is_over = True
-        self.answer.model = str(response.get("model") or "")
         if isinstance(usage := response.get("usage"), Mapping):
             details = usage.get("input_tokens_details")
             details = details if isinstance(details, Mapping) else {}

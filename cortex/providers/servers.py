@@ -137,7 +137,7 @@ SERVERS: tuple[ServerRow, ...] = (
     ServerRow(
         id="anthropic", label="Anthropic", base_url="https://api.anthropic.com", hosts=r"(^|\.)anthropic\.com$",
         keys_url="https://console.anthropic.com/settings/keys", protocols=("messages",), call_ids="safe",
-        calls="pieces", headers={"anthropic-version": "2023-06-01"}, key_header="x-api-key",
+        calls="pieces", headers={"anthropic-version": "2026-10-21"}, key_header="x-api-key",
         reasoning=("thinking",), goes_back=("thinking", "redacted_thinking"),
         cached=("cache_read_input_tokens",), written=("cache_creation_input_tokens",),
         models_at=("v1/models?limit=1000",),

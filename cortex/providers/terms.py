@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from cortex.base.attachments import words_of_gone, words_of_unseen
 from cortex.base.json_text import parsed
-from cortex.base.messages import Message, Part, Picture, Reveal, Text, ToolCall, ToolResult, Usage, assistant, user
+from cortex.base.messages import Message, Part, Picture, Text, ToolCall, ToolResult, Usage, assistant, user
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Delta, Request
 from cortex.providers.late import Late
@@ -56,16 +56,12 @@ Finish = Literal["stop", "length", "window", "filtered", "error"]
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What an endpoint answered so far. `finish`: None until it said how it ended; `is_over`: the protocol's own end.
-
-    `model`: who answered, as the endpoint says.
-    """
+    """What came of an answer so far. `finish`: None until it said how it ended; `is_over`: the protocol's own end."""
 
     parts: list[Part] = field(default_factory=list)
     finish: Finish | None = None
     is_over: bool = False
     usage: Usage | None = None
-    model: str = ""
 
 
 class AnswerReader(Protocol):
@@ -223,15 +219,13 @@ def seen_of(message: Message, request: Request, entry: ModelEntry) -> tuple[list
     return sent, words or ("" if sent else NOTHING)
 
 
-def revealed_in(message: Message) -> tuple[str, ...]:
-    """The tools that this message makes known."""
-    return tuple(name for part in message.parts if isinstance(part, Reveal) for name in part.names)
+def settings_of(request: Request, terms: Terms) -> dict[str, Any]:
+    """The entry's own parameters, and over them what the request says, as JSON values.
 
-
-def settings_of(entry: ModelEntry, request: Request) -> dict[str, Any]:
-    """The entry's own parameters, and over them what the request says, as JSON values."""
+    That a server refuses to be told how much to think is kept under one name, whatever its protocol calls it.
+    """
     found: dict[str, Any] = {}
-    own = dict(entry.extra_params)
+    own = dict(terms.entry.extra_params)
     for key, _ in request.parameters:
         own.pop(_SAME.get(key, key), None)
     for key, text in (*own.items(), *request.parameters):
@@ -239,6 +233,8 @@ def settings_of(entry: ModelEntry, request: Request) -> dict[str, Any]:
             found[key] = parsed(text)
         except ValueError:
             found[key] = text
+    if terms.leaves_out(request, "reasoning_effort"):
+        return {key: value for key, value in found.items() if key not in ("thinking", "reasoning_effort")}
     return found
 
 

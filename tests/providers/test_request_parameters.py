@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from cortex.base.messages import user
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Request
@@ -22,11 +24,11 @@ GIVEN: dict[str, Any] = {
 }
 
 
-def sent(protocol: Any, row: str, *, refused: tuple[str, ...] = ()) -> dict[str, Any]:
+def sent(protocol: Any, row: str, *, refused: tuple[str, ...] = (), given: dict[str, Any] = GIVEN) -> dict[str, Any]:
     """The body that the protocol builds."""
     own = (("temperature", "0.1"), ("thinking", '"high"'), ("top_p", "0.5"))
     entry = ModelEntry(name="m", provider="openai", model="m", extra_params=own, refused=refused)
-    parameters = tuple((name, json.dumps(value)) for name, value in GIVEN.items())
+    parameters = tuple((name, json.dumps(value)) for name, value in given.items())
     request = Request(system="", messages=(user("hello"),), parameters=parameters)
     found: dict[str, Any] = protocol.body(request, Terms(entry=entry, row=servers.by_id(row), name=row), 100)
     return found
@@ -54,3 +56,11 @@ def test_messages_take_the_little_that_they_know() -> None:
     body = sent(messages, "anthropic")
     assert (body["temperature"], body["stop_sequences"]) == (1, ["END"])
     assert not {"seed", "logit_bias", "min_p", "stop", "response_format", "verbosity", "reasoning_effort"} & set(body)
+
+
+@pytest.mark.parametrize(("protocol", "row", "name"), [
+    (chat, "openai", "reasoning_effort"), (responses, "openai", "reasoning"), (messages, "anthropic", "thinking"),
+])  # fmt: skip
+def test_a_refusal_of_thinking_counts_whatever_the_protocol_calls_it(protocol: Any, row: str, name: str) -> None:
+    assert name in sent(protocol, row, given={})
+    assert not {name, "thinking"} & set(sent(protocol, row, given={}, refused=("reasoning_effort",)))

@@ -90,7 +90,7 @@ def test_without_an_address_it_is_the_makers_own_and_at_home_what_it_was_found_t
 def test_a_key_goes_in_the_header_that_its_server_reads() -> None:
     assert headers_of(by_id("openai"), "k") == {"Authorization": "Bearer k"}
     assert headers_of(by_id("azure"), "k") == {"api-key": "k"}
-    assert headers_of(by_id("anthropic"), "k") == {"anthropic-version": "2023-06-01", "x-api-key": "k"}
+    assert headers_of(by_id("anthropic"), "k") == {"anthropic-version": "2026-10-21", "x-api-key": "k"}
     assert headers_of(by_id("openrouter"), "k") == {"X-Title": "Cortex", "Authorization": "Bearer k"}
     assert [headers_of(row, "") for row in ALL if row.is_local] == [{}] * 5
 
