@@ -126,7 +126,6 @@ async def answer(request: Request, caller: Caller, asked: ChatRequest, form: Mak
     created = int(cortex.runtime.clock().timestamp())
     asked = asked.model_copy(update={"model": await cortex.model_names.target(caller.user, asked.model)})
     if cortex.bare_calls.passes(caller, asked):
-        await cortex.program_chats.must_know(caller, asked.asked_model)
         call, sent = await cortex.bare_calls.take(caller, asked)
         id, place = call.id.removeprefix("api:"), ""
         answering = partial(cortex.bare_calls.answer, caller, call, sent, asked.asked_model)

@@ -35,7 +35,6 @@ async def model(request: Request, services: Services, model: str) -> Response:
 
     async def known(caller: Caller) -> Response:
         target = await services.model_names.target(caller.user, model)
-        await services.program_chats.must_know(caller, target)
         windows = await services.program_chats.windows_of(caller)
         return JSONResponse(_model(model, caller, windows.get(target)))
 

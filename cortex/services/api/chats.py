@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cortex.agent.history import FULL_AT
 from cortex.agent.titles import title
 from cortex.base.attachments import Attachment
-from cortex.base.errors import CortexError, NotFound, UserError
+from cortex.base.errors import CortexError, UserError
 from cortex.base.events import Event
 from cortex.base.ids import new_id
 from cortex.base.tokens import count
@@ -76,31 +76,20 @@ class ProgramChats:
     documents: DocumentsService
     pictures: ProgramPictures
 
-    async def models_of(self, caller: Caller) -> list[str]:
-        """What a request may name as its model."""
-        return [MODEL, *(entry.name for entry in (await self.models.registry(caller.user)).entries)]
-
     async def windows_of(self, caller: Caller) -> dict[str, int]:
-        """How many tokens each of them takes in."""
+        """How many tokens each model takes in that a request may name."""
         registry = await self.models.registry(caller.user)
         first = registry.first(await self.roles.role(caller.user, caller.token.role))
         return {MODEL: first.context_tokens, **{entry.name: entry.context_tokens for entry in registry.entries}}
 
-    async def must_know(self, caller: Caller, model: str) -> None:
-        """NotFound, with what there is, for a model that the person does not have."""
-        known = await self.models_of(caller)
-        if model and model not in known:
-            raise NotFound(f"There is no model {model[:80]!r}. Available: {', '.join(known)}.")
-
     async def ask(self, caller: Caller, request: ChatRequest) -> Asked:
-        """Commit the request as a turn and start it.
+        """Commit the request, which names a model that there is, as a turn, and start it.
 
-        BadRequest for what cannot be read, NotFound for an unknown model; NotAllowed, Throttled, Busy.
+        BadRequest for what cannot be read; NotAllowed, Throttled, Busy.
         """
         dialogue = dialogue_of(request.messages)
         if not dialogue.text.strip() and not dialogue.pictures:
             raise BadRequest("The last message is empty.", field="messages")
-        await self.must_know(caller, request.asked_model)
         await self.roles.must_be_there(caller.user, caller.token.role)
         await self._must_fit(caller, request.asked_model, dialogue)
         wanted = wanted_by(format_of(request))

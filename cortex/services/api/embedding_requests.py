@@ -6,12 +6,11 @@ https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings (read
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import BadRequest, WireModel, unread
+from cortex.services.api.requests import BadRequest, WireModel, read_as
 
 MOST_TEXTS = 2_048
 MOST_ITEMS = 1_000_000  # texts as numbers of tokens: LangChain sends them so
@@ -35,9 +34,6 @@ class _Body(WireModel):
     dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
 
-B = TypeVar("B", bound=_Body)
-
-
 class _OpenAI(_Body):
     input: str | Texts | Tokens | TokenTexts
     encoding_format: Literal["float", "base64"] | None = None
@@ -50,7 +46,7 @@ class _Ollama(_Body):
 
 def read_embedding_request(body: bytes) -> EmbeddingAsked:
     """The body of `POST /v1/embeddings`; UserError says what is wrong with it."""
-    request = _read(_OpenAI, body)
+    request = read_as(_OpenAI, body, items=MOST_ITEMS)
     given = request.input
     inputs: Sequence[str] | Sequence[Sequence[int]]
     if isinstance(given, str):
@@ -64,7 +60,7 @@ def read_embedding_request(body: bytes) -> EmbeddingAsked:
 
 def read_ollama_embedding_request(body: bytes) -> EmbeddingAsked:
     """The body of Ollama's `POST /api/embed` or `/api/embeddings`; UserError says what is wrong with it."""
-    request = _read(_Ollama, body)
+    request = read_as(_Ollama, body, items=MOST_ITEMS)
     given = request.input or request.prompt
     return _checked(request, [given] if isinstance(given, str) else given)
 
@@ -75,13 +71,3 @@ def _checked(
     if not all(inputs):
         raise BadRequest("There is an empty text; each needs at least one character.", field="input")
     return EmbeddingAsked(model=request.model, inputs=inputs, dimensions=request.dimensions, is_base64=is_base64)
-
-
-def _read(kind: type[B], body: bytes) -> B:
-    try:
-        must_be_small(body, items=MOST_ITEMS)
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        raise unread(error) from error
-    except ValueError as error:
-        raise BadRequest(str(error)) from error

@@ -96,7 +96,7 @@ class ModelNames:
         if alias is not None:
             if alias.embeds:
                 raise UserError(f"{alias.name} makes embeddings; it can't answer.", field="model")
-            return alias.model
+            name = alias.model
         for one in (name, name.removesuffix(TAG)):
             if one in ("", MODEL) or registry.get(one) is not None:
                 return one or MODEL

@@ -8,16 +8,12 @@ numbered here, and a result belongs to the first open call of its name. Options 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
-
-from pydantic import Field, ValidationError
+from typing import Annotated, Any, Literal
 
 from cortex.base.errors import UserError
-from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, WireModel, request_of, unread
+from cortex.services.api.requests import FIRST, MODEL, BadRequest, ChatRequest, WireModel, read_as, request_of
 from cortex.services.api.response_requests import renamed
 
-FIRST = Field(fail_fast=True)
 NAMES = {"max_tokens": "options.num_predict", "response_format": "format", "stop": "options.stop"}
 KINDS = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}  # base64 of marks
 PASSED_ON = (
@@ -62,9 +58,6 @@ class _Body(WireModel):
     logprobs: bool | None = None
 
 
-B = TypeVar("B", bound=WireModel)
-
-
 class _Chat(_Body):
     messages: Annotated[list[_Message], FIRST] | None = None
     tools: list[dict[str, Any]] | None = None
@@ -90,7 +83,7 @@ class OllamaAsked:
 
 def read_chat(body: bytes) -> OllamaAsked:
     """The body of `POST /api/chat`; UserError says what is wrong with it."""
-    request = _parsed(_Chat, body)
+    request = read_as(_Chat, body)
     if not request.messages:
         return OllamaAsked(model=request.model, chat=None)
     messages = _Messages()
@@ -101,7 +94,7 @@ def read_chat(body: bytes) -> OllamaAsked:
 
 def read_generate(body: bytes) -> OllamaAsked:
     """The body of `POST /api/generate`: a prompt without a history; UserError says what is wrong with it."""
-    request = _parsed(_Generate, body)
+    request = read_as(_Generate, body)
     if request.suffix or request.raw or request.template or request.context:
         name = next(one for one in ("suffix", "raw", "template", "context") if getattr(request, one))
         raise BadRequest(f"{name!r} is not supported here: send the whole text as messages to /api/chat.", field=name)
@@ -112,16 +105,6 @@ def read_generate(body: bytes) -> OllamaAsked:
         messages.add(_Message(role="system", content=request.system), "system")
     messages.add(_Message(role="user", content=request.prompt, images=request.images), "prompt")
     return _asked(request, messages.made, None)
-
-
-def _parsed(kind: type[B], body: bytes) -> B:
-    try:
-        must_be_small(body, items=MOST_ITEMS)
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        raise unread(error) from error
-    except ValueError as error:
-        raise BadRequest(str(error)) from error
 
 
 def _asked(request: _Body, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> OllamaAsked:
@@ -212,7 +195,7 @@ class _Show(WireModel):
 
 def read_show(body: bytes) -> str:
     """The model that `POST /api/show` names; UserError."""
-    request = _parsed(_Show, body)
+    request = read_as(_Show, body)
     if not (request.model or request.name):
         raise BadRequest("Name the model.", field="model")
     return request.model or request.name

@@ -4,17 +4,15 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
-from cortex.base.messages import Message, Part, Text, Thinking, ToolSchema, Usage
+from cortex.base.messages import Message, Part, Text, Thinking, Usage
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 from cortex.services.api.json_answers import JsonWanted
 from cortex.services.api.stops import StopText
 
 STOPS_TOLD = 4  # more of them are refused by most servers, OpenAI's among them
-GONE = "Not available any more."
-ANYTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 @dataclass(slots=True)
@@ -69,12 +67,7 @@ class PassedProvider:
         is_anthropic = self.entry.provider == "anthropic"
         if self.wanted is not None and (is_anthropic or "response_format" in (*self.entry.refused, *request.without)):
             request = replace(request, system="\n\n".join(filter(None, (request.system, self.wanted.words))))
-        request = replace(request, parameters=tuple((name, _told(name, text)) for name, text in request.parameters))
-        called = {call.name for message in request.messages for call in message.calls}
-        if is_anthropic and called and not request.tools:  # it takes no history of calls without their tools
-            gone = tuple(ToolSchema(name=name, description=GONE, parameters=ANYTHING) for name in sorted(called))
-            request = replace(request, tools=gone, tool_choice="none")
-        return request
+        return replace(request, parameters=tuple((name, _told(name, text)) for name, text in request.parameters))
 
     def _delta(self, text: str) -> Delta:
         self.heard.text += text

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -47,6 +47,9 @@ class WireModel(BaseModel):
     @classmethod
     def _without_nulls(cls, given: Any) -> Any:
         return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
+
+
+B = TypeVar("B", bound=WireModel)
 
 
 class _Address(WireModel):
@@ -179,11 +182,6 @@ class _Format(WireModel):
     type: Literal["text", "json_object", "json_schema"] = "text"
     json_schema: _FormatSchema | None = None
 
-    @property
-    def schema_given(self) -> dict[str, Any] | None:
-        """What the answer has to fit; None for any JSON object."""
-        return self.json_schema.schema_ if self.json_schema is not None and self.type == "json_schema" else None
-
 
 class ChatRequest(WireModel):
     """The body of `POST /v1/chat/completions`."""
@@ -252,15 +250,20 @@ class ChatRequest(WireModel):
         return self.response_format.type != "text"
 
 
-def read_request(body: bytes) -> ChatRequest:
-    """The request in this body; BadRequest says what is wrong with it."""
+def read_as(kind: type[B], body: bytes, *, items: int = MOST_ITEMS) -> B:
+    """The body as one of these, whichever protocol it is of; BadRequest says what is wrong with it."""
     try:
-        must_be_small(body, items=MOST_ITEMS)
-        request = ChatRequest.model_validate_json(body)
+        must_be_small(body, items=items)
+        return kind.model_validate_json(body)
     except ValidationError as error:
-        raise unread(error) from error
+        raise _unread(error) from error
     except ValueError as error:
         raise BadRequest(str(error)) from error
+
+
+def read_request(body: bytes) -> ChatRequest:
+    """The request in this body; BadRequest says what is wrong with it."""
+    request = read_as(ChatRequest, body)
     _must_be_doable(request)
     return request
 
@@ -270,7 +273,7 @@ def request_of(chat: Mapping[str, Any]) -> ChatRequest:
     try:
         request = ChatRequest.model_validate(chat)
     except ValidationError as error:
-        raise unread(error) from error
+        raise _unread(error) from error
     _must_be_doable(request)
     return request
 
@@ -296,7 +299,7 @@ def _must_be_doable(request: ChatRequest) -> None:
         )
 
 
-def unread(error: ValidationError) -> BadRequest:
+def _unread(error: ValidationError) -> BadRequest:
     """The first slips, by their place."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     slips = [f"{_place(each['loc'])}: {words}" for each, (_, words) in zip(found, placed_slips(error), strict=True)]

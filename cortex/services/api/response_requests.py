@@ -10,13 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from cortex.base.errors import UserError
-from cortex.base.json_text import must_be_small
-from cortex.services.api.requests import MODEL, MOST_ITEMS, BadRequest, ChatRequest, WireModel, request_of, unread
+from cortex.services.api.requests import FIRST, MODEL, BadRequest, ChatRequest, WireModel, read_as, request_of
 
-FIRST = Field(fail_fast=True)
 NOT_KEPT = "Cortex keeps no responses for programs: send the whole conversation in `input`."
 TEXTS = ("input_text", "output_text", "text", "refusal", "summary_text")
 # What a chat completion calls it -> what the program does.
@@ -120,13 +118,7 @@ class ResponseAsked:
 
 def read_response_request(body: bytes) -> ResponseAsked:
     """The request in this body; UserError says what is wrong with it, by the names that the program uses."""
-    try:
-        must_be_small(body, items=MOST_ITEMS)
-        request = ResponseRequest.model_validate_json(body)
-    except ValidationError as error:
-        raise unread(error) from error
-    except ValueError as error:
-        raise BadRequest(str(error)) from error
+    request = read_as(ResponseRequest, body)
     _must_not_refer(request)
     try:
         read = request_of(_chat_of(request))
