@@ -18,6 +18,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.living_house import LivingHouse
 from tests.patience import PATIENCE_S
 from tests.plain_model import PlainModel, plain_model
+from tests.scripted_server import ScriptedServer
 from tests.served_house import served_house
 
 
@@ -26,15 +27,19 @@ class Door:
 
     def __init__(self, house: LivingHouse, origin: str) -> None:
         self.house, self.origin = house, origin
-        self._opened: list[AsyncOpenAI] = []
+        self._opened: list[httpx.AsyncClient | AsyncOpenAI] = []
 
     async def close(self) -> None:
-        for client in self._opened:
-            await client.close()
+        for one in self._opened:
+            await (one.close() if isinstance(one, AsyncOpenAI) else one.aclose())
 
     async def client(self, **values: Any) -> AsyncOpenAI:
-        """A client with a token of Ada's."""
+        """OpenAI's client with a token of Ada's."""
         return self.with_token(await self.token(**values))
+
+    async def http(self, **values: Any) -> httpx.AsyncClient:
+        """Plain HTTP with a token of Ada's."""
+        return self.plainly(await self.token(**values))
 
     async def token(self, **values: Any) -> str:
         form = {"name": "p", "role": "orchestrator", **values}
@@ -42,6 +47,13 @@ class Door:
 
     def with_token(self, token: str) -> AsyncOpenAI:
         made = AsyncOpenAI(base_url=f"{self.origin}/v1", api_key=token, max_retries=0, timeout=PATIENCE_S)
+        self._opened.append(made)
+        return made
+
+    def plainly(self, token: str, below: str = "") -> httpx.AsyncClient:
+        """Plain HTTP with this token, `below` a path of the page."""
+        bearer = {"Authorization": f"Bearer {token}"}
+        made = httpx.AsyncClient(base_url=f"{self.origin}{below}", headers=bearer, timeout=PATIENCE_S)
         self._opened.append(made)
         return made
 
@@ -74,9 +86,7 @@ class PlainDoor:
     def __init__(self, door: Door, model: PlainModel, token: str) -> None:
         self.door, self.model = door, model
         self.client = door.with_token(token)
-        self.http = httpx.AsyncClient(
-            base_url=f"{door.origin}/v1", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_S
-        )
+        self.http = door.plainly(token, "/v1")
 
     async def post(self, **body: Any) -> httpx.Response:
         return await self.http.post("/chat/completions", json={"model": "m", "messages": asked("hello"), **body})
@@ -88,6 +98,16 @@ class PlainDoor:
 
 
 @asynccontextmanager
+async def program_door(home: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
+    """A house with the scripted model "m" behind it."""
+    async with served_house(home, public_url="") as (house, origin):
+        await house.connect(scripted, context_tokens="128000")  # what a program brings stays whole
+        door = Door(house, origin)
+        yield door
+        await door.close()
+
+
+@asynccontextmanager
 async def plain_door(home: Path, **token: Any) -> AsyncIterator[PlainDoor]:
     """A house with the model "m", which sees and takes in 32,000 tokens, and a token of such a form."""
     async with plain_model() as model, served_house(home, public_url="") as (house, origin):
@@ -96,7 +116,6 @@ async def plain_door(home: Path, **token: Any) -> AsyncIterator[PlainDoor]:
         door = Door(house, origin)
         made = PlainDoor(door, model, await door.token(**token))
         yield made
-        await made.http.aclose()
         await door.close()
 
 
@@ -109,3 +128,15 @@ def drawn(colour: str) -> str:
     made = io.BytesIO()
     Image.new("RGB", (40, 30), colour).save(made, "PNG")
     return f"data:image/png;base64,{base64.b64encode(made.getvalue()).decode()}"
+
+
+def events_of(text: str) -> list[dict[str, Any]]:
+    """The events of a stream, comments left out; each event's name is its type."""
+    found = []
+    for block in text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if line and not line.startswith(":"))
+        if "data" in lines:
+            data = json.loads(lines["data"])
+            assert lines["event"] == data["type"]
+            found.append(data)
+    return found

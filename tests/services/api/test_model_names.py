@@ -11,7 +11,7 @@ from cortex.base.errors import NotFound, UserError
 from cortex.services.models.sharing import ShareForm
 from cortex.storage.rounds import RoundsRepository
 from tests.embedding_server import KEY, MODEL, EmbeddingServer, vector
-from tests.program_house import ProgramDoor, program_door
+from tests.program_door import Door, program_door
 from tests.scripted_server import ScriptedServer, rule
 
 
@@ -22,7 +22,7 @@ def server() -> Iterator[EmbeddingServer]:
 
 
 @pytest.fixture
-async def door(tmp_path: Path, scripted: ScriptedServer, server: EmbeddingServer) -> AsyncIterator[ProgramDoor]:
+async def door(tmp_path: Path, scripted: ScriptedServer, server: EmbeddingServer) -> AsyncIterator[Door]:
     scripted.rules = [rule("hello", "Hello there.")]
     async with program_door(tmp_path / "home", scripted) as opened:
         form = {"name": "far", "provider": "openai", "model": "chatty", "base_url": server.base_url, "api_key": KEY}
@@ -30,12 +30,12 @@ async def door(tmp_path: Path, scripted: ScriptedServer, server: EmbeddingServer
         yield opened
 
 
-async def name(door: ProgramDoor, name: str, model: str, embeds: str = "") -> None:
+async def name(door: Door, name: str, model: str, embeds: str = "") -> None:
     await door.house.cortex.model_names.add(door.house.admin, {"name": name, "model": model, "embeds": embeds})
 
 
-async def test_a_name_that_a_program_insists_on_stands_for_a_model(door: ProgramDoor, scripted: ScriptedServer) -> None:
-    client, http = await door.openai(), await door.http()
+async def test_a_name_that_a_program_insists_on_stands_for_a_model(door: Door, scripted: ScriptedServer) -> None:
+    client, http = await door.client(), await door.http()
     with pytest.raises(openai.NotFoundError):
         await client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "hello"}])
     await name(door, "gpt-4o", "m")
@@ -50,7 +50,7 @@ async def test_a_name_that_a_program_insists_on_stands_for_a_model(door: Program
     assert {one.model for turn in await door.turns() for one in await rounds.of_turn(turn.id)} == {"m"}
 
 
-async def test_a_star_stands_for_every_unknown_name_and_a_model_goes_before_it(door: ProgramDoor) -> None:
+async def test_a_star_stands_for_every_unknown_name_and_a_model_goes_before_it(door: Door) -> None:
     names, ada = door.house.cortex.model_names, door.house.admin
     await name(door, "*", "cortex")
     await name(door, "gpt-4o", "m")
@@ -65,7 +65,7 @@ async def test_a_star_stands_for_every_unknown_name_and_a_model_goes_before_it(d
     assert await names.target(ada, "gpt-4o") == "gpt-4o"
 
 
-async def test_a_name_follows_its_model_and_goes_with_it(door: ProgramDoor) -> None:
+async def test_a_name_follows_its_model_and_goes_with_it(door: Door) -> None:
     cortex, ada = door.house.cortex, door.house.admin
     await name(door, "gpt-4o", "far")
     form = {"name": "near", "provider": "openai", "model": "chatty", "base_url": "http://127.0.0.1:9/v1"}
@@ -91,17 +91,15 @@ async def test_a_name_follows_its_model_and_goes_with_it(door: ProgramDoor) -> N
         ({"name": "x", "model": "cortex", "embeds": "e"}, "one of your models"),
     ],
 )
-async def test_a_name_that_means_nothing_is_refused(door: ProgramDoor, values: dict[str, Any], words: str) -> None:
+async def test_a_name_that_means_nothing_is_refused(door: Door, values: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError) as refused:
         await door.house.cortex.model_names.add(door.house.admin, values)
     assert words in refused.value.message
     assert await door.house.cortex.model_names.list(door.house.admin) == ()
 
 
-async def test_embeddings_come_from_the_person_s_server_and_are_booked(
-    door: ProgramDoor, server: EmbeddingServer
-) -> None:
-    client, http = await door.openai(), await door.http(name="other")
+async def test_embeddings_come_from_the_person_s_server_and_are_booked(door: Door, server: EmbeddingServer) -> None:
+    client, http = await door.client(), await door.http(name="other")
     await name(door, "text-embedding-3-small", "far", MODEL)
     found = await client.embeddings.create(model="text-embedding-3-small", input=["a", "bcd"])
     assert [one.embedding for one in found.data] == [vector("a", 4), vector("bcd", 4)]
@@ -118,10 +116,8 @@ async def test_embeddings_come_from_the_person_s_server_and_are_booked(
     assert all(body["encoding_format"] == "float" for body in server.asked)
 
 
-async def test_embeddings_without_a_model_for_them_are_refused_in_words(
-    door: ProgramDoor, server: EmbeddingServer
-) -> None:
-    client = await door.openai()
+async def test_embeddings_without_a_model_for_them_are_refused_in_words(door: Door, server: EmbeddingServer) -> None:
+    client = await door.client()
     with pytest.raises(openai.NotFoundError, match="Names for models"):
         await client.embeddings.create(model="text-embedding-3-small", input="a")
     with pytest.raises(openai.InternalServerError, match="makes no embeddings with 'chatty'"):
@@ -155,9 +151,9 @@ ODD: list[tuple[int, Any, str]] = [
 
 @pytest.mark.parametrize(("status", "body", "words"), ODD, ids=[str(n) for n in range(len(ODD))])
 async def test_what_the_server_says_instead_is_told_and_nothing_stays_held(
-    door: ProgramDoor, server: EmbeddingServer, status: int, body: Any, words: str
+    door: Door, server: EmbeddingServer, status: int, body: Any, words: str
 ) -> None:
-    client = await door.openai(limit_tokens=20)
+    client = await door.client(limit_tokens=20)
     await name(door, "embed", "far", MODEL)
     server.answer = (status, body)
     with pytest.raises(openai.InternalServerError, match=words):
@@ -166,8 +162,8 @@ async def test_what_the_server_says_instead_is_told_and_nothing_stays_held(
     assert (await client.embeddings.create(model="embed", input="a b c d e f g h i j k")).data
 
 
-async def test_embeddings_stay_within_the_token_s_budget(door: ProgramDoor, server: EmbeddingServer) -> None:
-    client = await door.openai(limit_tokens=7)
+async def test_embeddings_stay_within_the_token_s_budget(door: Door, server: EmbeddingServer) -> None:
+    client = await door.client(limit_tokens=7)
     await name(door, "embed", "far", MODEL)
     await client.embeddings.create(model="embed", input="a")
     with pytest.raises(openai.RateLimitError) as spent:
@@ -176,7 +172,7 @@ async def test_embeddings_stay_within_the_token_s_budget(door: ProgramDoor, serv
     assert len(server.asked) == 1
 
 
-async def test_a_shared_model_answers_and_its_server_embeds_nothing(door: ProgramDoor, server: EmbeddingServer) -> None:
+async def test_a_shared_model_answers_and_its_server_embeds_nothing(door: Door, server: EmbeddingServer) -> None:
     form = {"name": "far", "provider": "openai", "model": "chatty", "base_url": server.base_url}
     await door.house.cortex.model_sharing.save(door.house.admin, form, "far", ShareForm(audience="everybody"))
     names, bob = door.house.cortex.model_names, door.house.member

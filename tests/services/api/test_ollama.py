@@ -11,7 +11,7 @@ import pytest
 from cortex.base.errors import UserError
 from cortex.services.api.ollama_requests import read_chat, read_generate
 from tests.patience import PATIENCE_S
-from tests.program_house import ProgramDoor, program_door
+from tests.program_door import Door, program_door
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 
 MILK = Use("task_create", {"title": "milk", "list_name": "shopping"}, is_blind=True)
@@ -28,7 +28,7 @@ CALLS = Say(calls=(Use("get_weather", {"city": "Rome"}), Use("get_weather", {"ci
 
 
 @pytest.fixture
-async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[ProgramDoor]:
+async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
     scripted.rules = [
         rule("milk", MILK, "Added milk."),
         rule("weather", CALLS, "It is sunny."),
@@ -47,7 +47,7 @@ def lines(answer: httpx.Response) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-async def test_a_chat_streams_lines_and_ends_with_what_it_took(door: ProgramDoor) -> None:
+async def test_a_chat_streams_lines_and_ends_with_what_it_took(door: Door) -> None:
     http = await door.http()
     got = lines(await http.post("/api/chat", json=asked("put milk on my list")))
     assert "".join(one["message"]["content"] for one in got) == "Added milk."
@@ -59,7 +59,7 @@ async def test_a_chat_streams_lines_and_ends_with_what_it_took(door: ProgramDoor
     assert task.title == "milk"
 
 
-async def test_one_piece_where_no_stream_is_wanted(door: ProgramDoor) -> None:
+async def test_one_piece_where_no_stream_is_wanted(door: Door) -> None:
     http = await door.http()
     answer = (await http.post("/api/chat", json=asked("put milk on my list", stream=False))).json()
     assert (answer["message"], answer["done"]) == ({"role": "assistant", "content": "Added milk."}, True)
@@ -69,9 +69,7 @@ async def test_one_piece_where_no_stream_is_wanted(door: ProgramDoor) -> None:
     assert {turn.text for turn in await door.turns()} == {"put milk on my list", "Be brief.\n\nput milk on my list"}
 
 
-async def test_calls_are_objects_and_results_find_theirs_without_an_id(
-    door: ProgramDoor, scripted: ScriptedServer
-) -> None:
+async def test_calls_are_objects_and_results_find_theirs_without_an_id(door: Door, scripted: ScriptedServer) -> None:
     http = await door.http()
     first = lines(await http.post("/api/chat", json=asked("how is the weather?", tools=[WEATHER])))
     calls = next(one["message"]["tool_calls"] for one in first if "tool_calls" in one["message"])
@@ -94,7 +92,7 @@ async def test_calls_are_objects_and_results_find_theirs_without_an_id(
     assert scripted.problems == []
 
 
-async def test_models_are_listed_and_shown(door: ProgramDoor) -> None:
+async def test_models_are_listed_and_shown(door: Door) -> None:
     http = await door.http()
     names = [one["name"] for one in (await http.get("/api/tags")).json()["models"]]
     assert names == ["cortex", "m"]
@@ -111,7 +109,7 @@ async def test_models_are_listed_and_shown(door: ProgramDoor) -> None:
     assert (loaded["done"], loaded["done_reason"]) == (True, "load")
 
 
-async def test_the_token_comes_as_a_header_or_as_the_password_of_the_address(door: ProgramDoor) -> None:
+async def test_the_token_comes_as_a_header_or_as_the_password_of_the_address(door: Door) -> None:
     token = await door.token()
     async with httpx.AsyncClient(base_url=door.origin, timeout=PATIENCE_S) as http:
         assert (await http.get("/api/tags", auth=("ollama", token))).status_code == 200
@@ -122,9 +120,7 @@ async def test_the_token_comes_as_a_header_or_as_the_password_of_the_address(doo
         assert (await http.get(f"/api/tags?token={token}")).status_code == 401
 
 
-async def test_a_failure_is_an_error_with_its_status_or_the_last_line(
-    door: ProgramDoor, scripted: ScriptedServer
-) -> None:
+async def test_a_failure_is_an_error_with_its_status_or_the_last_line(door: Door, scripted: ScriptedServer) -> None:
     http = await door.http(per_minute=4)
     unknown = await http.post("/api/chat", json=asked("hello", model="llama9"))
     assert (unknown.status_code, "llama9" in unknown.json()["error"]) == (404, True)
@@ -144,7 +140,7 @@ async def test_a_failure_is_an_error_with_its_status_or_the_last_line(
     assert (spent.status_code, type(spent.json()["error"])) == (429, str)
 
 
-async def test_a_sign_of_life_is_a_piece_without_words(door: ProgramDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sign_of_life_is_a_piece_without_words(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cortex.services.api.following.WORKING_S", 0.05)
     http = await door.http(wait_s=1)
     got = lines(await http.post("/api/chat", json=asked("fetch it")))

@@ -15,9 +15,8 @@ from cortex.storage.halts import HaltsRepository
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
 from tests.patience import PATIENCE_S
-from tests.program_door import Door, asked
+from tests.program_door import Door, asked, program_door
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
-from tests.served_house import served_house
 
 MILK = Use("task_create", {"title": "milk", "list_name": "shopping"}, is_blind=True)
 SHELL = Use("shell_exec", {"command": "df -h"}, is_blind=True)
@@ -38,11 +37,8 @@ async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
         rule("fetch it", SHELL, "I could not."),
         rule("weather", Use("get_weather", {"city": "Rome"}), "It is sunny."),
     ]
-    async with served_house(tmp_path / "home", public_url="") as (house, origin):
-        await house.connect(scripted, context_tokens="128000")  # what a program brings stays whole
-        opened = Door(house, origin)
+    async with program_door(tmp_path / "home", scripted) as opened:
         yield opened
-        await opened.close()
 
 
 async def test_a_program_asks_and_cortex_acts_with_its_tools(door: Door) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.program_house import ProgramDoor, program_door
+from tests.program_door import Door, program_door
 from tests.real_clients import NO_CLIENTS, said_by
 from tests.scripted_server import ScriptedServer, Use, rule
 
@@ -15,7 +15,7 @@ DOG = {"name": "Rex", "age": 3}
 
 
 @pytest.fixture
-async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[ProgramDoor]:
+async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
     scripted.rules = [
         rule("weather", Use("get_weather", {"city": "Rome"}), SUNNY),
         rule("a dog", '{"name": "Rex", "age": 3}'),
@@ -27,11 +27,11 @@ async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Progra
 
 
 @pytest.fixture(params=["", "1"], ids=["Cortex answers", "pass-through"])
-async def token(request: pytest.FixtureRequest, door: ProgramDoor) -> str:
+async def token(request: pytest.FixtureRequest, door: Door) -> str:
     return await door.token(pass_through=request.param, per_minute=600)
 
 
-async def test_the_ollama_package(door: ProgramDoor, token: str, tmp_path: Path) -> None:
+async def test_the_ollama_package(door: Door, token: str, tmp_path: Path) -> None:
     got = await said_by("ollama_chat.py", door.origin, token, tmp_path)
     assert got == {
         "models": ["cortex", "m"],
@@ -46,12 +46,12 @@ async def test_the_ollama_package(door: ProgramDoor, token: str, tmp_path: Path)
     }
 
 
-async def test_openai_agents_by_both_protocols(door: ProgramDoor, token: str, tmp_path: Path) -> None:
+async def test_openai_agents_by_both_protocols(door: Door, token: str, tmp_path: Path) -> None:
     got = await said_by("agents_run.py", door.origin, token, tmp_path)
     assert got == [{"streamed": SUNNY, "has_events": True, "whole": SUNNY, "again": HELLO, "dog": DOG}] * 2
 
 
-async def test_litellm_by_four_protocols(door: ProgramDoor, token: str, tmp_path: Path) -> None:
+async def test_litellm_by_four_protocols(door: Door, token: str, tmp_path: Path) -> None:
     got = await said_by("litellm_calls.py", door.origin, token, tmp_path)
     assert got == {
         "chat": HELLO,
@@ -66,7 +66,7 @@ async def test_litellm_by_four_protocols(door: ProgramDoor, token: str, tmp_path
     }
 
 
-async def test_llm_on_its_command_line(door: ProgramDoor, token: str, tmp_path: Path) -> None:
+async def test_llm_on_its_command_line(door: Door, token: str, tmp_path: Path) -> None:
     got = await said_by("llm_prompts.py", door.origin, token, tmp_path)
     assert got == {
         "streamed": HELLO,

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.program_door import PlainDoor, drawn, plain_door, words_of
-from tests.program_house import events_of
+from tests.program_door import PlainDoor, drawn, events_of, plain_door, words_of
 
 PROMPT = "You are Cline, a highly skilled software engineer.\n\n" + "TOOL USE. You have access to tools. " * 1_800
 READ: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pytest
 
 from cortex.base.errors import UserError
 from cortex.services.api.response_requests import read_response_request
-from tests.program_house import ProgramDoor, events_of, program_door
+from tests.program_door import Door, events_of, program_door
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 
 MILK = Use("task_create", {"title": "milk", "list_name": "shopping"}, is_blind=True)
@@ -27,14 +27,14 @@ DATA = "data:image/png;base64,iVBORw0KGgo="
 
 
 @pytest.fixture
-async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[ProgramDoor]:
+async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
     scripted.rules = [rule("milk", MILK, "Added milk."), rule("weather", CALLS, "It is sunny.")]
     async with program_door(tmp_path / "home", scripted) as opened:
         yield opened
 
 
-async def test_cortex_acts_with_its_tools_and_nothing_is_kept_for_the_program(door: ProgramDoor) -> None:
-    client = await door.openai()
+async def test_cortex_acts_with_its_tools_and_nothing_is_kept_for_the_program(door: Door) -> None:
+    client = await door.client()
     answer = await client.responses.create(model="cortex", input="put milk on my list", instructions="Be brief.")
     assert (answer.output_text, answer.status) == ("Added milk.", "completed")
     assert answer.usage is not None
@@ -48,7 +48,7 @@ async def test_cortex_acts_with_its_tools_and_nothing_is_kept_for_the_program(do
     assert refused.value.param == "previous_response_id"
 
 
-async def test_a_stream_of_words_comes_in_order(door: ProgramDoor) -> None:
+async def test_a_stream_of_words_comes_in_order(door: Door) -> None:
     http = await door.http()
     body = {"model": "cortex", "input": [{"role": "user", "content": "put milk on my list"}], "stream": True}
     answer = await http.post("/v1/responses", json=body)
@@ -73,8 +73,8 @@ async def test_a_stream_of_words_comes_in_order(door: ProgramDoor) -> None:
     assert "[DONE]" not in answer.text
 
 
-async def test_own_tools_are_called_and_their_results_come_back(door: ProgramDoor, scripted: ScriptedServer) -> None:
-    client = await door.openai()
+async def test_own_tools_are_called_and_their_results_come_back(door: Door, scripted: ScriptedServer) -> None:
+    client = await door.client()
     asked: list[Any] = [{"role": "user", "content": "how is the weather?"}]
     async with client.responses.stream(model="cortex", input=asked, tools=[WEATHER], store=True) as stream:
         events = [event async for event in stream]
@@ -113,9 +113,9 @@ async def test_own_tools_are_called_and_their_results_come_back(door: ProgramDoo
 
 
 async def test_a_failure_is_an_error_before_the_first_word_and_an_event_behind_it(
-    door: ProgramDoor, scripted: ScriptedServer
+    door: Door, scripted: ScriptedServer
 ) -> None:
-    client = await door.openai()
+    client = await door.client()
     scripted.fail(Fault(kind="status", status=401))
     with pytest.raises(openai.InternalServerError) as broken:
         await client.responses.create(model="cortex", input="hello", stream=True)
@@ -135,8 +135,8 @@ async def test_a_failure_is_an_error_before_the_first_word_and_an_event_behind_i
         await client.with_options(api_key="cx-wrong").responses.create(model="cortex", input="hello")
 
 
-async def test_an_answer_whose_tokens_ran_out_is_incomplete(door: ProgramDoor, scripted: ScriptedServer) -> None:
-    client = await door.openai()
+async def test_an_answer_whose_tokens_ran_out_is_incomplete(door: Door, scripted: ScriptedServer) -> None:
+    client = await door.client()
     scripted.rules = [rule("long", "words " * 40)]
     scripted.fail(Fault(kind="length"))
     answer = await client.responses.create(model="m", input="long", tools=[WEATHER], max_output_tokens=20)
