@@ -118,7 +118,6 @@ class Foundation(FileServices):
             self.homes,
             self.vault,
             _connector(self.settings),
-            ask=list_models,
             presets=presets(),
             look=look_at_model,
             hosts=self.settings.model_places,

@@ -12,6 +12,7 @@ from cortex.base.model import Price
 
 # Servers that were started with a file or a folder call the model by its path, or by the name of the file.
 _PATH = re.compile(r"[/\\]|(?:~|\.{1,2}|[A-Za-z]:)[\\/]|.*[\\/].*\.(?:gguf|safetensors)$|[^/\\]+\.gguf$", re.IGNORECASE)
+LEAST_TOKENS = 256
 _TAIL = re.compile(r"(?:-\d{5}-of-\d{5})?\.(?:gguf|safetensors)$", re.IGNORECASE)
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")  # where Hugging Face's programs keep the model org/name
 
@@ -93,7 +94,7 @@ AskList = Callable[[ModelServer], Awaitable[ModelList]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """What a server that somebody runs says of one model as it is served now; None where it does not say.
+    """What a server says of one model as it is served now; None where it does not say.
 
     `engine`: as in ModelList. `context_tokens`: what one request may take in. `tools`: whether the model's template
     shows it the tools of a request; one that does not drops them silently. `slots`: how many requests it answers at
@@ -105,7 +106,12 @@ class ServerFacts:
     tools: bool | None = None
     slots: int | None = None
 
+    @property
+    def window_tokens(self) -> int | None:
+        """Its context, where that can be true: fewer than 256 tokens are an error, or of no use."""
+        return self.context_tokens if self.context_tokens and self.context_tokens >= LEAST_TOKENS else None
 
-# Of the server, the model's id there and the engine that it was found to be, "" where nobody knows: what it says now,
-# by one small request or two; None where it says nothing. Raises nothing.
-LookAtModel = Callable[[ModelServer, str, str], Awaitable[ServerFacts | None]]
+
+# Of a server and the model's id there: what it says now, by one small request or two; None where it says nothing.
+# Raises nothing.
+LookAtModel = Callable[[ModelServer, str], Awaitable[ServerFacts | None]]

@@ -66,10 +66,10 @@ async def list_models(server: ModelServer) -> ModelList:
     return await ask(server)
 
 
-async def look_at_model(server: ModelServer, model: str, engine: str) -> ServerFacts | None:
+async def look_at_model(server: ModelServer, model: str) -> ServerFacts | None:
     """What the server says of this model as it is served now; None where it says nothing."""
     look: LookAtModel = (await asyncio.to_thread(scan.load, f"{__name__}.looks")).look
-    return await look(server, model, engine)
+    return await look(server, model)
 
 
 async def embed(request: EmbeddingRequest) -> Embeddings:

@@ -1,7 +1,7 @@
-"""Looks at one model of a server that somebody runs: its window, its template, how many it answers at the same time.
+"""Looks at one model of a server: its window, and where somebody runs it its template and how many it answers at once.
 
-Smaller than the list (`lists.py`): one request where it is known what the server is, two for Ollama. Such a server is
-often started anew with another model or window, so that what its list said when it was connected does not last.
+Smaller than the list (`lists.py`): one request where it is known what the server is, two for Ollama. A server of one's
+own is often started anew with another model or window, so that what its list said when it was connected does not last.
 """
 
 import asyncio
@@ -19,22 +19,32 @@ from cortex.base.http import fetch, open_client
 from cortex.base.json_text import parsed
 from cortex.base.trust import trusting
 from cortex.ports.model_lists import ListedModel, ModelServer, ServerFacts
-from cortex.providers.list_formats import Row, id_of, loaded_of, rows_of, with_llama_cpp, with_ollama
+from cortex.providers.list_formats import (
+    Row,
+    engine_of,
+    id_of,
+    loaded_of,
+    models_of,
+    rows_of,
+    with_litellm,
+    with_llama_cpp,
+    with_ollama,
+)
+from cortex.providers.servers import OTHER, ServerRow, base_of, by_id, headers_of, server_of
 
 MOST_BYTES = 2_000_000
-_SERVED = ("loaded_context_length", "max_model_len")  # LM Studio's, vLLM's
 
 
-async def look(server: ModelServer, model: str, engine: str) -> ServerFacts | None:
-    """What it says of this model; None where it is away, is not such a server or does not have the model."""
-    headers = {"Accept": "application/json"}
-    if server.key:
-        headers["Authorization"] = f"Bearer {server.key}"
+async def look(server: ModelServer, model: str) -> ServerFacts | None:
+    """What it says of this model; None where it is away or does not have the model."""
+    row = by_id("anthropic") if server.provider == "anthropic" else server_of(server.base_url, engine=server.engine)
     context = await asyncio.to_thread(trusting, server.ca)
     async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context) as client:
-        pages = _Pages(client=client, server=server, headers=headers)
+        pages = _Pages(client=client, server=server, row=row)
+        if row is not OTHER and not row.is_local:
+            return await _listed(pages, model)
         # Another program may stand at the same place by now.
-        for each in sorted(_READERS, key=lambda one: one != engine):
+        for each in sorted(_READERS, key=lambda one: one != server.engine):
             found = await _READERS[each](pages, model)
             if found is not None:
                 return found
@@ -44,10 +54,13 @@ async def look(server: ModelServer, model: str, engine: str) -> ServerFacts | No
 class _Pages:
     """The pages of one server, within one time limit."""
 
-    def __init__(self, *, client: httpx.AsyncClient, server: ModelServer, headers: Mapping[str, str]) -> None:
-        self._client, self._headers = client, headers
-        self._base = server.base_url.rstrip("/")
-        self._root = re.sub(r"/(api/)?v\d+$", "", self._base)
+    def __init__(self, *, client: httpx.AsyncClient, server: ModelServer, row: ServerRow) -> None:
+        self.row = row
+        self._client = client
+        self._headers = {"Accept": "application/json", **headers_of(row, server.key)}
+        base = base_of(row, server.base_url or row.base_url)
+        self._root = re.sub(r"/(api/)?v\d+$", "", base)
+        self._base = self._root if server.provider == "anthropic" else base
         self._deadline_s = ticks_s() + server.limit_s
 
     async def of_api(self, path: str) -> Any:  # Any: what a server says
@@ -112,17 +125,29 @@ async def _lm_studio(pages: _Pages, model: str) -> ServerFacts | None:
     return ServerFacts(engine="lmstudio", context_tokens=_served(row), tools=tools)
 
 
-async def _open_ai(pages: _Pages, model: str) -> ServerFacts | None:
-    """By the list itself, as vLLM and most others write it."""
-    row = _row(await pages.of_api("models"), model)
-    if row is None:
+async def _litellm(pages: _Pages, model: str) -> ServerFacts | None:
+    """By /model/info, which tells of the models behind a name."""
+    info = [row for row in rows_of(await pages.of_root("model/info")) or () if "model_info" in row]
+    if not any(row.get("model_name") == model for row in info):
         return None
-    engine = "vllm" if row.get("owned_by") == "vllm" else ""
-    return ServerFacts(engine=engine, context_tokens=_served(row))
+    told = with_litellm([ListedModel(id=model)], info)
+    return ServerFacts(engine="litellm", context_tokens=told[0].context_tokens if told else None)
+
+
+async def _listed(pages: _Pages, model: str) -> ServerFacts | None:
+    """By the list itself, as vLLM and most others write it."""
+    for path in pages.row.models_at:
+        row = _row(await pages.of_api(path), model)
+        if row is not None:
+            models, _ = models_of([row], pages.row)
+            return ServerFacts(engine=engine_of([row]), context_tokens=models[0].context_tokens if models else None)
+    return None
 
 
 # In this order where nobody knows what it is: the first page of each says 404 on all others, at once.
-_READERS = {"llamacpp": _llama_cpp, "ollama": _ollama, "lmstudio": _lm_studio, "vllm": _open_ai}
+_READERS = {
+    "llamacpp": _llama_cpp, "ollama": _ollama, "lmstudio": _lm_studio, "litellm": _litellm, "vllm": _listed,
+}  # fmt: skip
 
 
 def _row(body: object, model: str) -> Row | None:
@@ -130,6 +155,6 @@ def _row(body: object, model: str) -> Row | None:
 
 
 def _served(row: Row) -> int | None:
-    """The window that it is served with, where the row says it."""
-    found = (row.get(key) for key in _SERVED)
-    return next((each for each in found if isinstance(each, int) and not isinstance(each, bool) and each > 0), None)
+    """The window that LM Studio serves it with, where it is loaded."""
+    found = row.get("loaded_context_length")
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None

@@ -20,7 +20,7 @@ from cortex.base.model import LOCAL_WINDOW_TOKENS, OFFLINE, ModelEntry, Price, a
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
-from cortex.ports.model_lists import AskList, LookAtModel
+from cortex.ports.model_lists import LookAtModel
 from cortex.services.models import prices
 from cortex.services.models.asking import Link
 from cortex.services.models.crowd import Crowd
@@ -43,7 +43,6 @@ from cortex.services.models.registry import ModelRegistry, default_profile, entr
 from cortex.services.models.server_looks import ServerLooks
 from cortex.services.models.shared import with_given
 from cortex.services.models.store import RegistryStore
-from cortex.services.models.windows import Windows
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
 from cortex.storage.shared_models import AllSharesRepository
@@ -86,21 +85,16 @@ class Models:
         vault: Vault,
         connect: Connect,
         *,
-        ask: AskList | None = None,
         look: LookAtModel | None = None,
         presets: Sequence[Preset] = (),
         hosts: Sequence[tuple[str, int]] = (),
         local_requests: int = 4,
     ) -> None:
-        """`ask`: for the list of a server, which tells how much a local model takes; `look`: for one model of it.
-
-        `presets`: what the page offers. `local_requests`: see `Crowd`.
-        """
+        """`look`: at a model of a server. `presets`: what the page offers. `local_requests`: see `Crowd`."""
         self._db = db
         self.presets = presets
         self.store = RegistryStore(db, homes, vault)
         self._connect = connect
-        self.windows = Windows(store=self.store, ask=ask, policy=self.policy)
         self._hosts = frozenset(hosts)
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
         self._opening = asyncio.Lock()
@@ -335,7 +329,9 @@ class Models:
         """What a local server says of the model, as fields of it: its context, and what server it is."""
         by_address = default_profile(model.provider, model.model, model.base_url)
         is_local = assumed_window(entry_of(model).profile, by_address) == LOCAL_WINDOW_TOKENS
-        return await self.windows.said(user, model, limit_s, key) if is_local else {}
+        found = await self.looks.ask(user, model, limit_s=limit_s, key=key) if is_local else None
+        said = {"told_tokens": found.window_tokens, "engine": found.engine} if found else {}
+        return {name: value for name, value in said.items() if value}
 
     async def price(self, user: User, name: str) -> Price:
         """Dollars for a million tokens: as typed, else from the public price data, else unknown."""

@@ -2,7 +2,8 @@
 
 Ahead of the first request after a start, and when an answer or an error contradicts what is known; one server at most
 once in some minutes, beside the turn, which waits for the first look a moment and no longer. What is found is kept with
-the model; what a person set stands over it (`registry.py: entry_of`).
+the model; what a person set stands over it (`registry.py: entry_of`). Any server is asked when a model is saved or
+tested, and where it refuses a request as too long without saying what it takes.
 """
 
 import asyncio
@@ -24,10 +25,9 @@ from cortex.services.models.files import FileModel, RegistryFile
 from cortex.services.models.registry import is_inside
 from cortex.services.models.store import RegistryStore
 
-LIMIT_S = 5.0  # of a look
+LIMIT_S = 5.0  # of a look; a turn waits so long for one that a refusal asks for
 MOMENT_S = 0.5  # that the first turn waits for it
 AGAIN_S = 300.0  # between two looks at a server
-LEAST_TOKENS = 256  # of a window: what is said below that is an error, or of no use
 TRIES = 3  # where the file is changed meanwhile
 LOOKED_AT = frozenset({"llamacpp", "ollama", "lmstudio", "vllm"})  # wherever they stand
 READ_LEAST = 0.5  # of what was sent: a server that reads less has cut it
@@ -105,30 +105,42 @@ class ServerLooks:
         looked.working = work
 
     async def _work(self, user: User, entry: ModelEntry, looked: _Looked) -> None:
-        owner_id = entry.owner_id or user.id
-        try:
-            async with asyncio.timeout(LIMIT_S):
-                found = await self._asked(user, entry, owner_id, looked.engine or entry.engine)
-            if found is not None:
-                looked.engine = found.engine or entry.engine
-                await self._keep(owner_id, entry, found)
-        except (CortexError, OSError, TimeoutError) as error:
-            log.info("models: could not look at the server of %s: %s", entry.name, error)
+        found = await self.ask(user, entry, engine=looked.engine)
+        if found is not None:
+            looked.engine = found.engine or entry.engine
+            await self._keep(entry.owner_id or user.id, entry, found)
 
-    async def _asked(self, user: User, entry: ModelEntry, owner_id: str, engine: str) -> ServerFacts | None:
+    async def window(self, user: User, entry: ModelEntry) -> int | None:
+        """The tokens of context that the server says it gives the model; None where it does not say it."""
+        found = await self.ask(user, entry)
+        return None if found is None else found.window_tokens
+
+    async def ask(
+        self,
+        user: User,
+        model: FileModel | ModelEntry,
+        *,
+        limit_s: float = LIMIT_S,
+        key: str | None = None,
+        engine: str = "",
+    ) -> ServerFacts | None:
+        """What the server says of the model now, None where it says nothing. key: None for the stored one."""
         if self._look is None:
             return None
-        key = await self._store.key(owner_id, entry.secret)
-        policy = self._policy_of(user, entry.base_url, entry.owner_id)
-        server = ModelServer(
-            provider=entry.provider,
-            base_url=entry.base_url,
-            ca=entry.ca,
-            key=key or "",
-            policy=policy,
-            limit_s=LIMIT_S,
-        )
-        return await self._look(server, entry.model, engine)
+        owner_id = model.owner_id if isinstance(model, ModelEntry) else ""
+        try:
+            async with asyncio.timeout(limit_s):
+                if key is None:
+                    key = await self._store.key(owner_id or user.id, model.secret)
+                server = ModelServer(
+                    provider=model.provider, base_url=model.base_url, ca=model.ca, key=key or "",
+                    engine=engine or model.engine, policy=self._policy_of(user, model.base_url, owner_id),
+                    limit_s=limit_s,
+                )  # fmt: skip
+                return await self._look(server, model.model)
+        except (CortexError, OSError, TimeoutError) as error:
+            log.info("models: could not look at the server of %s: %s", model.name, error)
+            return None
 
     async def _keep(self, owner_id: str, entry: ModelEntry, found: ServerFacts) -> None:
         """Put what is news into the file of whose model it is. One with a slip, or a busy one, stays as it is."""
@@ -198,10 +210,9 @@ def _outdated(before: FileModel, now: FileModel) -> frozenset[str]:
 def _told(model: FileModel, found: ServerFacts) -> FileModel:
     """The model with what is said now; what is not said stays."""
     said = {name: value for name, value in (("tools", found.tools), ("slots", found.slots)) if value is not None}
-    is_window = found.context_tokens is not None and found.context_tokens >= LEAST_TOKENS
     return model.model_copy(
         update={
-            "told_tokens": found.context_tokens if is_window else model.told_tokens,
+            "told_tokens": found.window_tokens or model.told_tokens,
             "told": model.told.model_copy(update=said),
             "engine": found.engine or model.engine,
         }

@@ -89,7 +89,7 @@ class ModelCaller:
                 is_background=turn.channel in BACKGROUND,
                 turn_from=len(kept),
                 on_learned=partial(self.contexts.models.learned.learn, turn.user_id),
-                window_of=partial(self.contexts.models.windows.told, context.user),
+                window_of=partial(self.contexts.models.looks.window, context.user),
             )
         except asyncio.CancelledError:
             writer.end_part()  # whoever stopped it has what was said, or its next try says it again

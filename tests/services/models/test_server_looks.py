@@ -143,6 +143,15 @@ async def test_another_program_at_the_same_place_is_known_as_what_it_is(house: L
     assert (entry.engine, entry.context_tokens) == ("ollama", 6_000)
 
 
+def openai_list(*names: str) -> dict[str, Any]:
+    return model_lists.whole(*map(model_lists.openai_row, names))
+
+
+def litellm_info(name: str, *windows: int) -> dict[str, Any]:
+    rows = [{"model_name": name, "model_info": {"mode": "chat", "max_input_tokens": window}} for window in windows]
+    return {"data": rows}
+
+
 @pytest.mark.parametrize(
     ("pages", "model", "facts"),
     [
@@ -162,12 +171,17 @@ async def test_another_program_at_the_same_place_is_known_as_what_it_is(house: L
             "Qwen/Qwen3-8B",
             ServerFacts(engine="vllm", context_tokens=40_960),
         ),
+        (
+            {"GET /v1/models": (200, openai_list("big")), "GET /model/info": (200, litellm_info("big", 12_000, 9_000))},
+            "big",
+            ServerFacts(engine="litellm", context_tokens=9_000),
+        ),
         ({"GET /v1/models": (200, model_lists.VLLM)}, "another", None),
         ({"GET /props": (200, b"<html>")}, GEMMA, None),
         (llama_cpp(0, 0), GEMMA, ServerFacts(engine="llamacpp", tools=True)),
         ({}, GEMMA, None),
     ],
-    ids=["llama.cpp", "ollama", "lm studio", "vllm", "not its model", "no JSON", "no figures", "no page"],
+    ids=["llama.cpp", "ollama", "lm studio", "vllm", "litellm", "not its model", "no JSON", "no figures", "no page"],
 )
 async def test_each_server_says_it_in_its_own_form(
     pages: dict[str, Page], model: str, facts: ServerFacts | None
@@ -175,10 +189,21 @@ async def test_each_server_says_it_in_its_own_form(
     with ModelLists(pages=pages) as double:
         place = ("127.0.0.1", int(double.origin.rpartition(":")[2]))
         server = ModelServer(provider="openai", base_url=double.base_url, policy=named(place), limit_s=5)
-        assert await look_at_model(server, model, "") == facts
+        assert await look_at_model(server, model) == facts
         first = len(double.asked)
-        assert await look_at_model(server, model, facts.engine if facts else "") == facts
+        assert await look_at_model(replace(server, engine=facts.engine if facts else ""), model) == facts
         assert not facts or len(double.asked) - first <= 2, "where it is known what it is, it is asked little"
+
+
+async def test_a_server_that_is_known_by_its_list_alone_is_asked_nothing_else() -> None:
+    row = model_lists.openai_row("big", context_length=16_000)
+    with ModelLists(pages={"GET /v1/models": (200, model_lists.whole(row))}) as double:
+        place = ("127.0.0.1", int(double.origin.rpartition(":")[2]))
+        server = ModelServer(
+            provider="openai", base_url=double.base_url, engine="openrouter", policy=named(place), limit_s=5
+        )
+        assert await look_at_model(server, "big") == ServerFacts(engine="", context_tokens=16_000)
+        assert double.asked == ["GET /v1/models"]
 
 
 ENTRY = ModelEntry(name="m", provider="openai", model="m", base_url="http://127.0.0.1:9/v1", context_tokens=4_096)
@@ -206,8 +231,8 @@ def test_which_replies_contradict_what_is_known(reply: Reply, sent_tokens: int, 
 async def test_what_contradicts_is_looked_at_again_but_never_twice_in_some_minutes(house: LivingHouse) -> None:
     seen, at_s = [], [0.0]
 
-    async def look(server: ModelServer, model: str, engine: str) -> ServerFacts | None:
-        seen.append(engine)
+    async def look(server: ModelServer, model: str) -> ServerFacts | None:
+        seen.append(server.engine)
         return ServerFacts(engine="llamacpp")
 
     models = house.cortex.models
@@ -223,7 +248,7 @@ async def test_what_contradicts_is_looked_at_again_but_never_twice_in_some_minut
 
 
 async def test_a_look_that_fails_is_no_matter_of_the_turn(house: LivingHouse) -> None:
-    async def look(server: ModelServer, model: str, engine: str) -> ServerFacts | None:
+    async def look(server: ModelServer, model: str) -> ServerFacts | None:
         raise ProviderError("m: away.", kind="connection")
 
     models = house.cortex.models
