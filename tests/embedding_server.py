@@ -20,10 +20,11 @@ def vector(text: str, size: int) -> list[float]:
 
 
 class EmbeddingServer:
-    """The server; a context manager. `asked`: the bodies that came; `answer`: sent in place of its own."""
+    """The server; a context manager. `asked`, `paths`: what came, and where; `answer`: sent in place of its own."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
+        self.paths: list[str] = []
         self.answer: tuple[int, Any] | None = None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -43,11 +44,13 @@ class EmbeddingServer:
 
     def reply(self, path: str, key: str, body: dict[str, Any]) -> tuple[int, Any]:
         """Status and body."""
+        if not path.endswith("/embeddings"):
+            return 404, {"error": {"message": "There is no such page."}}
         self.asked.append(body)
         inputs = [body["input"]] if isinstance(body["input"], str) else body["input"]
         if self.answer is not None:
             return self.answer
-        if path != "/v1/embeddings" or body["model"] != MODEL:
+        if body["model"] != MODEL:
             return 404, {"error": {"message": f"model {body['model']!r} not found"}}
         if key != f"Bearer {KEY}":
             return 401, {"error": {"message": "Incorrect API key provided."}}
@@ -64,7 +67,9 @@ class EmbeddingServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers["Content-Length"]))
-                status, body = outer.reply(self.path, self.headers.get("Authorization", ""), json.loads(raw))
+                bearer = self.headers.get("Authorization") or f"Bearer {self.headers.get('api-key', '')}"
+                outer.paths += [self.path] if "/embeddings" in self.path else []
+                status, body = outer.reply(self.path.partition("?")[0], bearer, json.loads(raw))
                 sent = body.encode() if isinstance(body, str) else json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")

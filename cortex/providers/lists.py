@@ -1,25 +1,21 @@
 """Asks a server which models it has, by its own list and, where no row knows its host, by what its own pages add.
 
-No redirect is followed: a key goes to the address that the person gave and nowhere else. `list_formats.py` reads.
+`pages.py` asks, `list_formats.py` reads.
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
-from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
-from cortex.base import outside_text
 from cortex.base.clock import ticks_s
-from cortex.base.dial import unknown_host
-from cortex.base.errors import CortexError, NotAllowed, ProviderError, ToolFailed
+from cortex.base.errors import ProviderError
 from cortex.base.hidden import show_hidden
-from cortex.base.http import FetchedPage, fetch, open_client
+from cortex.base.http import FetchedPage
 from cortex.base.json_text import parsed
-from cortex.base.trust import trusting, untrusted
 from cortex.ports.model_lists import ListedModel, ModelList, ModelServer
 from cortex.providers.list_formats import (
     Row,
@@ -33,6 +29,7 @@ from cortex.providers.list_formats import (
     with_llama_cpp,
     with_ollama,
 )
+from cortex.providers.pages import json_of, opened, page_of, refused
 from cortex.providers.said import message_of
 from cortex.providers.servers import OTHER, SERVERS, ServerRow, base_of, by_id, headers_of, server_of
 
@@ -42,6 +39,7 @@ MOST_SHOWN = 200  # models that a server is asked about one by one
 AT_ONCE = 8
 EXTRA_S = 5.0
 _T = TypeVar("_T")
+NO_LIST, MEND = "has no list of models at this address", "Check the address: most end in /v1."
 _NO_LIST = (400, 404, 405, 410)  # nothing of this kind here: the next address may have it
 _TAILS = ("/chat/completions", "/completions", "/responses", "/messages", "/models")
 
@@ -50,8 +48,7 @@ async def ask(server: ModelServer) -> ModelList:
     """Its models. ProviderError says what went wrong and what to do; no key is in it."""
     row = by_id("anthropic") if server.provider == "anthropic" else server_of(server.base_url, engine=server.engine)
     headers = {"Accept": "application/json", **headers_of(row, server.key)}
-    context = await asyncio.to_thread(trusting, server.ca)
-    async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context) as client:
+    async with await opened(server) as client:
         asking = _Asking(client=client, server=server, row=row, headers=headers)
         found = await (asking.anthropic() if server.provider == "anthropic" else asking.openai())
     if not found.models:
@@ -168,36 +165,14 @@ class _Asking:
     async def _extra(self, url: str, body: Mapping[str, str] | None = None) -> Any:  # Any: what a server says
         """What this page says, parsed; None where it does not."""
         left_s = min(EXTRA_S, self._deadline_s - ticks_s())
-        content = json.dumps(body).encode() if body is not None else None
-        method, headers = (
-            ("POST", {**self._headers, "Content-Type": "application/json"}) if content else ("GET", self._headers)
-        )
-        try:
-            page = await fetch(
-                self._client, url, method=method, headers=headers, content=content, max_bytes=MOST_BYTES,
-                total_s=max(0.05, left_s),
-            )  # fmt: skip
-            return await asyncio.to_thread(parsed, page.body) if page.status == 200 else None
-        except (CortexError, ValueError):
-            return None
+        return await json_of(self._client, url, headers=self._headers, most_bytes=MOST_BYTES, left_s=left_s, body=body)
 
     async def _get(self, url: str) -> FetchedPage:
         """The page of this address; ProviderError when there is none."""
-        host = urlsplit(url).netloc
-        left_s = max(0.05, self._deadline_s - ticks_s())
-        try:
-            return await fetch(self._client, url, headers=self._headers, max_bytes=MOST_BYTES, total_s=left_s)
-        except NotAllowed as error:
-            raise ProviderError(error.message, kind="refused") from error
-        except ToolFailed as error:
-            if isinstance(error.__cause__, (TimeoutError, httpx.TimeoutException)):
-                message = f"{host} did not answer within {self._server.limit_s:g} seconds. {_check(host)}"
-                raise ProviderError(message, kind="timeout") from error
-            why = show_hidden(outside_text.cut(str(error.__cause__), 160)) if error.__cause__ else ""
-            if refused := untrusted(str(error.__cause__)):
-                raise ProviderError(f"{host}: {refused}", kind="connection") from error
-            message = f"{host} could not be reached{f' ({why})' if why else ''}. {_check(host)}"
-            raise ProviderError(unknown_host(why) or message, kind="connection") from error
+        return await page_of(
+            self._client, url, headers=self._headers, most_bytes=MOST_BYTES, left_s=self._deadline_s - ticks_s(),
+            limit_s=self._server.limit_s,
+        )  # fmt: skip
 
     def _rows(self, page: FetchedPage) -> list[Row]:
         """The rows of a list that came whole; ProviderError for everything else that may come."""
@@ -209,7 +184,7 @@ class _Asking:
             except ValueError:
                 body = None
         if page.status != 200:
-            raise _refused(host, page, message_of(body), has_key=bool(self._server.key))
+            raise refused(page, message_of(body), NO_LIST, mend=MEND, has_key=bool(self._server.key))
         rows = rows_of(body)
         if rows is None:
             kind = page.headers.get("content-type", "").partition(";")[0][:60]
@@ -220,34 +195,6 @@ class _Asking:
         return [*rows]
 
 
-def _refused(host: str, page: FetchedPage, said: str, *, has_key: bool) -> ProviderError:
-    """An answer that is no list: what it means, what the server said, what to do."""
-    quote_ = f" It said: “{said}”" if said else ""
-    match page.status:
-        case 401 | 403 if has_key:
-            return ProviderError(
-                f"{host} refused the key ({page.status}).{quote_} Copy the whole key again, or make a new one there.",
-                kind="auth",
-            )
-        case 401 | 403:
-            return ProviderError(f"{host} wants a key ({page.status}).{quote_}", kind="auth")
-        case 404:
-            told = f"{host} has no list of models at this address (404).{quote_}"
-            return ProviderError(f"{told} Check the address: most end in /v1.", kind="request")
-        case 429:
-            return ProviderError(
-                f"{host} takes no more requests for now (429).{quote_} Try again later.", kind="rate_limit"
-            )
-        case status if 300 <= status < 400:
-            to = urlsplit(page.headers.get("location", ""))
-            place = show_hidden(urlunsplit((to.scheme, to.hostname or "", to.path, "", ""))[:200])
-            told = f"{host} sends on to {place or 'another address'} ({status}), and a key is not sent after it."
-            return ProviderError(f"{told} Enter the final address of the API.", kind="request")
-        case status if status >= 500:
-            return ProviderError(f"{host} has a problem ({status}).{quote_} Try again later.", kind="server")
-    return ProviderError(f"{host} refused the request ({page.status}).{quote_}", kind="request")
-
-
 def _nothing(server_id: str) -> str:
     load = {
         "ollama": " Download one first, such as: ollama pull qwen3",
@@ -255,12 +202,6 @@ def _nothing(server_id: str) -> str:
         "azure": " Deploy one in the resource first.",
     }.get(server_id, " Load or download one there first.")
     return f"The server answered, but lists no model that can chat.{load}"
-
-
-def _check(host: str) -> str:
-    told = "Check that the server runs and that the address is right."
-    is_here = host.startswith(("127.", "localhost", "[::1]"))
-    return f"{told} If Cortex runs in a container, {host.partition(':')[0]} is that container." if is_here else told
 
 
 def _plain(base_url: str) -> str:

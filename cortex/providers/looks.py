@@ -4,8 +4,6 @@ Smaller than the list (`lists.py`): one request where it is known what the serve
 own is often started anew with another model or window, so that what its list said when it was connected does not last.
 """
 
-import asyncio
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +12,6 @@ from urllib.parse import quote
 import httpx
 
 from cortex.base.clock import ticks_s
-from cortex.base.errors import CortexError
-from cortex.base.http import fetch, open_client
-from cortex.base.json_text import parsed
-from cortex.base.trust import trusting
 from cortex.ports.model_lists import ListedModel, ModelServer, ServerFacts
 from cortex.providers.list_formats import (
     Row,
@@ -30,6 +24,7 @@ from cortex.providers.list_formats import (
     with_llama_cpp,
     with_ollama,
 )
+from cortex.providers.pages import json_of, opened
 from cortex.providers.servers import OTHER, ServerRow, base_of, by_id, headers_of, server_of
 
 MOST_BYTES = 2_000_000
@@ -38,8 +33,7 @@ MOST_BYTES = 2_000_000
 async def look(server: ModelServer, model: str) -> ServerFacts | None:
     """What it says of this model; None where it is away or does not have the model."""
     row = by_id("anthropic") if server.provider == "anthropic" else server_of(server.base_url, engine=server.engine)
-    context = await asyncio.to_thread(trusting, server.ca)
-    async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context) as client:
+    async with await opened(server) as client:
         pages = _Pages(client=client, server=server, row=row)
         if row is not OTHER and not row.is_local:
             return await _listed(pages, model)
@@ -75,16 +69,7 @@ class _Pages:
         left_s = self._deadline_s - ticks_s()
         if left_s <= 0:
             return None
-        content = None if body is None else json.dumps(body).encode()
-        headers = self._headers if content is None else {**self._headers, "Content-Type": "application/json"}
-        method = "GET" if content is None else "POST"
-        try:
-            page = await fetch(
-                self._client, url, method=method, headers=headers, content=content, max_bytes=MOST_BYTES, total_s=left_s
-            )
-            return await asyncio.to_thread(parsed, page.body) if page.status == 200 and not page.is_cut else None
-        except (CortexError, ValueError):
-            return None
+        return await json_of(self._client, url, headers=self._headers, most_bytes=MOST_BYTES, left_s=left_s, body=body)
 
 
 async def _llama_cpp(pages: _Pages, model: str) -> ServerFacts | None:

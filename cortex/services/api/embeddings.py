@@ -87,8 +87,8 @@ class ProgramEmbeddings:
         key = await self.models.store.key(caller.user.id, entry.secret)
         policy = self.models.policy(caller.user, entry.base_url)
         server = ModelServer(
-            provider=entry.provider, base_url=entry.base_url, ca=entry.ca, key=key or "", policy=policy,
-            limit_s=entry.timeout_s,
+            provider=entry.provider, base_url=entry.base_url, ca=entry.ca, key=key or "",
+            engine=entry.engine, policy=policy, limit_s=entry.timeout_s,
         )  # fmt: skip
         return EmbeddingRequest(server=server, model=entry.model, inputs=asked.inputs, dimensions=asked.dimensions)
 
