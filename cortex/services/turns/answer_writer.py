@@ -65,7 +65,8 @@ class AnswerWriter:
         # Attempts count on: the hub drops what still arrives of a lower one.
         self.base = self.attempt = max((start["attempt"] for start in starts), default=0)
         self.started = list(dict.fromkeys(start["part"] for start in starts))
-        self.told = [e.payload["text"] for e in events if e.kind == "notice"]
+        answered = max((at for at, e in enumerate(events) if e.kind == "usage"), default=-1)  # the round before
+        self.told = [e.payload["text"] for e in events[answered + 1 :] if e.kind == "notice"]
         await self._take_back()
 
     async def delta(self, kind: Literal["text", "thinking"], text: str, attempt: int) -> None:

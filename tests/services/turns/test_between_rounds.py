@@ -7,6 +7,8 @@ import pytest
 
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.turn import Turn
+from cortex.services.turns.answer_writer import AnswerWriter
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.living_house import LivingHouse
@@ -97,3 +99,15 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - the server tells nobody of its requests
             await asyncio.sleep(0.01)
+
+
+async def test_what_an_earlier_round_told_is_told_again_where_a_later_one_is_taken_up(house: LivingHouse) -> None:
+    turn = await opened_turn(house)
+    notice = ("notice", {"turn": turn.id, "level": "warn", "text": "m: busy. Trying again."}, turn.id)
+    usage = ("usage", {"turn": turn.id, "round": 1, "input": 1, "output": 1, "cached": 0, "written": 0}, turn.id)
+    await house.rows(ConversationsRepository).append(turn.conversation_id, [notice, usage, notice])
+    writer = AnswerWriter(runtime=house.cortex.runtime, turn=turn, round_number=2)
+    await writer.begin()
+    for _ in range(2):
+        await writer.notice("m: busy. Trying again.")
+    assert len(await house.events(turn.conversation_id, "notice")) == 3, "one was told ahead of the kill, one is news"
