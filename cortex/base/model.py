@@ -59,16 +59,17 @@ class Price:
 class ModelEntry:
     """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret.
 
-    `sees`: whether it takes pictures; None where nobody knows.
-    `ca`: certificate authorities (PEM) that are trusted for its server besides the usual ones.
-    `typed`: what the person set of the profile's fields, which no usage overrules, the profile as a whole (`profile`)
-    and `context_tokens`. `owner_id`, `owner`: the account whose
+    As its person set it. `sees`: whether it takes pictures; None where nobody knows. `ca`: certificate authorities
+    (PEM) that are trusted for its server besides the usual ones. `typed`: what was set of the profile's fields, which
+    no usage overrules, the profile as a whole (`profile`) and `context_tokens`. `owner_id`, `owner`: the account whose
     model it is and whose key pays, by id and name, where that is somebody else; "" for the user's own.
-    `engine`: the row of `providers/servers.py` that its server was found to be, where its address does not say it.
-    `refused`: parameters of the wire that its server was seen to refuse; they are left out. `left_out`: tools whose
-    form it refused. `learned`: the fields that are as its server showed, whatever was set.
-    `first_s`: seconds until the first piece of an answer, None for `timeout_s`. `drops_tools`: the model's
-    template takes none, by its server's word. `slots`: how many requests that answers at once; 0 where nobody knows.
+
+    As its server says. `engine`: the row of `providers/servers.py` that it was found to be, where its address does not
+    say it. `slots`: how many requests it answers at once; 0 where nobody knows. `drops_tools`: the model's template has
+    no place for tools. `first_s`: seconds until the first piece of an answer, None for `timeout_s`.
+
+    As its server showed, by what it refused (`services/models/learned.py`). `refused`: parameters that are left out.
+    `left_out`: tools whose form it does not take. `learned`: the kinds of what was seen, whatever was set.
     """
 
     name: str
@@ -92,6 +93,9 @@ class ModelEntry:
     owner_id: str = ""
     owner: str = ""
     engine: str = ""
+    slots: int = 0
+    drops_tools: bool = False
+    first_s: float | None = None
     refused: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     learned: tuple[str, ...] = ()
@@ -100,10 +104,6 @@ class ModelEntry:
     def request_tokens(self) -> int:
         """The tokens that a request may be planned for: its context, less the answer where its server counts that."""
         return self.context_tokens - (self.max_output_tokens if "context_tokens" in self.learned else 0)
-
-    first_s: float | None = None
-    drops_tools: bool = False
-    slots: int = 0
 
     @property
     def is_slow(self) -> bool:

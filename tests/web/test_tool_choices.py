@@ -160,12 +160,12 @@ async def test_a_template_that_takes_no_tools_is_named_as_the_reason(talks: Talk
     await models.store.write(user.id, file, file.model_copy(update={"models": (dropping,)}), version)
     assert "No tools: this model" in html.unescape((await page.get("/c/new")).text)
     draft = html.unescape((await page.post("/why", data={"text": LAMP, "mode": "auto"})).text)
-    assert f"{model.name}: this model's template takes no tools, by its server." in draft
+    assert f"{model.name} cannot use tools, its server says." in draft
     card = (await page.get("/models")).text
-    assert "no tools: its template takes none" in card
+    assert "no tools: it cannot use them, its server says" in card
     assert "2 requests at a time" in card
     await models.send_tools(user, model.name)
-    assert "its template takes none" not in (await page.get("/models")).text
+    assert "cannot use them" not in (await page.get("/models")).text
 
 
 async def test_a_model_of_which_nobody_knows_whether_it_sees_gets_only_the_name_and_the_page_says_so(

@@ -188,7 +188,7 @@ class Models:
             known = self._open.get(place)
             if known is not None and known[:3] == (entry, secret, policy):
                 return known[3]
-            # In a thread: the first model of a kind loads that kind's library, two seconds of work.
+            # In a thread: the first model of a kind loads its module, and certificates are read.
             provider = await asyncio.to_thread(self._connect, entry, secret, policy)
             self._open[place] = (entry, secret, policy, provider)
         if known is not None and known[0] != entry and _as_set(known[0]) == _as_set(entry):
@@ -252,7 +252,7 @@ class Models:
     async def check(self, user: User, entry: ModelEntry) -> None:
         """Ask a model that is to be added for a sentence; ProviderError says why none came."""
         secret, policy = await self.store.key(user.id, entry.secret), self.policy(user, entry.base_url)
-        loaded = await asyncio.to_thread(self._connect, entry, secret, policy)  # its library takes seconds at first
+        loaded = await asyncio.to_thread(self._connect, entry, secret, policy)  # else the first one holds the loop
         await loaded.close()
         tried = replace(entry, timeout_s=CHECK_S, first_s=None)
         await first_answer(tried, lambda one: self._connect(one, secret, policy))

@@ -1,9 +1,8 @@
 """Looks again at servers that somebody runs: they are often started anew with another model, window or template.
 
-Ahead of the first request after a start, and when an answer or an error contradicts what is known; one server at most
-once in some minutes, beside the turn, which waits for the first look a moment and no longer. What is found is kept with
-the model; what a person set stands over it (`registry.py: entry_of`). Any server is asked when a model is saved or
-tested, and where it refuses a request as too long without saying what it takes.
+Ahead of the first request after a start, which waits a moment for it, and when an answer contradicts what is known; a
+server at most once in some minutes. What is found is kept with the model, below what a person set (`registry.py:
+entry_of`). Any server is asked when a model is saved or tested, and where a refusal does not say what it takes.
 """
 
 import asyncio

@@ -7,7 +7,7 @@ import pytest
 
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.turn import Turn
-from cortex.services.turns.answer_writer import AnswerWriter
+from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
@@ -103,8 +103,8 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def test_what_an_earlier_round_told_is_told_again_where_a_later_one_is_taken_up(house: LivingHouse) -> None:
     turn = await opened_turn(house)
-    notice = ("notice", {"turn": turn.id, "level": "warn", "text": "m: busy. Trying again."}, turn.id)
-    usage = ("usage", {"turn": turn.id, "round": 1, "input": 1, "output": 1, "cached": 0, "written": 0}, turn.id)
+    notice: Row = ("notice", {"turn": turn.id, "level": "warn", "text": "m: busy. Trying again."}, turn.id)
+    usage: Row = ("usage", {"turn": turn.id, "round": 1, "input": 1, "output": 1, "cached": 0, "written": 0}, turn.id)
     await house.rows(ConversationsRepository).append(turn.conversation_id, [notice, usage, notice])
     writer = AnswerWriter(runtime=house.cortex.runtime, turn=turn, round_number=2)
     await writer.begin()
