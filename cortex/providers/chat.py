@@ -70,15 +70,13 @@ def declared(tool: ToolSchema) -> dict[str, Any]:
 
 
 def _messages(request: Request, terms: Terms) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [{"role": terms.row.system, "content": request.system}] if request.system else []
-    messages = fitted(request, terms)
-    turn = max((at for at, message in enumerate(messages) if message.speaker == "user"), default=0)
-    for at, message in enumerate(messages):
+    found: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
+    for message in fitted(request, terms):
         match message.speaker:
             case "tool":
                 found += [_result(part, terms) for part in message.parts if isinstance(part, ToolResult)]
             case "assistant":
-                found.append(_vouched(_said(message, request, terms, is_in_turn=at > turn), terms))
+                found.append(_vouched(_said(message, request, terms), terms))
             case _:
                 found.append({"role": "user", "content": _asked(message, request, terms)})
     return found
@@ -101,11 +99,10 @@ def _asked(message: Message, request: Request, terms: Terms) -> str | list[dict[
     return [*shown, {"type": "text", "text": words}] if words else shown
 
 
-def _said(message: Message, request: Request, terms: Terms, *, is_in_turn: bool) -> dict[str, Any]:
+def _said(message: Message, request: Request, terms: Terms) -> dict[str, Any]:
     found: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     row = terms.row
-    is_wanted = {"all": True, "turn": is_in_turn, "calls": bool(message.calls)}[row.goes_back_in]
-    if is_wanted and not terms.leaves_out(request, "thinking"):
+    if not terms.leaves_out(request, "thinking"):
         for part in message.parts:
             if isinstance(part, Thinking):
                 found |= {key: value for key, value in _fields(part, terms).items() if key in row.goes_back}

@@ -144,15 +144,13 @@ def _unwanted(terms: Terms, error: Unwanted) -> ProviderError:
             return _not_understood(entry, _words(error.text))
         message = f"{entry.name}: the provider broke off. {_said(body, error.text)}"
         return ProviderError(message, kind="server", is_retryable=True)
-    said, wait_s = _said(body, error.text), _wait_s(error.headers)
+    said, wait_s = _said(body, error.text), _wait_s(error.headers, error.text)
     if status in (401, 403) or (status == 400 and _KEY_REFUSED.search(error.text)):
         return ProviderError(f"{entry.name}: the key was refused. {said}", kind="auth")
     if status == 402:
         return ProviderError(f"{entry.name}: the account's credit is used up. {said}", kind="rate_limit")
     if status == 404:
         return ProviderError(f"{entry.name}: no model {entry.model!r} at this address. {said}", kind="request")
-    if status == 429 and re.search(r"insufficient_quota|exceeded your current quota", error.text):
-        return ProviderError(f"{entry.name}: the account's quota is used up. {said}", kind="rate_limit")
     if status == 429:
         message = f"{entry.name}: too many requests for now."
         return ProviderError(message, kind="rate_limit", is_retryable=True, retry_after_s=wait_s)
@@ -211,13 +209,16 @@ def _words(text: str) -> str:
     return " ".join((title.group(1) if title else _TAGS.sub(" ", text[:20_000])).split())[:200]
 
 
+_RETRY_IN = re.compile(r"(?:retry|try again) in (\d{1,6}(?:\.\d+)?) ?s\b", re.IGNORECASE)
 # A key that is refused by 400: Google's and xAI's words.
 _KEY_REFUSED = re.compile(r"api key (not|is not) valid|(incorrect|invalid) api key", re.IGNORECASE)
 
 
-def _wait_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that it asks to wait (RFC 9110, Retry-After: seconds or a date)."""
+def _wait_s(headers: Mapping[str, str], text: str) -> float | None:
+    """Seconds that it asks to wait (RFC 9110, Retry-After: seconds or a date), else in words as Google and Groq do."""
     value = headers.get("retry-after", "").strip()
+    if not value and (told := _RETRY_IN.search(text[:20_000])):
+        return float(told[1])
     if re.fullmatch(r"\d{1,6}(\.\d+)?", value):
         return float(value)
     try:

@@ -33,12 +33,11 @@ class ServerRow:
     holds the key, "" = `Authorization: Bearer`; `headers_of` puts them together for every request. `path`: that of the
     API at any of its hosts, where people copy other ones. `query`: what an address with this path is asked with.
 
-    History. `call_ids`, `order`: what it takes. `system`: who gives the instructions. `output_limit`: the name of that
-    parameter. `names_results`: whether the result of a call carries its name. `omits`: parameters that it refuses, of
-    those that Cortex sends by itself (`parallel_tool_calls`, `stream_options`, `tool_choice=required`).
+    History. `call_ids`, `order`: what it takes. `output_limit`: the name of that parameter. `names_results`: whether
+    the result of a call carries its name. `omits`: parameters that it refuses, of those that Cortex sends by itself
+    (`parallel_tool_calls`, `stream_options`, `tool_choice=required`).
     `reasoning`: fields of an answer that hold its reasoning, in the order in which they are looked for; `goes_back`:
-    those of them that it wants back in the history, unread; `goes_back_in`: of which answers: `all` of them, those
-    of the `turn` that is going on, or those with `calls`. What it says of a call goes back with the call, always.
+    those of them that it wants back in the history, unread. What it says of a call goes back with the call, always.
     `stand_ins`: what an answer must have and another model's has not: a pattern of models that want it, the dotted
     place (under `calls.` that in its first call) and what is put there.
 
@@ -70,14 +69,12 @@ class ServerRow:
     query: Mapping[str, str] = field(default_factory=dict)
     call_ids: CallIds = "any"
     order: Order = "turns"
-    system: Literal["system", "developer"] = "system"
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     names_results: bool = False
     omits: frozenset[str] = frozenset()
     mixes_calls: bool = False
     reasoning: tuple[str, ...] = ("reasoning_content", "reasoning")
     goes_back: tuple[str, ...] = ()
-    goes_back_in: Literal["all", "turn", "calls"] = "all"
     stand_ins: tuple[tuple[str, str, str], ...] = ()
     calls: Literal["", "pieces", "whole"] = ""
     cached: tuple[str, ...] = ("prompt_tokens_details.cached_tokens",)

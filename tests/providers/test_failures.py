@@ -2,6 +2,7 @@
 
 import json
 import string
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from cortex.base.model import ModelEntry
 from cortex.providers.failures import Unwanted, mapped
-from cortex.providers.servers import OTHER
+from cortex.providers.servers import OTHER, by_id
 from cortex.providers.terms import Terms
 
 TERMS = Terms(entry=ModelEntry(name="m", provider="openai", model="gpt-5"), row=OTHER, name="m")
@@ -90,3 +91,21 @@ def test_no_key_is_ever_told(way: str, key: str, prefix: str) -> None:
 def test_plain_words_about_a_key_are_never_taken_away(words: list[str]) -> None:
     sentence = f"the API key {' '.join(words)}"
     assert said(sentence) == sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "headers", "wait_s"),
+    [
+        ("You exceeded your current quota, please check your plan. Please retry in 20.5s.", {}, 20.5),
+        ("You exceeded your current quota, please check your plan. Please retry in 20s.", {"retry-after": "3"}, 3.0),
+        ("You exceeded your current quota, please check your plan and billing details.", {}, None),
+        ("You exceeded your current quota. Please try again in 7m30s.", {}, None),
+    ],
+)
+def test_googles_limit_of_a_minute_is_waited_for_and_is_no_empty_account(
+    words: str, headers: dict[str, str], wait_s: float | None
+) -> None:
+    body = [{"error": {"code": 429, "message": words, "status": "RESOURCE_EXHAUSTED"}}]
+    found = mapped(replace(TERMS, row=by_id("google")), Unwanted(429, json.dumps(body), headers))
+    assert (found.kind, found.is_retryable, found.retry_after_s) == ("rate_limit", True, wait_s)
+    assert not mapped(TERMS, Unwanted(429, json.dumps(body), headers)).is_retryable, "elsewhere it is the account"
