@@ -8,7 +8,7 @@ import asyncio
 import codecs
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import httpcore
@@ -22,7 +22,7 @@ from cortex.base.trust import certificates
 MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000
 TOTAL_S = 30.0
-_PIECE = 65_536
+_UNPACKED = 65_536  # bytes at once
 
 
 class GuardedTransport(httpx.AsyncHTTPTransport):
@@ -105,7 +105,7 @@ async def fetch(
         raise ToolFailed(f"{url} did not answer within {total_s:g} seconds.") from error
     except httpx.TooManyRedirects as error:
         raise ToolFailed(f"{url} redirects more than {MAX_REDIRECTS} times.") from error
-    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, zlib.error) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
         raise ToolFailed(f"{url} could not be read: {str(error) or type(error).__name__}.") from error
     return FetchedPage(
         url=str(response.url),
@@ -117,14 +117,34 @@ async def fetch(
     )
 
 
-async def _read(response: httpx.Response, max_bytes: int) -> tuple[bytes, bool]:
+async def unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body as it comes, never much of it at once: a packed one of some KB can hold many GB.
+
+    httpx.DecodingError for one that is broken, or packed otherwise or more than once.
+    """
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("identity", "", "gzip", "x-gzip"):
-        raise httpx.DecodingError(f"unasked-for content encoding {coding!r}")
+        raise httpx.DecodingError(f"unasked-for content encoding {coding[:80]!r}")
     unpack = zlib.decompressobj(wbits=31) if "gzip" in coding else None
+    async for packed in response.aiter_raw():
+        if unpack is None:
+            yield packed
+            continue
+        while packed:
+            try:
+                piece = unpack.decompress(packed, _UNPACKED)
+            except zlib.error as error:
+                raise httpx.DecodingError(str(error)) from error
+            packed = unpack.unconsumed_tail
+            if piece:
+                yield piece
+                await asyncio.sleep(0)  # whoever reads it holds nobody up
+
+
+async def _read(response: httpx.Response, max_bytes: int) -> tuple[bytes, bool]:
     body = bytearray()
-    async for piece in response.aiter_raw(_PIECE):
-        body += piece if unpack is None else unpack.decompress(piece, max_bytes + 1 - len(body))
+    async for piece in unpacked(response):
+        body += piece
         if len(body) > max_bytes:
             return bytes(body[:max_bytes]), True
     return bytes(body), False

@@ -12,7 +12,7 @@ from cortex.base.model import Price
 
 # Servers that were started with a file or a folder call the model by its path, or by the name of the file.
 _PATH = re.compile(r"[/\\]|(?:~|\.{1,2}|[A-Za-z]:)[\\/]|.*[\\/].*\.(?:gguf|safetensors)$|[^/\\]+\.gguf$", re.IGNORECASE)
-LEAST_TOKENS = 256
+LEAST_TOKENS, MOST_TOKENS = 256, 20_000_000  # of a window
 _TAIL = re.compile(r"(?:-\d{5}-of-\d{5})?\.(?:gguf|safetensors)$", re.IGNORECASE)
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")  # where Hugging Face's programs keep the model org/name
 
@@ -108,8 +108,9 @@ class ServerFacts:
 
     @property
     def window_tokens(self) -> int | None:
-        """Its context, where that can be true: fewer than 256 tokens are an error, or of no use."""
-        return self.context_tokens if self.context_tokens and self.context_tokens >= LEAST_TOKENS else None
+        """Its context, where that can be true: what is said beyond the bounds is an error, or of no use."""
+        told = self.context_tokens
+        return told if told is not None and LEAST_TOKENS <= told <= MOST_TOKENS else None
 
 
 # Of a server and the model's id there: what it says now, by one small request or two; None where it says nothing.

@@ -147,6 +147,7 @@ def _vouched(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
     details = [
         {**detail, "id": ids[0]} if detail.get("type") == _SIGNED and detail.get("id") not in ids else detail
         for detail in said.get("reasoning_details") or ()
+        if isinstance(detail, Mapping)
     ]
     if all(detail.get("type") != _SIGNED for detail in details):
         unsigned = {"type": _SIGNED, "data": "skip_thought_signature_validator", "format": "google-gemini-v1"}
@@ -249,7 +250,7 @@ class ChatReader:
             value = told.get(name)
             if name in _LISTS and isinstance(value, list):
                 words = _merge(self._fields.setdefault(name, []), value)
-            elif isinstance(value, str) and value:
+            elif name not in _LISTS and isinstance(value, str) and value:
                 self._fields[name] = self._fields.get(name, "") + value
                 words = value
             else:
@@ -300,7 +301,10 @@ def _merge(kept: list[dict[str, Any]], pieces: Sequence[Any]) -> str:
             continue
         for key, value in piece.items():
             is_growing = key in (*_WORDS, "data") and isinstance(value, str)
-            last[key] = (last.get(key) or "") + value if is_growing else value if value is not None else last.get(key)
+            if is_growing:
+                last[key] = value if not isinstance(last.get(key), str) else last[key] + value
+            elif value is not None:
+                last[key] = value
     return words
 
 

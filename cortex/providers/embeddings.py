@@ -18,6 +18,7 @@ from cortex.providers.endpoints import at
 from cortex.providers.pages import opened, page_of, refused
 from cortex.providers.said import message_of
 from cortex.providers.servers import asked_at, headers_of, server_of
+from cortex.providers.terms import number
 
 MOST_BYTES = 64_000_000  # a thousand texts of 1,536 numbers are about 32 MB
 
@@ -78,5 +79,4 @@ def _none() -> "array[float]":
 
 def _tokens(body: Any) -> int:  # Any: what a server says
     usage = body.get("usage")
-    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return counted if isinstance(counted, int) and counted > 0 else 0
+    return number(usage.get("prompt_tokens")) if isinstance(usage, dict) else 0

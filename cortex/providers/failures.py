@@ -21,7 +21,8 @@ from cortex.providers.said import short
 from cortex.providers.terms import Terms
 
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]{0,200}>(.{0,400}?)</title>", re.DOTALL | re.IGNORECASE)
+_STATUS = re.compile(r"[4-5][0-9]{2}")
 # How errors inside of an answer are named, where they carry no status (Anthropic's and OpenAI's kinds).
 _STATUSES = {
     "authentication_error": 401,
@@ -187,8 +188,8 @@ def _inner_status(body: Any) -> int:
         value = inner.get(key)
         if isinstance(value, int) and 400 <= value < 600:
             return value
-        if isinstance(value, str) and (value.isdigit() or value in _STATUSES):
-            return int(value) if value.isdigit() else _STATUSES[value]
+        if isinstance(value, str) and (_STATUS.fullmatch(value) or value in _STATUSES):
+            return _STATUSES.get(value) or int(value)
     return 200
 
 
@@ -223,7 +224,7 @@ def _wait_s(headers: Mapping[str, str], text: str) -> float | None:
         return float(value)
     try:
         return max(0.0, (email.utils.parsedate_to_datetime(value) - now()).total_seconds()) if value else None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

@@ -52,6 +52,7 @@ _LONE_END = re.compile("|".join(map(re.escape, _LONE)), re.IGNORECASE)
 _BEGIN = re.compile("|".join(re.escape(begin) for begin, _ in _PAIRS if begin[0] in "<[◁"), re.IGNORECASE)
 _BLANK_MOST, _HEADER_MOST = 1_000, 400  # characters that are waited through for a mark to begin, or to be whole
 _SPOKEN_MOST = 100  # end marks that are words: then it is no longer looked at each
+_PIECE = 16_384  # characters that are looked at together
 _EDGE = 64  # blanks at the end of reasoning that are left out
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _SENTENCE = re.compile(r"[ \t]+\S")
@@ -92,10 +93,12 @@ class ReasoningMarks:
 
     def feed(self, text: str) -> list[Piece]:
         """What is known of the answer with this piece."""
-        if not text:
-            return []
-        self._raw.append(text)
-        self._held += text
+        for at in range(0, len(text), _PIECE):  # each mark moves what is held: of a long text that takes seconds
+            piece = text[at : at + _PIECE]
+            self._raw.append(piece)
+            self._held += piece
+            while self._step():
+                pass
         return self._pieces()
 
     def end(self, *, needs_words: bool = False) -> list[Piece]:

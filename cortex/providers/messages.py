@@ -319,7 +319,7 @@ class MessagesReader:
             case "text_delta" | "thinking_delta" | "signature_delta":
                 name = str(delta["type"]).removesuffix("_delta")
                 text = str(delta.get(name) or "")
-                block[name] = (block.get(name) or "") + text
+                block[name] = str(block.get(name) or "") + text
                 return _shown(block.get("type"), text) if name != "signature" else []
         return []
 

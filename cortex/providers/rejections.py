@@ -19,6 +19,7 @@ from cortex.providers.servers import ServerRow
 _MOST_CHARACTERS = 20_000  # of a body that are read: what a server repeats of a long request is no word of its own
 _LEVELS = 6
 _PLAUSIBLE_TOKENS = range(64, 20_000_001)
+_LEAST_WINDOW = 256  # tokens: of less no chat can be made, so that it is another number, or a slip
 
 # The kinds in the order in which they are looked for: the narrow ones ahead of those whose words others use too.
 SAYS: Mapping[RejectionKind, str] = {
@@ -141,7 +142,7 @@ _OTHER_NAMES = {"think": "reasoning_effort", "thinking": "reasoning_effort"}
 _TOOLS = r"(?:function_declarations\[|tools\[|\btools\.)(?P<place>\d+)(?!\]\.function_declarations)"
 _TOOL_NAMES = r"\b(?:function|tool)\W{1,3}[`'\"](?P<name>[A-Za-z0-9_.-]{1,64})[`'\"]"
 _THESE = r"at most [1-9]\d* image|could not process|image exceeds|too large|dimension|unsupported image"
-_TITLES = r"<title[^>]*>(?P<title>.{1,300}?)</title>"
+_TITLES = r"<title[^>]{0,200}>(?P<title>.{1,300}?)</title>"
 
 
 def rejection(row: ServerRow, status: int, body: object, text: str = "") -> Rejection | None:
@@ -236,7 +237,8 @@ def _limits(what: RejectionKind, heard: str, body: object) -> dict[str, int | No
     if what == "window":
         own = {"window": _own(body, "n_ctx"), "sent": _own(body, "n_prompt_tokens")}
         found = own if own["window"] else _first(_LENGTHS, heard)
-        return {"window_tokens": found.get("window"), "sent_tokens": found.get("sent")}
+        window = found.get("window") or 0
+        return {"window_tokens": window if window >= _LEAST_WINDOW else None, "sent_tokens": found.get("sent")}
     if what in ("output", "credit"):
         found = _first(_OUTPUTS, heard)
         over = found.get("over")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from cortex.base.attachments import words_of_gone, words_of_unseen
+from cortex.base.errors import ProviderError
 from cortex.base.json_text import parsed
 from cortex.base.messages import Message, Part, Picture, Text, ToolCall, ToolResult, Usage, assistant, user
 from cortex.base.model import ModelEntry
@@ -28,6 +29,9 @@ _SAME = {"stop": "stop_sequences", "reasoning_effort": "thinking"}
 _SAFE = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _SHORT = 40
 _NINE = re.compile(r"^[a-zA-Z0-9]{9}$")
+_COUNT_MOST = 1_000_000_000  # above it a budget would be spent, and a database's number full, by one word of a server
+_CALLS_MOST, _ARGUMENTS_MOST = 500, 2_000_000  # of one answer; characters of all
+_ID_MOST, _NAME_MOST = 50_000, 200  # characters; some put a signature into an id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,13 +175,20 @@ def call_id(text: str, form: CallIds) -> str:
 
 
 def own_calls(calls: Sequence[ToolCall], request: Request) -> list[ToolCall]:
-    """The calls of an answer with ids of their own: one that is empty or was used before gets a fresh one."""
+    """The calls of an answer with ids of their own: one that is empty, endless or was used before gets a fresh one.
+
+    ProviderError for more of them than any answer means.
+    """
+    if len(calls) > _CALLS_MOST or sum(len(call.arguments) for call in calls) > _ARGUMENTS_MOST:
+        raise ProviderError("its tool calls did not end.", kind="malformed")
     used = {call.id for message in request.messages for call in message.calls}
     found: list[ToolCall] = []
     for call in calls:
-        fresh = call.id if call.id and call.id not in used else f"call_{uuid.uuid4().hex[:24]}"
+        is_fit = 0 < len(call.id) <= _ID_MOST and call.id not in used
+        fresh = whole_text(call.id) if is_fit else f"call_{uuid.uuid4().hex[:24]}"
         used.add(fresh)
-        found.append(ToolCall(id=fresh, name=whole_text(call.name), arguments=whole_text(call.arguments) or "{}"))
+        name = whole_text(call.name)[:_NAME_MOST]
+        found.append(ToolCall(id=fresh, name=name, arguments=whole_text(call.arguments) or "{}"))
     return found
 
 
@@ -239,5 +250,7 @@ def settings_of(request: Request, terms: Terms) -> dict[str, Any]:
 
 
 def number(value: object) -> int:
-    """A count as an endpoint gives it, 0 for what is none."""
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0
+    """A count as an endpoint gives it, 0 for what is none: no answer has as many tokens or parts as `_COUNT_MOST`."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return 0
+    return int(value) if 0 < value < _COUNT_MOST else 0

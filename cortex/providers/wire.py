@@ -14,6 +14,7 @@ import httpx
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ProviderError
+from cortex.base.http import unpacked
 from cortex.base.json_text import parsed
 from cortex.base.messages import Message, Text, Usage, to_json
 from cortex.base.tokens import minified, wire_schema
@@ -235,7 +236,7 @@ async def _whole_signs(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[De
 async def _bytes(response: httpx.Response, head: bytearray) -> AsyncIterator[bytes]:
     """The body, whose beginning is kept in `head`: it may be no stream at all."""
     size = 0
-    async for piece in response.aiter_bytes():
+    async for piece in unpacked(response):
         size += len(piece)
         if len(head) < MAX_ERROR:
             head += piece
@@ -246,7 +247,7 @@ async def _bytes(response: httpx.Response, head: bytearray) -> AsyncIterator[byt
 
 async def _text(response: httpx.Response, most_bytes: int) -> str:
     found = bytearray()
-    async for piece in response.aiter_bytes():
+    async for piece in unpacked(response):
         found += piece
         if len(found) > most_bytes:
             break

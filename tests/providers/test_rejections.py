@@ -51,6 +51,13 @@ def test_what_is_no_matter_of_length_or_form_is_not_taken_for_it(status: int, bo
     assert (found.what, found.window_tokens) == (what, None)
 
 
+def test_a_window_in_which_no_chat_goes_is_not_believed() -> None:
+    for said in ("maximum context length is 64 tokens", "maximum context length is 255 tokens", "context limit is 0"):
+        found = rejection(OTHER, 400, {"error": {"message": f"The prompt is too long: {said}."}}, "")
+        assert found is not None
+        assert (found.what, found.window_tokens) == ("window", None), said
+
+
 @pytest.mark.parametrize(("body", "text"), [(None, ""), ({}, "{}"), ([], "[]"), (None, "<p>no title</p>")])
 def test_where_nothing_was_said_there_is_nothing_to_read(body: Any, text: str) -> None:
     assert rejection(OTHER, 400, body, text) is None

@@ -18,6 +18,7 @@ from cortex.services.models.learned import ANSWER_SHARE, SMALLEST_ANSWER, ModelF
 
 SHAPES_MOST = 3
 META = ("tools_discover", "tool_call")  # with these a model reaches what is not sent
+LEAST_GUESS = 1_000  # tokens: a guess below it would leave the model of no use, whatever refused one short request
 SPARE = 0.95  # of a window that is filled: counts of others differ a little from ours
 GUESSES = {"shorter": 0.6, "few tools": 0.35, "barest": 0.2}  # of what was sent, where no window was named
 
@@ -69,8 +70,9 @@ def _window(self: Shapes, request: Request, found: Rejection) -> Shape | None:
         shorter = shortened(request, self.turn_from, self.entry, window, scale, name)
         if shorter is not None and shorter != request:
             facts = (ModelFact(what="context_tokens", value=str(window)),)
+            is_news = not found.window_tokens and window >= LEAST_GUESS
             text = f"{_takes(self.entry, found)}: asking again with {_less(request, shorter)}."
-            return Shape(name=name, request=shorter, text=text, facts=() if found.window_tokens else facts)
+            return Shape(name=name, request=shorter, text=text, facts=facts if is_news else ())
     return None
 
 

@@ -1,7 +1,7 @@
 """The shapes of a request that was refused: each once, three in all, and nothing that a server would refuse anew."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -96,6 +96,16 @@ async def test_three_shapes_are_all_and_what_was_only_guessed_teaches_nothing() 
     told = Told()
     reply = await told.ask(model)
     assert (reply.failure.startswith("m: refused."), len(model.asked), told.learned) == (True, 4, [])
+
+
+async def test_a_short_request_that_was_refused_once_does_not_make_the_model_small_for_ever() -> None:
+    short = Request(system="", messages=(user("boiler " * 1_000), assistant("Noted."), user("and bread?")))
+    told = Told()
+    assert (await told.ask(Refusing([Rejection(what="window")]), short, turn_from=2)).message is not None
+    assert (len(told.notices), told.learned) == (1, [])
+    long = replace(short, messages=(user("boiler " * 9_000), *short.messages[1:]))
+    await told.ask(Refusing([Rejection(what="window")]), long, turn_from=2)
+    assert [fact.what for fact in told.learned] == ["context_tokens"]
 
 
 @pytest.mark.parametrize("what", ["window", "tools", "pictures", "schema", "ids", "order", "other"])

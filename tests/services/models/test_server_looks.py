@@ -247,6 +247,15 @@ async def test_what_contradicts_is_looked_at_again_but_never_twice_in_some_minut
     assert seen == ["", "llamacpp"]
 
 
+@pytest.mark.parametrize("said", [0, 100, 10**30])
+async def test_a_window_that_no_model_has_changes_nothing(house: LivingHouse, server: ModelLists, said: int) -> None:
+    before = await connected(house, server)
+    server.pages = {"/v1/models": (200, {"data": [{"id": GEMMA, "object": "model", "max_model_len": said}]})}
+    await house.say(await house.conversation(), "add milk to my shopping list")
+    after = await entry_of(house)
+    assert after.context_tokens == before.context_tokens
+
+
 async def test_a_look_that_fails_is_no_matter_of_the_turn(house: LivingHouse) -> None:
     async def look(server: ModelServer, model: str) -> ServerFacts | None:
         raise ProviderError("m: away.", kind="connection")
