@@ -56,7 +56,7 @@ BEGINNINGS = (
 )  # fmt: skip
 _STOPS = ("<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|call|>", "</s>", "<end_of_turn>")
 _MAY_BEGIN = re.compile(r"[\[{<]|functools|functions\.|[\w.]{1,100}\(")
-_FENCE = re.compile(r"(?P<mark>`{3,})[\w+-]*[ \t]*\n(?P<inside>.*?)\n?[ \t]*(?P=mark)", re.DOTALL)
+_FENCE = re.compile(r"(?<!`)(?P<mark>`{3,10})[\w+-]*[ \t]*\n(?P<inside>.*?)\n?[ \t]*(?P=mark)", re.DOTALL)
 # Every repetition has an end: these are tried at each place of a text that anybody may have written.
 _HARMONY = re.compile(
     r"(?:<\|start\|>assistant)?(?: to=(?P<early>[\w.-]{1,100}))?(?:<\|channel\|>)?(?:commentary|analysis)?"

@@ -14,6 +14,7 @@ from cortex.agent.call_forms import BEGINNINGS, KEYS, WrittenCall, fenced, writt
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall, ToolSchema
 
+CALLS_MOST = 32  # of one answer: a small model that writes more has lost its way
 _BEGIN_MOST = 240  # characters from which it is told whether a call may begin
 _FENCE = re.compile(r"(?:`{1,3}|`{3,}[\w+-]*[ \t]*(?:\n\s*)?)$")
 _FENCED = re.compile(r"`{3,}[\w+-]*[ \t]*\n\s*")
@@ -44,7 +45,8 @@ def calls_in(text: str, tools: Sequence[ToolSchema]) -> tuple[ToolCall, ...]:
     """
     schemas = {tool.name: tool.parameters for tool in tools}
     found = [_fitted(call, schemas) for call in written(text)] if schemas else []
-    return tuple(call for call in found if call is not None) if found and None not in found else ()
+    is_whole = 0 < len(found) <= CALLS_MOST and None not in found
+    return tuple(call for call in found if call is not None) if is_whole else ()
 
 
 def looks_like_calls(text: str, tools: Sequence[ToolSchema]) -> bool:
@@ -130,7 +132,12 @@ def _fitted(call: WrittenCall, schemas: Mapping[str, Mapping[str, Any]]) -> Tool
         values = {key: _typed(text, properties.get(key, {})) for key, text in values.items()}
     if not _fits(values, {"additionalProperties": False, **schema}, schema, _DEPTH):
         return None
-    return ToolCall(id="", name=call.name, arguments=json.dumps(values, ensure_ascii=False), is_written=True)
+    try:
+        arguments = json.dumps(values, ensure_ascii=False, allow_nan=False)
+        arguments.encode()
+    except ValueError:  # half of a sign, or no number: nothing can keep or send it
+        return None
+    return ToolCall(id="", name=call.name, arguments=arguments, is_written=True)
 
 
 def _typed(text: str, schema: Mapping[str, Any]) -> Any:

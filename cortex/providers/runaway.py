@@ -22,6 +22,7 @@ _LENGTH_MOST = 10_000
 _TAIL = 12_000
 _SENTENCE = re.compile(r"[\n.!?。]+")
 _SENTENCE_LEAST, _SENTENCE_MOST = 24, 1_000
+_NO_WORD, _WORD_LEAST = re.compile(r"[\W\d_]+"), 3  # a number that counts up is nothing new
 _SEEN_MOST = 4_096
 _STALE_SEEN, _STALE_LENGTH = 5, 1_600  # a sentence is stale when it came so often; so many characters of such
 _KEPT_LEAST = 40
@@ -48,6 +49,7 @@ class Runaway:
         self._open = ""
         self._seen: dict[int, tuple[int, int]] = {}  # sentences: how often each came, where it ended the second time
         self._stale = self._stale_kept = 0
+        self._short: set[str] = set()
 
     def feed(self, text: str) -> bool:
         """Whether the answer with this piece repeats itself without end."""
@@ -102,6 +104,7 @@ class Runaway:
         self._open = self._open[-_SENTENCE_MOST:]
         for sentence in (one.strip() for one in ended):
             if len(sentence) < _SENTENCE_LEAST:
+                self._note_short(sentence)
                 continue
             count, second = self._seen.pop(hash(sentence), (0, 0))
             self._seen[hash(sentence)] = (count + 1, upto if count == 1 else second)
@@ -116,6 +119,15 @@ class Runaway:
             return False
         self.kept = self._stale_kept
         return True
+
+    def _note_short(self, sentence: str) -> None:
+        """A short one is something new where its words are: a list may say the same of each of its items."""
+        words = _NO_WORD.sub("", sentence)
+        if len(words) < _WORD_LEAST or words in self._short:
+            return
+        self._stale = self._stale_kept = 0
+        if len(self._short) < _SEEN_MOST:
+            self._short.add(words)
 
 
 class AnswerGuard:

@@ -259,6 +259,8 @@ HOSTILE = {
     "functions": "<function=task_create>" * 6_000,
     "marks": "<tool_call>" * 10_000,
     "fences": "```json\n" * 20_000,
+    "a fence without end": "`" * 150_000,
+    "fences of all lengths": "".join("`" * at + "a\n" for at in range(3, 300)),
     "brackets": "[" * 190_000,
     "signs": "task_create(title=" + "-" * 19_000 + "1)",
     "rounds": "task_create(" + "(" * 19_000 + ")",
@@ -274,6 +276,16 @@ def test_no_text_takes_long(name: str) -> None:
     assert [call.name for call in found] == (["task_create"] if name == "wrong escape" else [])
     looks_like_calls(HOSTILE[name], TOOLS)
     may_be_calls(HOSTILE[name], TOOLS)
+
+
+def test_what_cannot_be_kept_or_is_far_too_much_is_no_call() -> None:
+    for title in ('"\\ud800"', '"a\\udc00b"'):
+        assert calls_in(f'{{"name": "task_create", "arguments": {{"title": {title}}}}}', TOOLS) == ()
+    other = ToolSchema(name="wait", description="", parameters={"properties": {"s": {"type": "number"}}})
+    for number in ("1e999", "-1e999", "NaN", "Infinity"):
+        assert calls_in(f'{{"name": "wait", "arguments": {{"s": {number}}}}}', (other,)) == ()
+    assert len(calls_in("\n".join([ONE] * 32), TOOLS)) == 32
+    assert calls_in("\n".join([ONE] * 33), TOOLS) == ()
 
 
 @given(st.text(max_size=60))

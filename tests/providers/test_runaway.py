@@ -131,3 +131,11 @@ def test_memory_and_work_are_bounded() -> None:
         assert not guard.feed(f"The line with the number {n} says something new.\n")
     assert len(guard._tail) <= 12_000
     assert len(guard._seen) <= 4_096
+
+
+def test_a_list_that_says_the_same_of_each_of_its_items_goes_on() -> None:
+    names = ["".join(sign) for sign in product("bdfklmnprst", "aeiou", "lmnrst")][:120]
+    same = "No problems were found in this file, it may stay as it is."
+    assert kept("".join(f"**{name}.py**\n{same}\n\n" for name in names)) is None
+    assert kept("".join(f"Attempt {at}.\n{same}\n\n" for at in range(120))) is not None, "a number alone is nothing new"
+    assert kept(f"**a.py**\n{same}\n\n" * 120) is not None
