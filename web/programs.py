@@ -24,10 +24,12 @@ from cortex.services.api.tokens import Caller
 from web.bodies import LARGE_BYTES, asked_by
 from web.connections import prove
 from web.deps import services
+from web.security import is_from_page
 
 ONCE = {"x-should-retry": "false"}  # clients try a failed request again by themselves; this one ran, and was paid for
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 UNNAMED = "Send a token of Cortex: Authorization: Bearer cx-…"
+BY_A_PAGE = "Pages of other sites are not answered by name and password. Send Authorization: Bearer cx-… instead."
 STATUS = {"quota": 429, "model": 502, "stopped": 503, "request": 400, "busy": 429}
 PICTURES_BYTES = 20_000_000  # of a request with some pictures in base64
 BROKEN = "The answer broke off."
@@ -74,12 +76,15 @@ def _token_of(request: Request) -> str:
     """The token of its header; NotAllowed without one.
 
     Programs that speak only Ollama's API often have no place for a token, but send a name and password that stand in
-    the address: the password is the token then.
+    the address: the password is the token then. A browser that was once given it sends it along with what any page
+    asks, so that pages are refused.
     """
     kind, _, given = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return given.strip()
     if kind.lower() == "basic" and request.url.path.startswith("/api/"):
+        if is_from_page(request.headers):
+            raise NotAllowed(BY_A_PAGE)
         try:
             return base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
         except ValueError:

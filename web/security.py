@@ -172,6 +172,12 @@ def is_cross_site(method: str, path: str, headers: Headers) -> bool:
     return is_stream or headers.get("sec-fetch-mode", "navigate") != "navigate"
 
 
+def is_from_page(headers: Headers) -> bool:
+    """Whether a browser says that a page of another site made this request, whatever its method."""
+    is_foreign = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+    return is_foreign or ("origin" in headers and not _is_own_origin(headers))
+
+
 def set_login(request: Request, response: Response, token: str) -> None:
     """Put the login's token into the one cookie there is."""
     secure = is_secure(request)

@@ -186,3 +186,29 @@ def test_a_prompt_in_the_model_s_own_form_is_refused(name: str) -> None:
     value = {"raw": True, "context": [1, 2]}.get(name, "x")
     with pytest.raises(UserError, match=name):
         read_generate(json.dumps({"model": "m", "prompt": "x", name: value}).encode())
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://elsewhere.example"},
+        {"Origin": "null"},
+    ],
+    ids=lambda sent: " ".join(sent.values()),
+)
+async def test_a_page_of_another_site_cannot_use_the_password_that_a_browser_keeps(
+    door: ProgramDoor, sent: dict[str, str]
+) -> None:
+    token = await door.token()
+    body = json.dumps(asked("put milk on my list", stream=False))
+    async with httpx.AsyncClient(base_url=door.origin, timeout=PATIENCE_S, auth=("x", token)) as http:
+        refused = await http.post("/api/chat", content=body, headers={"Content-Type": "text/plain", **sent})
+        assert (refused.status_code, "Bearer" in refused.json()["error"]) == (401, True)
+        assert (await http.get("/api/tags", headers=sent)).status_code == 401
+        assert not await door.turns()
+        own = {"Sec-Fetch-Site": "same-origin", "Origin": door.origin}
+        assert (await http.get("/api/tags", headers=own)).status_code == 200
+    bearer = await door.http()
+    assert (await bearer.get("/api/tags", headers=sent)).status_code == 200, "a page has no way to know a token"
