@@ -56,6 +56,7 @@ _PIECE = 16_384  # characters that are looked at together
 _EDGE = 64  # blanks at the end of reasoning that are left out
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _SENTENCE = re.compile(r"[ \t]+\S")
+_ITEM = re.compile(r"[ \t]*(?:(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+\**|\|.*)")  # a list that names marks, a table of them
 _QUOTES = "`'\"\u201d\u2019»"
 _STOPS = ".!?。\uff01\uff1f"
 
@@ -383,4 +384,5 @@ def _is_words(before: str, behind: str) -> bool:
     """Whether an end mark behind these words of an answer is one of them: in code, in quotes, or after its pair."""
     line = before.rpartition("\n")[2]
     is_code = len(_FENCE.findall(before)) % 2 == 1 or line.count("`") % 2 == 1 or line.startswith(("    ", "\t", ">"))
-    return is_code or _BEGIN.search(before) is not None or _is_spoken_of(before, behind)
+    is_item = _ITEM.fullmatch(line[-_HEADER_MOST:]) is not None
+    return is_code or is_item or _BEGIN.search(before) is not None or _is_spoken_of(before, behind)

@@ -219,3 +219,20 @@ def test_no_word_is_lost(words: list[str]) -> None:
     thought, said = read(["".join(words)])
     kept = thought + said
     assert all(kept.count(word) >= words.count(word) - 1 for word in ("a", "B."))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Models end their reasoning with one of these:\n- </think>\n- </thinking>\nWhich one depends on the model.",
+        "Ends are:\n1. </think>\n2. </thought>\nThat is all.",
+        "| Mark | Model |\n|---|---|\n| </think> | Qwen |\n| [/THINK] | Mistral |\n",
+        "Two of them:\n* **</think>**\n* **</thinking>**\n",
+    ],
+)
+@pytest.mark.parametrize("cut", [1, 7, 1_000])
+def test_a_list_or_a_table_of_marks_is_an_answer(answer: str, cut: int) -> None:
+    marks = ReasoningMarks()
+    pieces = [one for at in range(0, len(answer), cut) for one in marks.feed(answer[at : at + cut])] + marks.end()
+    assert {kind for kind, _ in pieces} == {"text"}
+    assert "".join(text for _, text in pieces) == answer
