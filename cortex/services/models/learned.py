@@ -4,12 +4,14 @@ Each person's own, as cache profiles are (`profiles.py`): who borrows a model le
 its owner's use showed besides. `second_shape.py` says what a refusal teaches.
 """
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cortex.base.clock import Clock
-from cortex.base.errors import Conflict, UserError
+from cortex.base.errors import Conflict, CortexError
 from cortex.base.model import ModelEntry
 from cortex.services.models.files import FACTS_MOST, FactKind, FileFact
 from cortex.services.models.store import RegistryStore
@@ -66,11 +68,13 @@ class LearnedFacts:
 
     store: RegistryStore
     clock: Clock
+    _lines: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock), init=False)
 
     async def learn(self, user_id: str, name: str, facts: Sequence[ModelFact]) -> None:
         """Keep these of the model of this name, whoever's it is.
 
-        A file with a slip, or one that is busy, stays as it is: what is not kept is seen again at the next refusal.
+        A file with a slip, or one that is busy or away, stays as it is: what is not kept is seen again at the next
+        refusal, and an answer that is paid for is not lost by it.
         """
 
         def joined(known: Sequence[FileFact]) -> Sequence[FileFact]:
@@ -78,8 +82,9 @@ class LearnedFacts:
             keys = {_key(fact) for fact in new}
             return [*(fact for fact in known if _key(fact) not in keys), *new][-FACTS_MOST:]
 
-        with suppress(UserError, Conflict, OSError):
-            await self._change(user_id, name, joined)
+        with suppress(CortexError, OSError):
+            async with self._lines[user_id]:  # several turns of a person meet the same server
+                await self._change(user_id, name, joined)
 
     async def forget(self, user_id: str, name: str, what: str = "", value: str = "") -> None:
         """Let the model be as it is set; `what` "": in every way. UserError, Conflict where the file stays as it is."""
