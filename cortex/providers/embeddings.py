@@ -7,6 +7,7 @@ numbers, which every server knows; base64 is made here where a program wants it.
 import asyncio
 import json
 from array import array
+from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -68,9 +69,10 @@ def _vectors(body: Any) -> "tuple[array[float], ...] | None":  # Any: what a ser
     if all(isinstance(row.get("index"), int) for row in rows):
         rows = sorted(rows, key=lambda row: int(row["index"]))
     try:
-        return tuple(array("d", row["embedding"]) if row["embedding"] else _none() for row in rows)
+        found = tuple(array("d", row["embedding"]) if row["embedding"] else _none() for row in rows)
     except (KeyError, TypeError, OverflowError):
         return None
+    return found if all(isfinite(sum(vector)) for vector in found) else None
 
 
 def _none() -> "array[float]":

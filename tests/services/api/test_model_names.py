@@ -143,6 +143,8 @@ ODD: list[tuple[int, Any, str]] = [
     (200, {"error": "model is loading"}, "model is loading"),
     (200, {"data": []}, "are not the embeddings"),
     (200, {"data": [{"index": 0, "embedding": ["x"]}]}, "are not the embeddings"),
+    (200, '{"data": [{"index": 0, "embedding": [1, 1e999]}]}', "are not the embeddings"),
+    (200, '{"data": [{"index": 0, "embedding": [NaN]}]}', "are not the embeddings"),
     (200, {"data": [{"index": 0, "embedding": []}]}, "are not the embeddings"),
     (200, {"data": [{"index": 0}, 3]}, "are not the embeddings"),
     (200, None, "are not the embeddings"),
