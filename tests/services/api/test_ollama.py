@@ -199,7 +199,7 @@ def test_a_prompt_in_the_model_s_own_form_is_refused(name: str) -> None:
     ids=lambda sent: " ".join(sent.values()),
 )
 async def test_a_page_of_another_site_cannot_use_the_password_that_a_browser_keeps(
-    door: ProgramDoor, sent: dict[str, str]
+    door: Door, sent: dict[str, str]
 ) -> None:
     token = await door.token()
     body = json.dumps(asked("put milk on my list", stream=False))
