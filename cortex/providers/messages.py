@@ -49,10 +49,15 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
     found: dict[str, Any] = {"model": entry.model, "max_tokens": most_tokens}
     if request.system:
         found["system"] = [{"type": "text", "text": request.system}]
+    messages = fitted(request, terms)
+    revealed = places(request, messages, terms.late)
     if request.tools:
-        found["tools"] = _tools(request, terms)
+        late = {name for names in revealed.values() for name in names}
+        found["tools"] = [
+            _declared(one) | ({"defer_loading": True} if one.name in late else {}) for one in request.tools
+        ]
         found["tool_choice"] = _choice(request, terms, is_thinking=_thinks(settings))
-    found["messages"] = _messages(request, terms)
+    found["messages"] = _messages(request, messages, revealed, terms)
     if not request.tools:
         found |= _tools_of(request)
     if entry.profile.caches:
@@ -112,11 +117,6 @@ def _tools_of(request: Request) -> dict[str, Any]:
     return {"tools": tools, "tool_choice": {"type": "none"}} if tools else {}
 
 
-def _tools(request: Request, terms: Terms) -> list[dict[str, Any]]:
-    late = {name for names in places(request, fitted(request, terms), terms.late).values() for name in names}
-    return [_declared(tool) | ({"defer_loading": True} if tool.name in late else {}) for tool in request.tools]
-
-
 def _declared(tool: ToolSchema) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
@@ -130,9 +130,9 @@ def _choice(request: Request, terms: Terms, *, is_thinking: bool) -> dict[str, A
     return {"type": kind} | ({"disable_parallel_tool_use": True} if one else {})
 
 
-def _messages(request: Request, terms: Terms) -> list[dict[str, Any]]:
-    messages = fitted(request, terms)
-    revealed = places(request, messages, terms.late)
+def _messages(
+    request: Request, messages: tuple[Message, ...], revealed: Mapping[int, tuple[str, ...]], terms: Terms
+) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     added: list[str] = []  # tools that the system tells of, once the user has spoken
     for at, message in enumerate(messages):
