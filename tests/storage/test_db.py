@@ -331,3 +331,21 @@ async def test_a_write_goes_through_at_once_after_any_number_of_cancelled_ones(t
             await session.execute(text("INSERT INTO t VALUES (2)"))
     assert any(isinstance(error, asyncio.CancelledError) for error in kept)
     await database.close()
+
+
+@pytest.mark.names_its_database("it is about the driver of SQLite")
+async def test_a_cancel_while_the_database_closes_cuts_off_no_connection(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    db = Database(f"sqlite:///{tmp_path}/shut.db")
+    for turns_of_the_loop in range(8):
+        async with db.write.connect(), db.read.connect():
+            """A connection of each is open."""
+        closing = asyncio.create_task(db.close())
+        for _ in range(turns_of_the_loop):
+            await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+    assert caplog.text == ""
+    await db.close()
