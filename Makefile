@@ -153,7 +153,8 @@ format: install-test
 bench: install-test assets
 	@$(BIN)/python -m tests.bench $(ARGS)
 
-# The table of what words mean, from the sentence model of the tests: three minutes, only after another model.
+# The table of what words mean, from the sentence model of the tests and the sentences of WordNet (apt-get install
+# wordnet-base): five minutes, only after another model.
 meanings: install-test
 	@$(BIN)/python -m tests.bench.meanings
 
@@ -167,6 +168,7 @@ vocabulary: install-test
 
 train: install-test
 	@$(BIN)/python -m tests.bench.train
+	@$(BIN)/python -m tests.bench.index_table
 
 lock: install-test
 	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/lock

@@ -91,6 +91,7 @@ class TableHands:
     reads: frozenset[str] = frozenset()
     asks: dict[str, Answer] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
     found: dict[str, tuple[str, ...]] = field(default_factory=dict)
     trail: list[str] = field(default_factory=list)
     at_once: int = 0
@@ -101,7 +102,7 @@ class TableHands:
         return Decision(
             call_id=call.id,
             verdict="ask" if call.name in self.asks else "run",
-            tool=call.name,
+            tool="" if call.name in self.unknown else call.name,
             is_read=call.name in self.reads,
             is_free=call.name in self.free,
         )

@@ -212,10 +212,10 @@ def test_a_sentence_model_that_cannot_be_used_is_told_by_status_explain_and_benc
     assert bench.stderr.startswith(f"cortex: {folder} cannot be used: ")
 
 
-def test_the_status_says_that_the_model_of_the_fit_chooses_among_all_tools(tmp_path: Path) -> None:
+def test_the_status_says_what_the_sentence_model_does(tmp_path: Path) -> None:
     folder = real_folder(tmp_path / "real")
     status = cortex(tmp_path / "home", "encoder", "status", CORTEX_ENCODER_FOLDER=str(folder))
-    assert "\nIt chooses among all tools.\n" in status.stdout
+    assert "\nIt searches, and chooses among the tools of connected servers.\n" in status.stdout
 
 
 def test_bench_says_what_conversations_cost(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ OPTIONS = {
     "stop-all": "--outward --release --user",
     "tools": "--assume-configured --json --markdown --rank --role",
     "tools install": "name --python",
-    "train": "--check --encoder --out",
+    "train": "--check --out",
     "update": "--back --json --preview --wheel --yes",
     "user add": "name --admin --password-stdin",
     "user list": "--json",
@@ -101,7 +101,7 @@ JSON_KEYS = {
         [].setup: page text
     """,
     "doctor": "[]: mend name state text",
-    "encoder status": ": dimensions failed folder is_for_all is_there kept key ms",
+    "encoder status": ": dimensions failed folder is_there kept key ms",
     "user list": "[]: is_active name rank",
     "jobs list": "[]: expression id is_enabled kind last name next_at time_zone user when",
     "jobs preview 'every day at 7'": "[]:",
@@ -118,6 +118,9 @@ JSON_KEYS = {
     "bench selection --data sets --recipe cortex": """
         : model profile rank role user window_tokens
         sets[]: kind name rows source
+        sets[].kinds: chat llm tool
+        sets[].risk.cortex: any rows tools
+        sets[].risk.cortex.risks: ends runs sends spends
         sets[].unknown_tools: sun_set
         sets[].intervals.cortex: recall[] tokens_mean[] tools_mean[]
         sets[].categories.cortex.tasks: recall rows tokens_mean tools_mean
@@ -151,7 +154,7 @@ EXIT_CODES = {
     "tools --role nobody": 1,
     "tools --rank king": 2,
     "train --check": 0,
-    "train --check --out nowhere.npz": 1,
+    "train --check --out nowhere.bin": 1,
     "user reset ada": 0,
     "user reset nobody": 1,
     "user setup-link": 1,

@@ -11,9 +11,10 @@ from cortex.agent.plain import TOLD, run_command
 from cortex.agent.prompt import with_reveal, with_tail
 from cortex.agent.toolless import NOW_HEAD
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
+from cortex.base.model import OFFLINE
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, PlainCommand, Reply, RoundPlan, Turn, TurnState
 from cortex.ports.loop import History, ModelCalls, PlainCommands, Planner, ToolRunner
-from cortex.selection.lacks_tool import says_missing
+from cortex.selection.lacks_tool import does_not_answer
 
 MAX_DISCOVERY_ROUNDS = 2
 SAME_MAX = 3
@@ -34,7 +35,8 @@ class LoopPorts:
 class _Run:
     """What one turn remembers while it runs. `counted`: rounds that count against `max_rounds`.
 
-    `heard`: what the person sent last meanwhile, read from the round `heard_at` on.
+    `heard`: what the person sent last meanwhile, read from the round `heard_at` on. `has_acted`, `has_retried`: whether
+    a tool was used for the message at hand, and whether an answer to it was asked for again.
     """
 
     turn: Turn
@@ -44,7 +46,8 @@ class _Run:
     number: int = 0
     counted: int = 0
     discovery_rounds: int = 0
-    has_retried_missing: bool = False
+    has_acted: bool = False
+    has_retried: bool = False
     found: list[str] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=dict)
     heard: tuple[str, ...] = ()
@@ -134,19 +137,22 @@ async def _answer(run: _Run, plan: RoundPlan) -> Reply:
 
 
 async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> Reply | None:
-    """One extra round when an answer says that a tool is missing and the planner finds it; None = the answer stands.
+    """One extra round when an answer is none and the planner finds tools for the message; None = the answer stands.
 
-    Not counted as a round; once a turn.
+    Not counted as a round; once a message, and only where no tool was used for it. The offline model is asked once: it
+    calls by rules of its own.
     """
     text = reply.message.text if reply.message else ""
-    if is_last or run.has_retried_missing or run.turn.mode != "auto" or not says_missing(text):
+    if is_last or run.has_retried or run.has_acted or run.turn.mode != "auto" or reply.model == OFFLINE.name:
         return None
-    run.has_retried_missing = True
+    if not does_not_answer(text):
+        return None
+    run.has_retried = True
     plan = await run.ports.planner.plan(run.turn, run.need(missing=text))
     if not plan.added:
         return None
     names = ", ".join(plan.added)
-    await run.ports.history.say(run.turn, run.number, f"Found {names}: trying again with it.", "notice")
+    await run.ports.history.say(run.turn, run.number, f"Trying again with more tools: {names}.", "notice")
     run.added.append(user(f"{NOW_HEAD}{names}. Go on with the request.)"))
     run.counted -= 1
     return await _answer(run, plan)
@@ -197,7 +203,9 @@ async def _act(run: _Run, message: Message) -> Outcome | None:
     run.added.append(results(*(item.result for item in performed)))
     for item in performed:
         run.found.extend(name for name in item.found if name not in run.found)
-    if all(decision.is_free for decision in decisions) and run.discovery_rounds < MAX_DISCOVERY_ROUNDS:
+    is_search = all(decision.is_free for decision in decisions)
+    run.has_acted = run.has_acted or any(decision.tool and not decision.is_free for decision in decisions)
+    if is_search and run.discovery_rounds < MAX_DISCOVERY_ROUNDS:
         run.discovery_rounds += 1
         run.counted -= 1
     broken = _broken(run, message.calls, performed)
@@ -217,6 +225,7 @@ async def _hear(run: _Run) -> None:
     texts = await run.ports.history.steer(run.turn, run.number)
     if texts:
         run.heard, run.heard_at = texts, run.number + 1
+        run.has_acted = run.has_retried = False
         run.added += [user(text) for text in texts]
 
 

@@ -5,9 +5,7 @@ Exact for o200k models, a stated yardstick for all others. Loads the vocabulary 
 
 import json
 import math
-import re
 import threading
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import blake2b
@@ -27,12 +25,9 @@ from cortex.base.messages import (
     ToolSchema,
 )
 
-LONG_WORD_BYTES = 1_000
-_SAMPLE = 256
 _KEPT_COUNTS = 8_192
-# A cheap sieve: only a run this long, of one broad class, can hold a word of 1,000 bytes (4 bytes a character).
-_SUSPECT = re.compile(r"[^\W\d_]{250}|\s{250}|(?:[^\w\s]|_){250}|[^\x00-\x7f]{250}")
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _lock = threading.Lock()
 _counter: list[Callable[[str], int]] = []
 _counts: OrderedDict[bytes, int] = OrderedDict()
@@ -54,16 +49,23 @@ def count(text: str) -> int:
         if known is not None:
             _counts.move_to_end(key)
             return known
-        total = _count_safely(text.encode("utf-8", "replace").decode("utf-8"))
+        total = count_once(text)
         _counts[key] = total
         if len(_counts) > _KEPT_COUNTS:
             _counts.popitem(last=False)
     return total
 
 
+def count_once(text: str) -> int:
+    """As `count`, of a text that nobody asks about again: nothing is kept."""
+    if not _counter:
+        _counter.append(scan.load("cortex.base.vocabulary").count)
+    return _counter[0](text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8"))
+
+
 def minified(value: Any) -> str:
     """JSON without blanks, keys as they stand, non-ASCII kept: how a request's body is counted."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _JSON.encode(value)
 
 
 def wire_schema(schema: ToolSchema) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def wire_schema(schema: ToolSchema) -> dict[str, Any]:
 
 def count_schema(schema: ToolSchema) -> int:
     """What one tool costs in the `tools` array."""
-    return count(minified(wire_schema(schema)))
+    return count_once(minified(wire_schema(schema)))
 
 
 def count_message(message: Message) -> int:
@@ -120,37 +122,3 @@ def _wire_part(part: Part) -> Any:
             return list(part.names)
         case _:
             assert_never(part)
-
-
-def _count_safely(text: str) -> int:
-    if not _counter:
-        _counter.append(scan.load("cortex.base.vocabulary").count)
-    tokens = _counter[0]
-    if len(text) < _SAMPLE or _SUSPECT.search(text) is None:
-        return tokens(text)
-    total, kept = 0, []
-    for run in _runs(text):
-        size_bytes = len(run.encode())
-        if size_bytes <= LONG_WORD_BYTES:
-            kept.append(run)
-            continue
-        total += tokens("".join(kept))
-        kept = []
-        sample = run[:_SAMPLE]
-        total += round(tokens(sample) * size_bytes / len(sample.encode()))
-    return total + tokens("".join(kept))
-
-
-def _runs(text: str) -> list[str]:
-    """The text cut where the class of its characters changes: no token spans more than one such run and a blank."""
-    runs: list[str] = []
-    start, before = 0, ""
-    for at, character in enumerate(text):
-        kind = unicodedata.category(character)[0]
-        kind = "L" if kind == "M" else "Z" if character.isspace() else "P" if kind in "SC" else kind
-        if kind != before and at:
-            runs.append(text[start:at])
-            start = at
-        before = kind
-    runs.append(text[start:])
-    return runs

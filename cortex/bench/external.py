@@ -3,7 +3,7 @@
 It has no memory of ours: each message comes with its history. A tool that it names counts with its whole schema.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,8 @@ from cortex.bench.selector import SelectorAnswer, SelectorLimits, SelectorQuesti
 from cortex.selection.pipeline import plan
 
 NAME = "selector"
+# Another way to choose, judged on a set once the recipes are: what those were judged by stands at its hand.
+Judge = Callable[[RoutingSet, KnownNames, BenchGround, Mapping[str, JudgedSet]], JudgedSet]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,12 @@ def routed(one: RoutingSet, names: KnownNames, ground: BenchGround, other: Other
     """Its figures on a set of messages; UserError where it ends, is late or answers wrong."""
     offered = _offered(ground)
     asked = [SelectorQuestion(message=row.text, history=row.history) for row in one.rows]
+    return judged(one, names, ground, answers(other.command, offered, asked, other.limits))
+
+
+def judged(one: RoutingSet, names: KnownNames, ground: BenchGround, given: Sequence[SelectorAnswer]) -> JudgedSet:
+    """The figures of these answers, one for each row."""
     sizes = {entry.name: entry.tokens_full for entry in ground.snapshot.entries}
-    given = answers(other.command, offered, asked, other.limits)
     rows = [_scored(row, names, answer, sizes) for row, answer in zip(one.rows, given, strict=True)]
     return JudgedSet(scores=scores.routing(rows, whole_tokens(ground), can_discover=False), rows=tuple(rows))
 

@@ -36,7 +36,7 @@ DRAWN = ("ora", "punch", "vector", "cortex")
 REMINDING = ("web_search", "task_list", "task_create", "reminders_add", "reminders_list")
 _HELD = (fuse, epoch, centroids)
 # Without gate, fuse and epoch nothing is sent; mode, skills and missing wait for what no row of a set has.
-REMOVABLE = ("pins", "phrases", "lexical", "vectors", "learned", "context", "form", "budget")
+REMOVABLE = ("pins", "vectors", "learned", "context", "form", "budget")
 Point = dict[str, Any]  # as the JSON has it
 Stages = tuple[Stage, ...]
 

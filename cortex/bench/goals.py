@@ -31,15 +31,16 @@ def _most(value: float) -> Goal:
     return Goal(value=value, is_most=True)
 
 
+OURS = "cortex"
 _ROUTING = {
     "recall": _least(0.97),
     "worst_category_recall": _least(0.95),
-    "recall_after_discover": _least(0.99),
-    "tools_mean": _most(6),
+    "recall_after_discover": _least(0.985),
+    "tools_mean": _most(4),
     "tokens_share": _most(0.10),
-    "chat_any": _most(0.05),
+    "chat_any": _most(0.20),
     "chat_tokens_share": _most(0.03),
-    "llm_nonweb": _most(0.20),
+    "llm_nonweb": _most(0.45),
     "p99_ms": _most(2),
 }
 # Inside an epoch what was sent stays, small talk or not: what such a turn carries is judged on first messages alone.
@@ -60,8 +61,8 @@ SELECTION: Mapping[str, Mapping[str, Goal]] = MappingProxyType(
 # What is made has goals of its own; None: that goal is for sets as people write them.
 _MADE: Mapping[str, Mapping[str, Goal | None]] = MappingProxyType(
     {
-        "several": {"recall": _least(0.95), "tools_mean": _most(8)},
-        "long": {"recall": _least(0.92)},
+        "several": {"recall": _least(0.97), "tools_mean": _most(7)},
+        "long": {"recall": _least(0.96)},
         "typos1": {"recall": _least(0.94)},
         "typos2": {"recall": None},
         "typos4": {"recall": None},
@@ -69,7 +70,8 @@ _MADE: Mapping[str, Mapping[str, Goal | None]] = MappingProxyType(
     }
 )
 UNSEEN, UNSEEN_BY_MEANING = _least(0.50), _least(0.85)  # of a server whose tools nobody was trained on
-OF_ENGLISH: Mapping[str, Goal] = MappingProxyType({"de": _least(0.96)})  # recall, of that on the English twins
+OF_ENGLISH = _least(0.965)  # recall in any other language, of that in English
+RISK: Mapping[str, Goal] = MappingProxyType({"shell_exec": _most(0.05)})  # of messages that ask for nothing of it
 COSTS: Mapping[str, Goal] = MappingProxyType(
     {
         "none": _most(48),

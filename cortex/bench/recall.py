@@ -11,7 +11,6 @@ from pathlib import Path
 from cortex.base import tokens
 from cortex.base.fact import RECALL_TOKENS, FactFit, KnownFact
 from cortex.selection.recall import listing, recalled
-from cortex.selection.types import Snapshot
 
 TABLE = Path(__file__).parent / "recall"
 
@@ -72,9 +71,9 @@ def people() -> Iterator[RecallPerson]:
             )
 
 
-def score(person: RecallPerson, snapshot: Snapshot) -> RecallScore:
+def score(person: RecallPerson) -> RecallScore:
     """What the rule makes of this person's messages."""
-    came = [(case, recalled(case.text, person.facts, snapshot, RECALL_TOKENS, tokens.count)) for case in person.cases]
+    came = [(case, recalled(case.text, person.facts, RECALL_TOKENS, tokens.count)) for case in person.cases]
     wanted = [(case, fits) for case, fits in came if case.fits]
     plain = [fits for case, fits in came if not case.fits]
     ids = [({fit.id for fit in fits}, set(case.fits)) for case, fits in wanted]

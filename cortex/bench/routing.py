@@ -13,9 +13,11 @@ from cortex.bench.scores import ScoredRow, Scores, met
 from cortex.bench.timing import settled, timed
 from cortex.selection.discover import Ranking
 from cortex.selection.pipeline import plan
-from cortex.selection.types import PastTurn, PlannerMemory, ToolPlan
+from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, ToolPlan
 
 WEB = frozenset({"web"})
+DISCOVER, RESCUES = "tools_discover", "cortex"
+REFUSAL = "I can't do that."  # what it says is not read
 FOUND = 5
 TURN_S = 40
 PAST_TURNS = 4
@@ -108,8 +110,9 @@ def conversations(rows: Sequence[Utterance]) -> list[list[Utterance]]:
 
 def _first(row: Utterance, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None) -> ScoredRow:
     """A row as the first message of a new conversation."""
-    made, ms = timed(partial(ground.planned, ground.asked(row.text, recipe)))
-    return _given(row, names, ground, made, ms, rank)
+    asked = ground.asked(row.text, recipe)
+    made, ms = timed(partial(ground.planned, asked))
+    return _given(row, names, ground, asked, made, ms, rank)
 
 
 def _talk(
@@ -141,7 +144,7 @@ def _talk(
             history_tokens=history,
         )
         made, ms = timed(partial(ground.planned, asked))
-        given = _given(row, names, ground, made, ms, rank)
+        given = _given(row, names, ground, asked, made, ms, rank)
         memory = made.memory
         called[row.text] = _calls(given, is_own=is_own)
         found.append(given)
@@ -172,13 +175,23 @@ def _calls(given: ScoredRow, *, is_own: bool) -> tuple[str, ...]:
 
 
 def _given(
-    row: Utterance, names: KnownNames, ground: BenchGround, made: ToolPlan, ms: float, rank: Ranking | None
+    row: Utterance,
+    names: KnownNames,
+    ground: BenchGround,
+    asked: PlanInput,
+    made: ToolPlan,
+    ms: float,
+    rank: Ranking | None,
 ) -> ScoredRow:
     needs = names.needs(row)
     sent = ground.carried(made)
     found: frozenset[str] | None = None
+    rescued: frozenset[str] | None = None
     if rank is not None and row.kind == "tool" and needs and not met(needs, sent):
-        found = frozenset(hit.name for hit in rank(row.text, ground.snapshot, made.reachable, FOUND))
+        if any(item.name == DISCOVER for item in made.sent):
+            found = frozenset(hit.name for hit in rank(row.text, ground.snapshot, made.reachable, FOUND))
+        elif asked.recipe == RESCUES:
+            rescued = _rescued(ground, asked, made)
     return ScoredRow(
         row=row,
         needs=needs,
@@ -188,7 +201,14 @@ def _given(
         tokens=ground.tool_tokens(made),
         ms=ms,
         found=found,
+        rescued=rescued,
     )
+
+
+def _rescued(ground: BenchGround, asked: PlanInput, made: ToolPlan) -> frozenset[str]:
+    """What the rescue round brings to a chat without a search, taken that the model refuses and is understood."""
+    again = replace(asked, missing=REFUSAL, round=2, memory=made.memory)
+    return ground.carried(ground.planned(again))
 
 
 def is_beyond_web(names: KnownNames, sent: Iterable[str]) -> bool:

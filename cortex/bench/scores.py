@@ -13,7 +13,10 @@ Scores = dict[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRow:
-    """What a row was given. `needs`: its groups, unknown names left out; () = nothing of it can be judged."""
+    """What a row was given. `needs`: its groups, unknown names left out; () = nothing of it can be judged.
+
+    found: what a search adds where one is declared; rescued: what the rescue round does where none is.
+    """
 
     row: Utterance
     needs: Groups
@@ -23,6 +26,7 @@ class ScoredRow:
     tokens: int
     ms: float
     found: frozenset[str] | None = None
+    rescued: frozenset[str] | None = None
 
     @property
     def is_met(self) -> bool:
@@ -33,6 +37,11 @@ class ScoredRow:
     def is_met_after_discover(self) -> bool:
         """... or among what one discovery adds."""
         return met(self.needs, self.names | (self.found or frozenset()))
+
+    @property
+    def is_met_after_rescue(self) -> bool:
+        """... or where none can be made, among what comes after an answer that is none and is known for it."""
+        return self.is_met_after_discover or met(self.needs, self.names | (self.rescued or frozenset()))
 
 
 def met(needs: Groups, names: frozenset[str]) -> bool:
@@ -53,6 +62,8 @@ def routing(rows: Sequence[ScoredRow], all_tokens: int, *, can_discover: bool) -
             found["worst_category_recall"] = worst
         if can_discover:
             found["recall_after_discover"] = share(one.is_met_after_discover for one in tool)
+            if any(one.rescued is not None for one in tool):
+                found["recall_after_rescue"] = share(one.is_met_after_rescue for one in tool)
         found["tools_mean"] = round(mean(len(one.names) for one in tool), 2)
         found["tokens_mean"] = round(mean(one.tokens for one in tool), 1)
         found["tokens_share"] = round(mean(one.tokens for one in tool) / all_tokens, 4)

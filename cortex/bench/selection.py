@@ -1,7 +1,8 @@
 """`cortex bench selection`: every set of a folder under every recipe. Hands back what the JSON says."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from cortex.bench import (
     intervals,
     latency,
     retrieval,
+    risk,
     routing,
     sources,
     unseen,
     variations,
 )
-from cortex.bench.external import OtherSelector
+from cortex.bench.external import Judge, OtherSelector
 from cortex.bench.files import CASES, LANGUAGES, Data, RetrievalSet, RoutingSet
 from cortex.bench.ground import BenchGround, Tell
 from cortex.bench.sources import Source
@@ -36,7 +38,7 @@ class Extras:
     """What is measured besides. `has_made`: sets made of our cases, and unseen tools. `held_out`: stems of files.
 
     `drawn`: the recipes that are also judged at other settings. `has_latency`: also over 10,000 tools, where there are
-    any. `other`: a program that is judged beside the recipes.
+    any. `other`: a program that is judged beside the recipes. `ways`: by name, other ways that are, on messages alone.
     """
 
     has_made: bool = False
@@ -45,6 +47,7 @@ class Extras:
     has_latency: bool = True
     held_out: tuple[str, ...] = ()
     other: OtherSelector | None = None
+    ways: Mapping[str, Judge] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +112,14 @@ def _routing(one: RoutingSet, source: Source, ground: BenchGround, run: _Run) ->
     if run.extras.other:
         run.report(f"{one.name}: {len(one.rows):,} rows, {external.NAME}")
         judged[external.NAME] = external.routed(one, names, ground, run.extras.other)
+    for name, way in run.extras.ways.items():
+        run.report(f"{one.name}: {len(one.rows):,} rows, {name}")
+        judged[name] = way(one, names, ground, judged)
     found = {name: each.scores for name, each in judged.items()}
     kind = "multiturn" if one.is_multiturn else "routing"
-    told = {**_set(one.name, kind, len(one.rows), found, names.unknown), "source": source}
+    kinds = Counter(row.kind for row in one.rows)
+    told = {**_set(one.name, kind, len(one.rows), found, names.unknown), "source": source, "kinds": dict(kinds)}
+    told["risk"] = {name: asdict(risk.shares(each.rows)) for name, each in judged.items()}
     spans = {name: intervals.of_rows(each.rows, run.seed) for name, each in judged.items()}
     if not any(spans.values()):
         return told

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cortex.bench import goals, sources
+from cortex.bench import by_language, goals, sources
 
 HEADS: Mapping[str, str] = {
     "recall": "recall",
@@ -28,6 +28,7 @@ WHOLE = {"tokens_mean": 0, "tools_mean": 1}
 SPANNED, SPAN = ("recall", "tools_mean", "tokens_mean"), "95 %"
 WORDS = {"setting": "setting", "left_out": "left out"}
 DIGITS = 3
+RISK_SETS = ("risk", "everyday", "daily_")  # the beginnings of their names
 
 
 def selection(sets: Sequence[Mapping[str, Any]], *, has_categories: bool = False, is_by_meaning: bool = False) -> str:
@@ -44,7 +45,30 @@ def selection(sets: Sequence[Mapping[str, Any]], *, has_categories: bool = False
             parts.append(f"{one['name']} · cortex without a stage\n{points_of(one['ablation'], 'left_out')}")
         if has_categories:
             parts += [f"{one['name']} · {name}\n{categories(each)}" for name, each in one.get("categories", {}).items()]
+    spoken = by_language.rows(sets, list(dict.fromkeys(name for one in sets for name in one["recipes"])))
+    parts += [f"by language\n{aligned(spoken)}"] if spoken else []
+    risks = risky(sets)
+    parts += [f"with a tool that can do harm, though nothing asks for it\n{aligned(risks)}"] if risks else []
     return "\n\n".join(parts)
+
+
+def risky(sets: Sequence[Mapping[str, Any]], ways: Sequence[str] = ()) -> list[list[str]]:
+    """By set and way, the share of messages that carry such a tool and ask for none; [] where nothing was counted.
+
+    The tool that has a goal, then any such tool, then by what the tools do.
+    """
+    told = [one for one in sets if "risk" in one and one["name"].startswith(RISK_SETS)]
+    kinds = list(dict.fromkeys(kind for one in told for found in one["risk"].values() for kind in found["risks"]))
+    rows: list[list[str]] = []
+    for one in told:
+        for way, found in one["risk"].items():
+            if ways and way not in ways:
+                continue
+            aimed = [_risk(way, found["tools"].get(tool, 0.0), aim) for tool, aim in goals.RISK.items()]
+            others = (found["any"], *(found["risks"].get(kind) for kind in kinds))
+            rows.append([one["name"], way, *aimed, *("-" if value is None else f"{value:.3f}" for value in others)])
+    aims = ["goal", "", *(aim.shown for aim in goals.RISK.values()), *("" for _ in ("any", *kinds))]
+    return [["set", "way", *goals.RISK, "any", *kinds], *rows, aims] if rows else []
 
 
 def categories(found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -139,12 +163,16 @@ def _set(one: Mapping[str, Any], aims: Mapping[str, goals.Goal]) -> str:
 def _figure(name: str, key: str, found: Mapping[str, float], aims: Mapping[str, goals.Goal]) -> str:
     if key not in found:
         return "-"
-    missed = name == "cortex" and key in aims and not aims[key].is_met(found[key])
+    missed = name == goals.OURS and key in aims and not aims[key].is_met(found[key])
     return f"{found[key]:,.{WHOLE.get(key, DIGITS)}f}{'*' if missed else ''}"
 
 
+def _risk(name: str, value: float, aim: goals.Goal) -> str:
+    return f"{value:.3f}{'*' if name == goals.OURS and not aim.is_met(value) else ''}"
+
+
 def _cost(regime: str, name: str, share: float) -> str:
-    missed = name == "cortex" and not goals.COSTS[regime].is_met(share)
+    missed = name == goals.OURS and not goals.COSTS[regime].is_met(share)
     return f"{share:.1f}{'*' if missed else ''}"
 
 

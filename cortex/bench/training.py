@@ -20,7 +20,6 @@ from cortex.selection.recipes import Stage
 from cortex.selection.stages.fuse import fuse
 from cortex.selection.stages.gate import gate
 from cortex.selection.stages.mode import mode
-from cortex.selection.stages.phrases import phrases
 from cortex.selection.stages.pins import pins
 from cortex.selection.types import Snapshot
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 KINDS = ("chat", "llm", "open")
 SEVERAL = "several"
-AHEAD: tuple[Stage, ...] = (gate, mode, pins, phrases)  # the rest speaks for tools that no model knows, and of the past
+AHEAD: tuple[Stage, ...] = (gate, mode, pins)  # the rest speaks for unknown tools, of the past, of own words
 NO_FILE = "there is no such file"
 MEND = "run `make train`"
 Rows = Sequence[Sequence[str]]
@@ -84,20 +83,6 @@ def stale(snapshot: Snapshot, data: bytes) -> str:
         return f"they know nothing of {', '.join(sorted(lacking))}"
     if found.examples != fit.examples_hash(fit.told_by(snapshot)):
         return "the utterances are others than those that they were fitted on"
-    return ""
-
-
-def stale_second(first: bytes, second: bytes) -> str:
-    """Why the second model does not belong to the first; "" where it does."""
-    if not second:
-        return NO_FILE
-    late = scan.load("cortex.selection.sentence_weights")
-    try:
-        found = late.from_bytes(second)
-    except ValueError as error:
-        return f"they cannot be read ({error})"
-    if found.first != late.digest(first):
-        return "they were fitted beside other weights than those that are there"
     return ""
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from cortex.bench.files import RoutingSet
 from cortex.bench.rows import Utterance
 
+MADE_OF = frozenset({"house", "alone"})  # what is added beside them leaves the made sets as they were
 SEVERAL_ROWS, TRIES = 300, 50
 EDITS = (1, 2, 4)
 AROUND = 3
@@ -20,8 +21,8 @@ _INSIDE_WORDS = "'\u2019"
 
 
 def made(sets: Sequence[RoutingSet], seed: int) -> tuple[RoutingSet, ...]:
-    """The made sets of these cases, the same for a seed; of rows that stand alone, in the order of the cases."""
-    rows = [row for one in sets for row in one.rows if row.conversation is None]
+    """The sets made of `house` and `alone` among these, the same for a seed; in the order of the cases."""
+    rows = [row for one in sets if one.name in MADE_OF for row in one.rows]
     tool = [row for row in rows if row.kind == "tool"]
     chat = [row.text for row in rows if row.kind == "chat"]
     if not (tool and chat):

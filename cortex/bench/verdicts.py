@@ -4,7 +4,7 @@ A recipe that sends (nearly) everything in its first request finds all by that: 
 against it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 OURS, CONTROL = "cortex", "all"
@@ -19,9 +19,12 @@ KEPT_REGIMES = (
 )
 
 
-def selection(sets: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Where another recipe finds more, or finds about as much with fewer tokens; else one line that says it holds."""
-    found = [line for one in sets for line in _set(one["name"], one["recipes"])]
+def selection(sets: Sequence[Mapping[str, Any]], of_our_size: Collection[str] = ()) -> list[str]:
+    """Where another recipe finds more, or finds about as much with fewer tokens; else one line that says it holds.
+
+    `of_our_size`: ways that send as many tools as ours by their making, and so are judged by what they find.
+    """
+    found = [line for one in sets for line in _set(one["name"], one["recipes"], of_our_size)]
     return found or [KEPT_SETS]
 
 
@@ -44,7 +47,7 @@ def costs(found: Mapping[str, Any]) -> list[str]:
     return lines or [KEPT_REGIMES]
 
 
-def _set(name: str, recipes: Mapping[str, Mapping[str, float]]) -> list[str]:
+def _set(name: str, recipes: Mapping[str, Mapping[str, float]], of_our_size: Collection[str]) -> list[str]:
     ours = recipes.get(OURS, {})
     if "recall" not in ours:
         return []
@@ -54,7 +57,7 @@ def _set(name: str, recipes: Mapping[str, Mapping[str, float]]) -> list[str]:
             continue
         if theirs["recall"] > ours["recall"] and theirs["tokens_share"] < EVERYTHING:
             lines.append(f"{name}: {other} finds {theirs['recall']:.3f}, cortex {ours['recall']:.3f}.")
-        is_near = theirs["recall"] >= ours["recall"] - NEAR_RECALL
+        is_near = other not in of_our_size and theirs["recall"] >= ours["recall"] - NEAR_RECALL
         if is_near and theirs["tokens_mean"] < ours["tokens_mean"]:
             lines.append(f"{name}: {other} sends {theirs['tokens_mean']:.0f} tokens, cortex {ours['tokens_mean']:.0f}.")
     return lines

@@ -28,7 +28,7 @@ from cortex.bench.regimes import REGIMES
 from cortex.bench.selection import Extras
 from cortex.commands.at_rest import at_rest
 from cortex.commands.month import replayed
-from cortex.selection import sentence_models
+from cortex.selection import lacks_tool, sentence_models
 from cortex.selection.cache_profiles import ProfileName
 from cortex.selection.edits import with_encoder
 from cortex.selection.snapshot import snapshot_of
@@ -61,10 +61,6 @@ Out = Annotated[Path | None, typer.Option("--out", help="Where the weights go; n
 Check = Annotated[bool, typer.Option("--check", help="Fit nothing: say whether the weights are current.")]
 Encoder = Annotated[
     Path | None, typer.Option("--encoder", help="A folder with model.onnx and tokenizer.json: choose by meaning too.")
-]
-FitEncoder = Annotated[
-    Path | None,
-    typer.Option("--encoder", help="A folder with model.onnx and tokenizer.json: fit the second model too."),
 ]
 Selector = Annotated[
     str, typer.Option("--selector", help="A program to judge beside cortex or the named recipes (docs/bench.md).")
@@ -157,8 +153,7 @@ def bench_cost(
 @bench.command("recall")
 def bench_recall(as_json: Json = False) -> None:
     """Which remembered facts go along with a message, over our own small table of people, facts and messages."""
-    snapshot = snapshot_of(shipped_registry())
-    found = [recall.score(person, snapshot) for person in recall.people()]
+    found = [recall.score(person) for person in recall.people()]
     if as_json:
         _say(json.dumps({"people": [asdict(one) for one in found]}, ensure_ascii=False, indent=2))
         return
@@ -177,62 +172,34 @@ def bench_month(as_json: Json = False) -> None:
     _say(json.dumps(asdict(found), ensure_ascii=False, indent=2) if as_json else month.told(found))
 
 
-def train(out: Out = None, is_check: Check = False, encoder: FitEncoder = None) -> None:
-    """Fit the model that chooses tools on the utterances that ship; minutes of two cores, over 1 GB of memory.
+def train(out: Out = None, is_check: Check = False) -> None:
+    """Fit the model that chooses tools on the utterances that ship; half a minute of a processor.
 
-    With a sentence model the second one too, which chooses by that. The same utterances give the same files on the same
-    machine. Every figure is of utterances that were left out.
+    The same utterances give the same file on the same machine. Every figure is of utterances that were left out.
     """
     path: Path = out or scan.load("cortex.selection.weights").SHIPPED
     if is_check:
-        _check(path, is_second_needed=out is None)
-    elif encoder:
-        fitted_twice(path, encoder)
+        _check(path)
     else:
         fitted(path)
 
 
-def _check(path: Path, *, is_second_needed: bool) -> None:
-    """Say which of the files is old and why, and exit with 1; nothing where they are current."""
-    data, second = _read(path), _second(path)
-    why = training.stale(ground("admin", DEFAULT_PROFILE).snapshot, data)
-    if not why and (is_second_needed or second.is_file()):
-        path, why = second, training.stale_second(data, _read(second))
+def _check(path: Path) -> None:
+    """Say that the file is old and why, and exit with 1; nothing where it is current."""
+    why = training.stale(ground("admin", DEFAULT_PROFILE).snapshot, _read(path))
     if why:
         _print_line(f"{path.name} is old: {why}. {training.MEND}.")
         raise typer.Exit(1)
 
 
-def fitted(path: Path) -> None:
+def fitted(path: Path) -> training.TrainingResult:
     """The model fitted anew and judged: prints the report and writes the weights here, as a whole or not."""
-    found = _fitted(ground("admin", DEFAULT_PROFILE))
-    _write(path, scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
-    _print_line("Without --encoder the second model was not fitted. One that belongs to other weights is not used.")
-
-
-def fitted_twice(path: Path, encoder: Path) -> tuple[training.TrainingResult, training.TrainingResult]:
-    """The same, and the second model, fitted by the sentence model in this folder and written beside the first."""
-    key, over = sentence_model(encoder), ground("admin", DEFAULT_PROFILE)
-    found = _fitted(over)
-    _print_line("fitting the second by the sentence model …")
-    made, both = scan.load("cortex.selection.sentence_fit").fitted(found.fitted, sentence_models.named(key))
-    second = training.judged(over, both)
-    _say(training.report(second))
-    _write(path, scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
-    _write(_second(path), scan.load("cortex.selection.sentence_weights").to_bytes(made))
-    return found, second
-
-
-def _fitted(over: BenchGround) -> training.TrainingResult:
     _print_line("fitting …")
-    found = training.trained(over)
+    found = training.trained(ground("admin", DEFAULT_PROFILE))
     _say(training.report(found))
+    _write(path, scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
+    _write(path.with_name(lacks_tool.FILE.name), scan.load("cortex.bench.answers").fitted())  # what is no answer
     return found
-
-
-def _second(path: Path) -> Path:
-    """Where the second model lies beside the first."""
-    return path.with_name(f"sentence_{path.name}")
 
 
 def _read(path: Path) -> bytes:

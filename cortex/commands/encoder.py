@@ -45,11 +45,7 @@ def status(
         typer.echo(f"{state.folder} cannot be used: {state.failed}.")
     else:
         typer.echo(f"{state.folder}: model {state.key}, {state.dimensions} numbers a text, {state.ms} ms a question.")
-        typer.echo(
-            "It chooses among all tools."
-            if state.is_for_all
-            else "It searches, and chooses among tools of connected servers: Cortex was trained with another model."
-        )
+        typer.echo("It searches, and chooses among the tools of connected servers.")
         typer.echo(
             f"{state.kept:,} texts of tools are read. Choosing tools waits briefly for it, and continues without it."
         )

@@ -80,7 +80,7 @@ class Services(TurnServices):
 
     @cached_property
     def memory(self) -> MemoryService:
-        return MemoryService(runtime=self.runtime, roles=self.roles, models=self.models, tools=self.tools)
+        return MemoryService(runtime=self.runtime, roles=self.roles, models=self.models)
 
     @cached_property
     def quiet_conversations(self) -> QuietConversations:
@@ -90,7 +90,6 @@ class Services(TurnServices):
             roles=self.roles,
             models=self.models,
             budgets=self.budgets,
-            tools=self.tools,
         )
         return QuietConversations(runtime=self.runtime, distiller=distiller)
 

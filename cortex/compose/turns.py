@@ -129,7 +129,7 @@ class TurnServices(Foundation):
         found[Journals] = self.journals.for_tools
         found[JournalPlace] = lambda user_id: UserJournalPlace(clients=self.integration_clients, user_id=user_id)
         found[AetherDatabase] = self.databases
-        found[Memory] = lambda user_id: UserMemory(db=self.runtime.db, tools=self.tools, user_id=user_id)
+        found[Memory] = lambda user_id: UserMemory(db=self.runtime.db, user_id=user_id)
         found[ListBell] = lambda user_id: UserListBell(db=self.runtime.db, hub=self.hub, user_id=user_id)
         found[Timings] = lambda _: timings
         found[FrontMatters] = self.skill_files.heads

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from cortex.base.attachments import HEAD
+from cortex.base.lacking import noted_in
 from cortex.base.messages import DONE_ALREADY, Message, Text, ToolCall, ToolResult, ToolSchema, Usage, assistant
 from cortex.base.model import ModelEntry
 from cortex.base.tokens import minified, wire_schema
@@ -19,7 +20,7 @@ from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext
 from cortex.providers.offline_arguments import fill, words_of
 from cortex.providers.offline_intent import asks_for, does, least_chance, says_nothing
-from cortex.providers.offline_talk import reply
+from cortex.providers.offline_talk import is_about_now, reply
 
 _RESULT_CHARACTERS = 4_000
 _CLAUSES = re.compile(
@@ -86,12 +87,14 @@ class OfflineProvider:
         if told:
             return assistant("\n\n".join(_worded(each, request.tools) for each in told))
         received = _received(request.messages[start]) if start >= 0 else ""
-        return assistant(received + reply(words, self._moment(request)))
+        return assistant(
+            received + reply(words, self._moment(request), noted_in("\n".join(_notes(request.messages, start))))
+        )
 
     def _next_call(self, request: Request, words: str, results: list[ToolResult]) -> ToolCall | None:
         """At most one call: the next clause of the message that nothing was done for yet."""
         clauses = [clause for clause in _CLAUSES.split(words) if clause.strip()]
-        if not clauses or len(results) >= len(clauses) or any(each.is_error for each in results):
+        if not clauses or is_about_now(words) or len(results) >= len(clauses) or any(each.is_error for each in results):
             return None
         clause = clauses[len(results)]
         is_first = not results
@@ -106,10 +109,7 @@ class OfflineProvider:
     def _moment(self, request: Request) -> datetime:
         """The moment that the request itself names in its notes after the user's words, else the clock's."""
         clock = self._surroundings.clock()
-        start = _last_user(request.messages)
-        notes = (
-            [part.text for part in request.messages[start].parts if isinstance(part, Text)][1:] if start >= 0 else []
-        )
+        notes = _notes(request.messages, _last_user(request.messages))
         match = next(filter(None, map(_MOMENT.search, reversed(notes))), None)  # the tail of the round comes last
         if match is None:
             return clock
@@ -147,10 +147,14 @@ def _asked(messages: tuple[Message, ...], start: int) -> str:
     return next((part.text for part in messages[start].parts if isinstance(part, Text)), "")
 
 
+def _notes(messages: tuple[Message, ...], start: int) -> list[str]:
+    """What Cortex added to the message."""
+    return [part.text for part in messages[start].parts if isinstance(part, Text)][1:] if start >= 0 else []
+
+
 def _is_done(message: Message, call: ToolCall) -> bool:
     """Whether an earlier try of this message made the same call, as the note behind its words says."""
-    notes = [part.text for part in message.parts if isinstance(part, Text)][1:]
-    done = next((note for note in notes if DONE_ALREADY in note), "")
+    done = next((note for note in _notes((message,), 0) if DONE_ALREADY in note), "")
     lines = (line.removeprefix(f"- {call.name} ") for line in done.splitlines() if line.startswith(f"- {call.name} {{"))
     asked = json.loads(call.arguments)
     return any(asked.items() <= _arguments(line).items() for line in lines)

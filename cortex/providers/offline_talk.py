@@ -36,13 +36,21 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (r"ok(?:ay)?|yes|no|sure|great|nice|cool|perfect|lol|haha+|fine|good|wow", "fine"),
 )
 _PATTERNS = tuple((re.compile(rf"(?:{pattern})\b", re.IGNORECASE), kind) for pattern, kind in _KINDS)
+_ABOUT_NOW = re.compile(
+    r"what(?:'s| is)? (?:the )?(?:time|day|date)(?: is it)?(?: now| today| please)?\W*", re.IGNORECASE
+)
 _SHORT_WORDS = 8
 _SHORT = frozenset({"thanks", "bye", "hello", "fine"})
 _BARE_WORDS = 5
 
 
-def reply(said: str, now: datetime) -> str:
-    """The answer to what no tool is called for."""
+def is_about_now(said: str) -> bool:
+    """Whether the words ask for the time or the day and nothing else: no search tells it better than the clock."""
+    return _ABOUT_NOW.fullmatch(said.strip()) is not None
+
+
+def reply(said: str, now: datetime, lacking: str = "") -> str:
+    """The answer to what no tool is called for. `lacking`: a sentence on what it needs and cannot have here."""
     match _kind(said):
         case "hello":
             return f"Hello! {_DEMO} Try “{EXAMPLES[0]}”. For real answers: {CONNECT}."
@@ -63,6 +71,8 @@ def reply(said: str, now: datetime) -> str:
         case "help":
             return _help()
         case _:
+            if lacking:
+                return f"I can't do that. {lacking}"
             return (
                 f"I can't help with that: I'm the {LABEL} and follow a few simple rules. {CONNECT} for real answers, "
                 f"or try “{EXAMPLES[0]}” or “{EXAMPLES[2]}”."

@@ -1,7 +1,7 @@
 """Tools and utterances as bags of weighted terms, for `search.py`. Pure; says nothing about scores."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 
 from cortex.selection import text
 from cortex.selection.talk import common_terms
@@ -15,34 +15,43 @@ Bag = Mapping[str, float]
 
 def words(entry: ToolEntry, told: Iterable[str]) -> Bag:
     """A tool's stemmed words: name, summary, parameters, and what people say for it."""
-    return _bag(entry, told, text.terms)
+    found: dict[str, float] = {}
+    for terms, weight in parts(entry, told):
+        for term in terms:
+            found[term] = found.get(term, 0.0) + weight
+    return found
 
 
-def letters(entry: ToolEntry, told: Iterable[str]) -> Bag:
-    """The same as runs of letters, common words left out."""
-    return _bag(entry, told, grams)
+def parts(entry: ToolEntry, told: Iterable[str]) -> Iterator[tuple[tuple[str, ...], float]]:
+    """The same part by part, each with what its terms weigh."""
+    return ((text.terms(said), weight) for said, weight in _said(entry, told))
+
+
+def telling(said: str) -> tuple[str, ...]:
+    """The stemmed words that say something."""
+    common = common_terms()
+    return tuple(term for term in text.terms(said) if term not in common)
 
 
 def grams(said: str) -> tuple[str, ...]:
     """Runs of GRAM letters within the words that mean something, their edges marked."""
-    common = common_terms()
-    edged = (f"<{term}>" for term in text.terms(said) if term not in common)
+    edged = (f"<{term}>" for term in telling(said))
     return tuple(term[at : at + GRAM] for term in edged for at in range(len(term) - GRAM + 1))
 
 
-def _bag(entry: ToolEntry, told: Iterable[str], cut: "text.Cut") -> Bag:
-    properties = entry.full.parameters.get("properties", {})
-    found: Counter[str] = Counter()
-    _add(found, cut(text.spaced(entry.name)), NAME_WEIGHT)
-    _add(found, cut(entry.full.description), SUMMARY_WEIGHT)
-    for name, node in properties.items():
-        note = node.get("description", "") if isinstance(node, dict) else ""
-        _add(found, cut(f"{text.spaced(name)} {note}"), PARAMETER_WEIGHT)
+def digest(entry: ToolEntry, told: Iterable[str]) -> int:
+    """What a tool's words are known by, in 64 bits."""
+    said = "\n".join(f"{weight} {said}" for said, weight in _said(entry, told))
+    return int.from_bytes(blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _said(entry: ToolEntry, told: Iterable[str]) -> Iterator[tuple[str, float]]:
+    """What there is to read of a tool, each with its weight."""
+    yield text.spaced(entry.name), NAME_WEIGHT
+    yield entry.full.description, SUMMARY_WEIGHT
+    properties = entry.full.parameters.get("properties", {}).items()
+    notes = (node.get("description", "") if isinstance(node, dict) else "" for _, node in properties)
+    names = (text.spaced(name) for name, _ in properties)
+    yield "\n".join(f"{name} {note}" for name, note in zip(names, notes, strict=True)), PARAMETER_WEIGHT
     for said in told:
-        _add(found, cut(said), EXAMPLE_WEIGHT)
-    return found
-
-
-def _add(found: "Counter[str]", terms: Iterable[str], weight: float) -> None:
-    for term in terms:
-        found[term] += weight  # type: ignore[assignment]  # a Counter of weights
+        yield said, EXAMPLE_WEIGHT

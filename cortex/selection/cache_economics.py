@@ -6,23 +6,26 @@ Prices relative to a plain input token: a cached read costs c, a cache write w.
 from typing import Literal
 
 from cortex.base.model import Profile
+from cortex.selection.types import ToolEntry
 
 Late = Literal["native", "bridge", "rewrite"]
 
 ROUNDS_MORE, TURNS_MORE = 1.0, 6.0
 PREFIX_TOKENS, ROUND_OUTPUT_TOKENS, OUTPUT_FACTOR = 1_500, 60, 5
-WAIT_TOKENS = 3_000
+WAIT_TOKENS = 4_000
+GRAVE_TOKENS = 70
 WEAK_OPENS_TOKENS = 2_048
 BRIDGE_WRAPPER_TOKENS = 60
 BRIDGE_MISSES = 0.05
 
 
-def threshold(profile: Profile, tokens: int) -> float:
-    """p* of a tool of this size: what sending it costs over the expected rounds, against what a miss costs.
+def price(profile: Profile, tool: ToolEntry, *, is_full: bool = False) -> float:
+    """From which chance on the tool is sent: what it costs to send it for nothing, against what a miss costs.
 
     A miss is one more round over the prefix, with its output, and the wait of a person, which is held to be worth
-    WAIT_TOKENS (3 s against about a cent of a mainstream model). Behind a cache a sent tool is written once and read
-    in each later request of the epoch; without one it is paid in the rounds of this message alone.
+    WAIT_TOKENS (3 to 4 s against about a cent of a mainstream model). Behind a cache a sent tool is written once and
+    read in each later request of the epoch; without one it is paid in the rounds of this message alone. A grave one
+    costs GRAVE_TOKENS more: called for nothing, it does harm. `is_full`: in its full form, else as a stub.
     """
     output = ROUND_OUTPUT_TOKENS * OUTPUT_FACTOR
     if profile.caches:
@@ -30,7 +33,8 @@ def threshold(profile: Profile, tokens: int) -> float:
         missed = profile.read_factor * PREFIX_TOKENS
     else:
         sent, missed = 1 + ROUNDS_MORE, 1.0 * PREFIX_TOKENS
-    return tokens * sent / (missed + output + WAIT_TOKENS)
+    cost = (tool.tokens_full if is_full else tool.tokens_stub) * sent + GRAVE_TOKENS * tool.is_grave
+    return cost / (missed + output + WAIT_TOKENS)
 
 
 def opens_at(profile: Profile) -> int:

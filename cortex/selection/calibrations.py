@@ -1,6 +1,6 @@
 """What scores are worth: chances of tools and of two gates, by logistic regressions over a few features of the scores.
 
-By one model's scores or by several side by side. `fit.py` makes them. Loaded late through `scan.load`: numpy is heavy.
+`fit.py` makes them. Loaded late through `scan.load`: numpy is heavy.
 """
 
 import math
@@ -47,14 +47,6 @@ class TextChances:
     wish: Floats
     work: Floats
 
-    def with_more(self, more: "TextChances") -> "TextChances":
-        """Those of more texts behind these."""
-        return TextChances(
-            tools=np.concatenate([self.tools, more.tools]),
-            wish=np.concatenate([self.wish, more.wish]),
-            work=np.concatenate([self.work, more.work]),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrations:
@@ -64,12 +56,10 @@ class Calibrations:
     wish: Calibration
     work: Calibration
 
-    def judged(
-        self, texts: Sequence[str], scores: Sequence[Floats], home: NDArray[np.int32], n_categories: int
-    ) -> TextChances:
-        """The chances of texts by their scores, (n_texts, n_columns) of each model."""
-        tools = self.tool.chance(tools_features(scores, home, n_categories))
-        gates = gates_features(texts, scores, tools, n_categories)
+    def judged(self, texts: Sequence[str], scores: Floats, home: NDArray[np.int32], n_categories: int) -> TextChances:
+        """The chances of texts by their scores, (n_texts, n_columns)."""
+        tools = self.tool.chance(tool_features(scores, home, n_categories))
+        gates = gate_features(texts, scores, tools, n_categories)
         return TextChances(tools=tools, wish=self.wish.chance(gates), work=self.work.chance(gates))
 
     def arrays(self) -> dict[str, Any]:
@@ -83,17 +73,6 @@ class Calibrations:
         gates = [stored[f"gate{at}"].astype(np.float32) for at in range(3)]
         tool, wish, work = (Calibration(scale=each[:-1], bias=float(each[-1])) for each in gates)
         return cls(tool=tool, wish=wish, work=work)
-
-
-def tools_features(scores: Sequence[Floats], home: NDArray[np.int32], n_categories: int) -> Floats:
-    """(n_texts, n_tools, 8 for each model): `tool_features` of each side by side."""
-    return np.concatenate([tool_features(each, home, n_categories) for each in scores], axis=-1)
-
-
-def gates_features(texts: Sequence[str], scores: Sequence[Floats], chances: Floats, n_categories: int) -> Floats:
-    """(n_texts, n): `gate_features` by the first model, then what the scores of each other say there."""
-    first, *others = (gate_features(texts, each, chances, n_categories) for each in scores)
-    return np.concatenate([first, *(each[:, : -TOPS - SHAPE] for each in others)], axis=1)
 
 
 def tool_features(scores: Floats, home: NDArray[np.int32], n_categories: int) -> Floats:

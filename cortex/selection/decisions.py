@@ -1,14 +1,19 @@
-"""Why each permitted tool is in or out, worked out when somebody asks: of ten thousand hardly one is looked at."""
+"""Why each permitted tool is in or out, worked out when somebody asks: of ten thousand hardly one is looked at.
 
+A receipt of so many lists those of which there is something to say; the others all are out for the same reason.
+"""
+
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from cortex.selection.cache_economics import threshold
+from cortex.selection.cache_economics import price
 from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.types import PlanInput, SentTool, StageName, ToolDecision, ToolEntry
 
 LATE = "described after the message, called through tool_call"
 NOT_HERE = "you chose “never” for this chat"
+LISTED = 1_000  # permitted tools: of more only those are listed of which there is something to say
 NOT_USED = f"{NOT_HERE}: not called any more, and left out as soon as that costs nothing"
 
 
@@ -40,20 +45,48 @@ class Decisions(Sequence[ToolDecision]):
     def __hash__(self) -> int:
         return hash(self._all())
 
+    def telling(self) -> Sequence[ToolDecision]:
+        """All of up to LISTED tools; of more those of which the message, the chat or the recipe says anything."""
+        if len(self._business) <= LISTED:
+            return self._all()
+        draft = self._draft
+        told = {item.name for item in (*draft.kept, *draft.fresh)}.union(
+            draft.chances, draft.pins, draft.resting, draft.dropped, draft.noted, draft.wanted, self._given.never
+        )
+        return self._decided([entry for entry in self._business if entry.name in told])
+
+    def left_out(self, permitted_tokens: int) -> Counter[str]:
+        """Tokens that do not go out, by the stage that removed them; `form`: what shorter forms spare.
+
+        permitted_tokens: of all that is permitted, in full.
+        """
+        found: Counter[str] = Counter()
+        listed = self.telling()
+        for decided in listed:
+            if not decided.is_in:
+                found[decided.stage] += decided.tokens
+        names = {decided.name for decided in listed}
+        whole = sum(entry.tokens_full for entry in self._business if entry.name in names)
+        found["form"] += whole - sum(decided.tokens for decided in listed)
+        if len(listed) < len(self._business):
+            other = next(entry for entry in self._business if entry.name not in names)
+            found[self._decided([other])[0].stage] += permitted_tokens - whole
+        return found
+
     def _all(self) -> tuple[ToolDecision, ...]:
         if self._made is None:
-            sent = {item.name: item for item in (*self._draft.kept, *self._draft.fresh)}
-            business = self._business
-            forms = [sent[entry.name].form if entry.name in sent else "full" for entry in business]
-            costs = [entry.cost(form) for entry, form in zip(business, forms, strict=True)]
-            bars = [threshold(self._given.profile, entry.tokens_stub) for entry in business]
-            if self._draft.threshold is not None:
-                bars = [self._draft.threshold] * len(business)
-            self._made = tuple(
-                _decided(self._given, self._draft, entry, sent.get(entry.name), bar, cost)
-                for entry, bar, cost in zip(business, bars, costs, strict=True)
-            )
+            self._made = self._decided(self._business)
         return self._made
+
+    def _decided(self, entries: Sequence[ToolEntry]) -> tuple[ToolDecision, ...]:
+        draft, profile = self._draft, self._given.profile
+        sent = {item.name: item for item in (*draft.kept, *draft.fresh)}
+        found = []
+        for entry in entries:
+            item = sent.get(entry.name)
+            bar = price(profile, entry) if draft.threshold is None else draft.threshold
+            found.append(_decided(self._given, draft, entry, item, bar, entry.cost(item.form if item else "full")))
+        return tuple(found)
 
 
 def _decided(

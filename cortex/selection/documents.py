@@ -1,80 +1,146 @@
-"""Texts with a slot each, searched by words and by letters; a change of a few leaves the rest as it is.
+"""Texts with a slot each, searched by words and by letters; of a change only what is new is cut into words.
 
-Equal texts give equal scores, whatever way they came in. What needs numpy is loaded at the first search.
+Slots are the places of the texts. Equal texts give equal scores, whatever way they came in. What ships is cut already:
+`shipped_index.py`. Loaded late: numpy is heavy.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from threading import Lock
 
-from cortex.base import scan
-from cortex.selection import bags, text
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from cortex.selection.search import Bm25
+from cortex.base.memory import give_back
+from cortex.selection import bags
+from cortex.selection.packed import Arrays
+from cortex.selection.search import Bm25, Letters, spread_out
+from cortex.selection.talk import common_terms
+from cortex.selection.types import ToolEntry
+from cortex.selection.word_list import WordList
 
 LETTERS_K1 = 3.0
+HALF_BITS = 12  # of a row's figures: a term's number, then how many halves it weighs
+MOST_HALVES = (1 << HALF_BITS) - 1
 
-MadeOf = tuple[Any, tuple[str, ...]]
+MadeOf = tuple[ToolEntry, tuple[str, ...]]
 Texts = Mapping[str, MadeOf]
-Bags = tuple[bags.Bag, bags.Bag]
+Row = NDArray[np.uint32]
+_numbering = Lock()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class TermNumbers(dict[str, int]):
+    """Numbers for terms: those that ship, then others as they are met. Only ever grows; shared by what is derived."""
+
+    def __init__(self, shipped: WordList | None = None) -> None:
+        super().__init__()
+        self.shipped = shipped
+        self.more: list[str] = []
+
+    def __missing__(self, term: str) -> int:
+        number = self.shipped.find(term) if self.shipped else -1
+        if number < 0:
+            number = len(self.shipped or ()) + len(self.more)
+            self.more.append(term)
+        self[term] = number
+        return number
+
+    def find(self, term: str, /) -> int:
+        """The term's number; -1 where it has none. Nothing is added."""
+        number = self.get(term, -1)
+        return self.shipped.find(term) if number < 0 and self.shipped else number
+
+    def of(self, number: int) -> str:
+        """The term of this number."""
+        first = len(self.shipped or ())
+        return self.shipped[number] if self.shipped and number < first else self.more[number - first]
+
+    def row(self, parts: Iterable[tuple[Iterable[str], float]]) -> Row:
+        """These terms with their weights as a row."""
+        found: dict[int, float] = {}
+        for terms, weight in parts:
+            for term, times in Counter(terms).items():
+                number = self[term]
+                found[number] = found.get(number, 0.0) + weight * times
+        made = [number << HALF_BITS | min(MOST_HALVES, round(2 * weight)) for number, weight in found.items()]
+        return np.array(made, dtype=np.uint32)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Documents:
-    """Texts with a slot each, by words and by letters. `texts`: what each was made of, to see what changed."""
+    """`texts`: what each was made of, to see what changed; `flat`: their rows one after the other, from `starts` on."""
 
     texts: Texts
-    slots: Mapping[str, int]
-    keys: Mapping[int, str]
-    bags: Mapping[int, Bags]
-    words: "Bm25"
-    letters: "Bm25"
+    terms: TermNumbers
+    flat: Row
+    starts: NDArray[np.int64]
+
+    @cached_property
+    def slots(self) -> Mapping[str, int]:
+        """The slot of each key."""
+        return {key: slot for slot, key in enumerate(self.texts)}
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The key of each slot."""
+        return tuple(self.texts)
+
+    def row(self, slot: int) -> Row:
+        """What stands in a slot."""
+        return self.flat[self.starts[slot] : self.starts[slot + 1]]
+
+    @cached_property
+    def words(self) -> Bm25:
+        """The texts by their words."""
+        numbers, halves = self.flat >> HALF_BITS, self.flat & MOST_HALVES
+        return Bm25(self.terms, numbers, self._slots_of_all, halves, len(self.texts))
+
+    @cached_property
+    def letters(self) -> Bm25:
+        """The texts by runs of letters within the words that mean something, their edges marked."""
+        numbers, place = np.unique(self.flat >> HALF_BITS, return_inverse=True)
+        common = common_terms()
+        terms = map(self.terms.of, numbers.tolist())
+        runs = Letters(["" if term in common else f"<{term}>" for term in terms])
+        sizes, where = spread_out(runs.starts, place)
+        halves = np.repeat(self.flat & MOST_HALVES, sizes)
+        slots = np.repeat(self._slots_of_all, sizes)
+        made = Bm25(runs, runs.codes[where], slots, halves, len(self.texts), k1=LETTERS_K1)
+        give_back()
+        return made
+
+    @property
+    def _slots_of_all(self) -> NDArray[np.int32]:
+        return np.repeat(np.arange(len(self.texts), dtype=np.int32), np.diff(self.starts))
 
 
-def tools_as_documents(texts: Texts, before: Documents | None) -> Documents:
-    """Tools with what people say for them: name -> (entry, utterances)."""
-    return _documents(texts, lambda made_of: (bags.words(*made_of), bags.letters(*made_of)), before)
+class CutRows:
+    """Rows that were cut when Cortex was built, by the name of the tool and what they were made of."""
+
+    def __init__(self, words: WordList, places: Mapping[str, int], arrays: Arrays) -> None:
+        self.words, self._places = words, places
+        self._digests, self._flat, self._starts = (arrays[name] for name in ("digests", "flat", "rows"))
+
+    def row(self, name: str, made_of: MadeOf) -> Row | None:
+        """The row of a tool with what people say for it; None for one that is not as it shipped."""
+        place = self._places.get(name)
+        if place is None or int(self._digests[place]) != bags.digest(*made_of):
+            return None
+        return self._flat[self._starts[place] : self._starts[place + 1]]
 
 
-def utterances_as_documents(texts: Texts, before: Documents | None) -> Documents:
-    """Utterances with the tools that they want, by words alone."""
-    return _documents(texts, lambda made_of: (dict.fromkeys(text.terms(made_of[0]), 1.0), {}), before)
-
-
-def _documents(texts: Texts, bags_of: Callable[[MadeOf], Bags], before: Documents | None) -> Documents:
-    """The texts as documents; from those before, only what changed is cut anew."""
-    search = scan.load("cortex.selection.search")
-    if before is None or 2 * len(before.texts.keys() & texts.keys()) < len(texts):
-        made = {slot: bags_of(each) for slot, each in enumerate(texts.values())}
-        return Documents(
-            texts=texts,
-            slots={key: slot for slot, key in enumerate(texts)},
-            keys=dict(enumerate(texts)),
-            bags=made,
-            words=search.Bm25(words for words, _ in made.values()),
-            letters=search.Bm25((letters for _, letters in made.values()), k1=LETTERS_K1),
-        )
-    slots, keys, made = dict(before.slots), dict(before.keys), dict(before.bags)
-    changes: dict[int, tuple[Bags, Bags]] = {}
-    for key in before.texts.keys() - texts.keys():
-        slot = slots.pop(key)
-        del keys[slot]
-        changes[slot] = (made.pop(slot), ({}, {}))
-    free = max(before.keys, default=-1) + 1
-    for key, made_of in texts.items():
-        if before.texts.get(key) == made_of:
-            continue
-        slot = slots.setdefault(key, free)
-        free += slot == free
-        keys[slot] = key
-        changes[slot] = (made.get(slot, ({}, {})), bags_of(made_of))
-        made[slot] = changes[slot][1]
-    return Documents(
-        texts=texts,
-        slots=slots,
-        keys=keys,
-        bags=made,
-        words=before.words.changed({slot: (old[0], new[0]) for slot, (old, new) in changes.items()}),
-        letters=before.letters.changed({slot: (old[1], new[1]) for slot, (old, new) in changes.items()}),
-    )
+def tools_as_documents(texts: Texts, before: Documents | None, shipped: CutRows | None = None) -> Documents:
+    """Tools with what people say for them: name -> (entry, utterances). Of those `before` what changed is cut anew."""
+    terms = before.terms if before else TermNumbers(shipped.words if shipped else None)
+    rows: list[Row] = []
+    with _numbering:
+        for key, made_of in texts.items():
+            row = before.row(before.slots[key]) if before and before.texts.get(key) == made_of else None
+            if row is None and shipped:
+                row = shipped.row(key, made_of)
+            rows.append(terms.row(bags.parts(*made_of)) if row is None else row)
+    starts = np.cumsum([0, *map(len, rows)])
+    flat = np.concatenate(rows) if rows else np.zeros(0, dtype=np.uint32)
+    return Documents(texts=texts, terms=terms, flat=flat, starts=starts)

@@ -19,11 +19,10 @@ Sending = Literal["always", "needed", "never"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordEdits:
-    """What was done to the words of a category: its own ones, and the normal forms of shipped ones left out."""
+    """What was done to the words of a category: its own ones, and the normal forms of shipped examples left out."""
 
     phrases: tuple[Trigger, ...] = ()
     examples: tuple[Example, ...] = ()
-    no_phrases: tuple[str, ...] = ()
     no_examples: tuple[str, ...] = ()
 
 
@@ -107,10 +106,9 @@ def _reworded(domain: Domain, words: WordEdits | None, entries: Mapping[str, Too
     """The domain with its words as this server has them; what speaks for tools that are gone is gone too."""
     if words is None:
         return domain
-    no_phrases, no_examples = frozenset(words.no_phrases), frozenset(words.no_examples)
-    triggers = [each for each in domain.triggers if text.normal(each.text) not in no_phrases]
+    no_examples = frozenset(words.no_examples)
     examples = [each for each in domain.examples if text.normal(each.text) not in no_examples]
-    triggers += [each for each in words.phrases if all(name in entries for name in each.tools)]
     examples += [each for each in words.examples if all(name in entries for name in each.tools)]
-    made = replace(domain, triggers=tuple(triggers), examples=tuple(examples))
+    own = (each for each in words.phrases if all(name in entries for name in each.tools))
+    made = replace(domain, triggers=(*domain.triggers, *own), examples=tuple(examples))
     return domain if made == domain else made

@@ -15,7 +15,7 @@ from cortex.selection import text
 WORD_BUCKETS = 1 << 17  # at 1 << 15 each, seven languages fill nearly all and unlike words share one (2026-11-25)
 GRAM_BUCKETS = 1 << 16
 BUCKETS = WORD_BUCKETS + GRAM_BUCKETS
-SIZES = (3, 4, 5)
+SIZES = (3, 4)
 LONGEST_TERM = 24
 MOST_TERMS = 120
 TERMS_KEPT = 8_192
@@ -34,7 +34,7 @@ def words(said: str) -> "array[int]":
 
 
 def grams(said: str) -> "array[int]":
-    """Buckets of the runs of 3 to 5 letters within each word, its edges marked."""
+    """Buckets of the runs of 3 and 4 letters within each word, its edges marked."""
     return array(BUCKET, b"".join(map(_within, _plain(said))))
 
 

@@ -1,65 +1,43 @@
-"""What a registry snapshot is searched by: triggers by first word, words and letters of tools, utterances, the model.
+"""What a registry snapshot is searched by: phrases by first word, words and letters of tools, the model.
 
 Built once for a snapshot's version and kept; one that differs in a few tools is derived from the one before. Reading
 it changes nothing. What needs numpy is loaded at the first search.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
-from cortex.selection import sentence_models, text
+from cortex.selection import text
 from cortex.selection.bags import UNKNOWN_WORTH
-from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
-from cortex.selection.talk import common_terms
-from cortex.selection.types import Snapshot, ToolEntry, Trigger
+from cortex.selection.types import Snapshot, ToolEntry
 from cortex.selection.version_cache import NamesKey
 
 if TYPE_CHECKING:
+    from cortex.selection.documents import Documents
     from cortex.selection.semantic_index import Curves, SemanticIndex
-    from cortex.selection.sentence_weights import SentenceWeights
+    from cortex.selection.shipped_index import ShippedIndex
     from cortex.selection.spelling import Vocabulary
     from cortex.selection.tool_names import ToolNames
     from cortex.selection.weights import Weights
 
-SEMANTIC_INDEX = "cortex.selection.semantic_index"
+DOCUMENTS, SEMANTIC_INDEX = "cortex.selection.documents", "cortex.selection.semantic_index"
 TYPO_LETTERS = 5
 CANDIDATES = 24
 KEPT = 4
-RARE_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerPattern:
-    """A trigger ready to match: its words, the words that void it, and the tools it speaks for."""
+    """A trigger ready to match: its words, and the tools it speaks for. `is_general`: the whole category."""
 
     words: tuple[str, ...]
-    void: tuple[tuple[str, ...], ...]
-    trigger: Trigger
-    category: str
     tools: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """How well a text fits a tool: share of the text's weight, nearest example, the words that met."""
-
-    bm25: float
-    nearest: float
-    met: tuple[str, ...]
-
-    @property
-    def likeness(self) -> float:
-        """One figure from 0 to 1: half what the tool's words cover of the text, half its nearest example."""
-        return _likeness(self.bm25, self.nearest)
-
-
-def _likeness(bm25: float, nearest: float) -> float:
-    return 0.5 * min(1.0, bm25) + 0.5 * min(1.0, nearest)
+    is_general: bool
 
 
 class Index:
@@ -78,13 +56,12 @@ class Index:
         self.by_category = {name: tuple(entries) for name, entries in members.items()}
         self.phrases = _phrases(snapshot, self.by_category)
         self._derived = before.documents if before else {}
-        self._common = common_terms()
-        self._few = max(2, round(len(self.by_category) * RARE_SHARE))
 
     def build(self) -> None:
-        """Make all parts now that need no sentence model; else the messages that need one first wait for it."""
-        for part in ("learned", "tools", "utterances", "table", "table_curves", "spelt", "_vocabulary", "_homes"):
+        """Make the parts now that a plan needs without a sentence model; else the first message waits for them."""
+        for part in ("learned", "table", "table_curves"):
             getattr(self, part)
+        self.tools.words  # noqa: B018  (is made when it is read)
 
     # --- the model
 
@@ -95,16 +72,6 @@ class Index:
             return None
         model: Weights = scan.load("cortex.selection.weights").in_force(self.snapshot.weights)
         return model if any(name in self.entries for name in model.tools) else None
-
-    @cached_property
-    def second(self) -> "SentenceWeights | None":
-        """The second fitted model, where the sentence model is the one that it was fitted by; EncoderFailed without."""
-        if self.model is None or not self.snapshot.encoder:
-            return None
-        late = scan.load("cortex.selection.sentence_weights")
-        found: SentenceWeights = late.at_hand()
-        probes = sentence_models.named(self.snapshot.encoder).kept(late.PROBES)
-        return found if found.fits(self.model, probes) else None
 
     @cached_property
     def learned(self) -> frozenset[str]:
@@ -118,7 +85,7 @@ class Index:
     # --- tools by words and letters
 
     @cached_property
-    def tools(self) -> Documents:
+    def tools(self) -> "Documents":
         """The tools as documents."""
         told: dict[str, list[str]] = {}
         for domain in self.snapshot.domains:
@@ -126,23 +93,20 @@ class Index:
                 for name in example.tools:
                     told.setdefault(name, []).append(example.text)
         texts = {name: (entry, tuple(told.get(name, ()))) for name, entry in self.entries.items()}
-        return tools_as_documents(texts, self._derived.get("tools"))
+        late, before = scan.load(DOCUMENTS), self._derived.get("tools")
+        made: Documents = late.tools_as_documents(texts, before, self._shipped.rows)
+        return made
 
-    @cached_property
-    def utterances(self) -> Documents:
-        """What people say for tools that the model does not know, and what this server taught, as documents."""
-        texts = {
-            f"{example.text}\n{' '.join(example.tools)}": (example.text, example.tools)
-            for domain in self.snapshot.domains
-            for example in domain.examples
-            if example.is_own or not self.learned.issuperset(example.tools)
-        }
-        return utterances_as_documents(texts, self._derived.get("utterances"))
+    @property
+    def _shipped(self) -> "ShippedIndex":
+        """What was worked out of the shipped tools when Cortex was built."""
+        found: ShippedIndex = scan.load("cortex.selection.shipped_index").shipped()
+        return found
 
     @property
     def documents(self) -> Mapping[str, Any]:
         """What another index can be derived from: these parts where they were searched, else those before them."""
-        parts: tuple[str, ...] = ("tools", "utterances", "semantic", "table")
+        parts: tuple[str, ...] = ("tools", "semantic", "table")
         return {**self._derived, **{name: self.__dict__[name] for name in parts if name in self.__dict__}}
 
     # --- tools by what their words mean
@@ -163,8 +127,7 @@ class Index:
     def _by_meaning(self, key: str, part: str) -> "SemanticIndex":
         late, before = scan.load(SEMANTIC_INDEX), self._derived.get(part)
         told = late.documents_of(self.snapshot, self.names, self.learned)
-        size = self.tools.words.size
-        made: SemanticIndex = late.SemanticIndex(key, self.tools.slots, self.entries, told, size, before)
+        made: SemanticIndex = late.SemanticIndex(key, self.snapshot.entries, told, before)
         return made
 
     @cached_property
@@ -177,7 +140,9 @@ class Index:
 
     @cached_property
     def table_curves(self) -> "Curves | None":
-        """The same under the table of meanings."""
+        """The same under the table of meanings; as it ships where the fitted model knows what it knew there."""
+        if self.learned and self.learned == self._shipped.learned:
+            return self._shipped.curves
         found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned, "", self.tools.words)
         return found
 
@@ -205,32 +170,9 @@ class Index:
     @cached_property
     def _vocabulary(self) -> "Vocabulary":
         """The known words, for slips of the pen."""
-        made: Vocabulary = scan.load("cortex.selection.spelling").Vocabulary(self.tools.words.terms, TYPO_LETTERS - 1)
+        terms = map(self.tools.terms.of, self.tools.words.numbers)
+        made: Vocabulary = scan.load("cortex.selection.spelling").Vocabulary(terms, TYPO_LETTERS - 1)
         return made
-
-    def matches(self, asked: str, names: frozenset[str], least: float = 0.0) -> Mapping[str, Match]:
-        """How well the text fits the best of the named tools; those less like it than `least` are left out.
-
-        The rarest-term gate: a tool whose shared words all are common or spread over many categories is left out.
-        """
-        said = self._terms(asked)
-        if not said or not names:
-            return {}
-        search = scan.load("cortex.selection.search")
-        shares = self.shares(asked) * self.mask(names)
-        nearest = self._nearest(said, names, self.utterances)
-        telling = {term for term in said if term not in self._common and self._spread(term) <= self._few}
-        found = {}
-        for slot in search.best(shares, CANDIDATES):
-            name = self.tools.keys[slot]
-            share, near = float(shares[slot]), nearest.get(name, 0.0)
-            if _likeness(share, near) < least:
-                continue
-            bag = self.tools.bags[slot][0]
-            met = tuple(term for term in said if term in bag)
-            if not telling.isdisjoint(met):
-                found[name] = Match(share, near, met)
-        return found
 
     @lru_cache(maxsize=64)  # noqa: B019  (as above)
     def shares(self, asked: str) -> Any:
@@ -247,19 +189,32 @@ class Index:
 
         A word tells as much as few tools know it: among a house's own sentences alone its names are the common words.
         """
-        taught = names & self._taught
-        said = dict.fromkeys(text.terms(asked), 1.0)
-        return self._nearest(said, taught, self.tools) if taught and said else {}
+        said = dict.fromkeys(text.terms(asked))
+        found: dict[str, float] = {}
+        for terms, length, tools in self._taught if said else ():
+            met = [term for term in terms if term in said]
+            value = self._length(met) ** 2 / (self._length(said) * length) if met else 0.0
+            for name in names.intersection(tools) if met else ():
+                found[name] = max(value, found.get(name, 0.0))
+        return found
 
     @cached_property
-    def _taught(self) -> frozenset[str]:
+    def _taught(self) -> tuple[tuple[dict[str, None], float, tuple[str, ...]], ...]:
+        """What this server taught: the terms of each utterance, its length as a vector, the tools that it wants."""
         told = (example for domain in self.snapshot.domains for example in domain.examples if example.is_own)
-        return frozenset(name for example in told for name in example.tools)
+        cut = [(dict.fromkeys(text.terms(example.text)), example.tools) for example in told]
+        return tuple((terms, self._length(terms), tools) for terms, tools in cut if terms)
+
+    def _length(self, terms: Iterable[str]) -> float:
+        """The length of these terms as a vector: a rare one tells more, one that no tool has less than a rare one."""
+        words = self.tools.words
+        unknown = words.idf("") * UNKNOWN_WORTH
+        return math.sqrt(sum((words.idf(term) if words.has(term) else unknown) ** 2 for term in terms))
 
     @lru_cache(maxsize=16)  # noqa: B019  (as above)
     def mask(self, names: frozenset[str]) -> Any:
         """1 at the slots of these tools, else 0: (n_slots,) float32."""
-        return scan.load("cortex.selection.search").mask(self.tools.words.size, self.tools.slots, names)
+        return scan.load("cortex.selection.search").mask(len(self.entries), self.place, names)
 
     def business(self, names: Collection[str]) -> frozenset[str]:
         """Those of the names that are no meta tools."""
@@ -274,46 +229,6 @@ class Index:
         """Those of the names that the model does not know."""
         return names - self.learned
 
-    def _nearest(self, said: Mapping[str, float], names: frozenset[str], among: Documents) -> dict[str, float]:
-        """The best cosine, 0 to 1, of these terms with an utterance of each named tool; what is rare `among` tells."""
-        rows = self.utterances
-        if not rows.slots:
-            return {}
-        worth = {term: _worth(among, term) for term in said}
-        norm = math.sqrt(sum(value**2 for value in worth.values())) or 1.0
-        found: dict[str, float] = {}
-        for slot in scan.load("cortex.selection.search").best(rows.words.scores(said), 2 * CANDIDATES):
-            words, tools = rows.bags[slot][0], rows.texts[rows.keys[slot]][1]
-            size = self._size(slot, among is rows)
-            value = sum(worth[term] ** 2 for term in said if term in words) / (norm * size)
-            for name in tools:
-                if name in names and value > found.get(name, 0.0):
-                    found[name] = value
-        return found
-
-    @lru_cache(maxsize=65_536)  # noqa: B019  (as above)
-    def _size(self, slot: int, is_among_utterances: bool) -> float:
-        """The length of an utterance as a vector."""
-        among = self.utterances if is_among_utterances else self.tools
-        return math.sqrt(sum(_worth(among, term) ** 2 for term in self.utterances.bags[slot][0])) or 1.0
-
-    @lru_cache(maxsize=4096)  # noqa: B019  (as above)
-    def _spread(self, term: str) -> int:
-        """In how many categories the term occurs."""
-        found: int = scan.load("cortex.selection.search").spread(self._homes, self.tools.words.holders(term))
-        return found
-
-    @cached_property
-    def _homes(self) -> Any:
-        """The category of each slot, as a number: (n_slots,)."""
-        homes = {slot: self.entries[name].category for name, slot in self.tools.slots.items()}
-        return scan.load("cortex.selection.search").numbered(self.tools.words.size, homes)
-
-
-def _worth(among: Documents, term: str) -> float:
-    """How rare the term is among these; one that none of them holds says less than a rare one."""
-    return among.words.idf(term) if among.words.has(term) else among.words.idf("") * UNKNOWN_WORTH
-
 
 def _phrases(
     snapshot: Snapshot, by_category: Mapping[str, tuple[ToolEntry, ...]]
@@ -324,9 +239,8 @@ def _phrases(
         for trigger in domain.triggers:
             said = text.words(trigger.text)
             if said:
-                void = tuple(text.words(each) for each in trigger.unless)
                 every = tuple(entry.name for entry in by_category.get(domain.name, ()))
-                made = TriggerPattern(said, void, trigger, domain.name, trigger.tools or every)
+                made = TriggerPattern(said, trigger.tools or every, not trigger.tools)
                 found.setdefault(said[0], []).append(made)
     return {word: tuple(phrases) for word, phrases in found.items()}
 

@@ -44,14 +44,14 @@ class KnownWords:
 
     def _unknown(self, said: str) -> set[str]:
         """The words that nobody knows, whatever stands before or behind them."""
-        odd = set(text.words(said)) - self._known  # most texts have none, and their words are at hand
-        return set(_WORD.findall(text.bare(" ".join(odd)))) - self._known if odd else odd
+        odd = {word for word in text.words(said) if not self._knows(word)}  # most texts have none
+        return {word for word in _WORD.findall(text.bare(" ".join(odd))) if not self._knows(word)} if odd else odd
 
     def _mended(self, word: str, *, is_first: bool) -> str:
         if len(word) < LEAST_LETTERS or (word[0].isupper() and not word.isupper() and not is_first):
             return word
         plain = text.bare(word.casefold())
-        return word if plain in self._known else self._nearest(plain) or word
+        return word if self._knows(plain) else self._nearest(plain) or word
 
     @lru_cache(maxsize=4_096)  # noqa: B019  (few are in use, each as long as its model)
     def _nearest(self, word: str) -> str:
@@ -60,9 +60,12 @@ class KnownWords:
         found: str = scan.load(SPELLING).first_slip(word, near)
         return found
 
+    def _knows(self, word: str) -> bool:
+        return word in self._told or meanings.shipped().is_whole(word)
+
     @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.words) | meanings.shipped().whole
+    def _told(self) -> frozenset[str]:
+        return frozenset(self.words)
 
     @cached_property
     def _repeated(self) -> "Shelf":

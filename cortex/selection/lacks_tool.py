@@ -1,37 +1,71 @@
-"""Whether an answer says that it lacks a tool: a cheap pattern in several languages, on the model's own words.
+"""Whether an answer does not answer: it says that it cannot, does not know, or has no access. By a fit, not a list.
 
-It only opens the search (`stages/missing.py`), once a message; a false alarm costs a look, never a call.
+A logistic regression over hashed words, their neighbours and their letters, fitted by `cortex/bench/answers.py` on own
+sentences in seven languages. It only opens the rescue round (`stages/missing.py`), once a message.
 """
 
+import math
 import re
+import struct
+from array import array
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
 
-from cortex.selection.text import normal
+from cortex.selection import text
 
-_LONGEST = 1_500
-_LACK = r"(?:tools?|functions?|capabilit(?:y|ies)|means|ability|access|permission|integrations?|plug-?ins?)"
-_DO = (
-    "access|see|read|open|check|look|search|browse|run|execute|create|add|set|save|send|show|list|control|turn|connect|"
-    "reach|remember|do that|view|fetch|write|store|retrieve|directly"
-)
-_PATTERNS = (
-    rf"\b(?:i|we)(?: currently| just)? (?:don't|do not|can't|cannot|didn't|lack)(?: \w+){{0,4}} {_LACK}\b",
-    rf"\b(?:i|we) lack\b|\bi (?:have|was given|see) (?:no|any) {_LACK}\b|\bno {_LACK} (?:to|for)\b",
-    rf"\b(?:missing|without)(?: \w+){{0,2}} {_LACK}\b|\bi (?:was not|wasn't) given\b",
-    r"\bnot (?:equipped|connected|able) to\b|\b(?:i'm|i am)(?: \w+)? (?:unable|not able) to\b",
-    rf"\bi (?:can't|cannot|can not|couldn't)(?: \w+)? (?:{_DO})\b",
-    r"\bich habe (?:leider )?kein(?:e|en)? (?:\w+ )?(?:zugriff|werkzeuge?|funktion|möglichkeit|tools?)\b",
-    r"\bich kann (?:\w+ ){0,6}nicht (?:zugreifen|lesen|öffnen|ausführen|sehen|anlegen|abrufen|suchen|senden|direkt)\b",
-    r"\bje n'ai pas (?:accès|d'outil|la possibilité)",
-    r"\bje ne (?:peux|suis) pas (?:\w+ ){0,4}(?:accéder|capable|consulter|ouvrir)",
-    r"\bno tengo (?:acceso|ninguna herramienta|una herramienta|la capacidad)",
-    r"\bno puedo (?:acceder|ver|abrir|ejecutar|leer)",
-    r"\bnon ho (?:accesso|uno strumento|strumenti)|\bnon posso (?:accedere|vedere|aprire|eseguire)",
-    r"\bnão tenho (?:acesso|ferramentas?)|\bnão posso (?:acessar|ver|abrir)",
-    r"\bik heb geen (?:toegang|hulpmiddel|tool)|\bik kan (?:\w+ ){0,4}niet (?:openen|zien|lezen|uitvoeren)",
-)
-_SAYS = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS))
+FILE = Path(__file__).with_suffix(".bin")
+HEAD = struct.Struct("<ff8s")
+BUCKETS = 1 << 14
+MOST_WORDS = 40  # who cannot do it says so at the beginning
+RUN = 5
+LENGTHS = (3, 6, 12, 25, 60, 120, 250)
+_QUOTED = re.compile(r'```.*?(?:```|$)|`[^`]*`|"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»', re.DOTALL)  # others' words
 
 
-def says_missing(answer: str) -> bool:
-    """Whether the answer says that a tool, an access or an ability is missing. Long answers are no such word."""
-    return len(answer) <= _LONGEST and _SAYS.search(normal(answer)) is not None
+def does_not_answer(answer: str) -> bool:
+    """Whether the answer leaves what was asked undone or unsaid; never one without words of its own."""
+    found = features(answer)
+    if not found:
+        return False
+    line = _line()
+    told: float = line.scale * sum(line.weights[each] for each in found) / math.sqrt(len(found))
+    return told > line.least
+
+
+def features(answer: str) -> frozenset[int]:
+    """The buckets of a text's own words, neighbours, runs of letters and length; none without a word."""
+    said = text.words(text.bare(_QUOTED.sub(" ", answer)))
+    if not said:
+        return frozenset()
+    words = said[:MOST_WORDS]
+    told = [f"w {word}" for word in words]
+    told += [f"p {one} {two}" for one, two in pairwise(("", *words))]
+    told += [f"k {one} {two}" for one, two in zip(words, words[2:], strict=False)]
+    for word in words:
+        edged = f"<{word}>"
+        told += [f"g {edged[at : at + RUN]}" for at in range(max(1, len(edged) - RUN + 1))]
+    told.append(f"n {sum(len(said) > most for most in LENGTHS)}")
+    return frozenset(crc32(each.encode()) % BUCKETS for each in told)
+
+
+class RefusalLine(NamedTuple):
+    """The fitted line: an answer is none where its weights, scaled, come to more than `least`. `fitted_on`: a hash."""
+
+    scale: float
+    least: float
+    fitted_on: bytes
+    weights: "array[int]"
+
+
+@lru_cache(maxsize=1)
+def _line() -> RefusalLine:
+    return read(FILE.read_bytes())
+
+
+def read(data: bytes) -> RefusalLine:
+    """The line of a file: its head, then a byte a bucket."""
+    scale, least, fitted_on = HEAD.unpack_from(data)
+    return RefusalLine(scale=scale, least=least, fitted_on=fitted_on, weights=array("b", data[HEAD.size :]))

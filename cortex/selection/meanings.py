@@ -5,21 +5,21 @@ The pieces of words are read by the model one by one (Model2Vec, Minish 2024), r
 """
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import text
+from cortex.selection import packed, text
+from cortex.selection.word_list import WordList, word_arrays
 
-SHIPPED = Path(__file__).with_name("meanings.npz")
+SHIPPED = Path(__file__).with_name("meanings.bin")
 SUB = 4
 LONGEST_WORD = 40
+AT_ONCE = 256  # texts: their words' vectors together stay within a few MB
 
 Floats = NDArray[np.float32]
 
@@ -32,7 +32,7 @@ class Meanings:
     (n_books, 256, SUB); `weight` (n_pieces,): how much a piece tells; `facts`: what it was made of.
     """
 
-    pieces: tuple[str, ...]
+    pieces: WordList
     codes: NDArray[np.uint8]
     books: Floats
     weight: Floats
@@ -58,14 +58,18 @@ class Meanings:
 
     def vectors(self, texts: Sequence[str]) -> Floats:
         """(n_texts, size), each of length 1; 0 for a text without a known word."""
-        said = [text.words(text.unhumped(each)) for each in texts]
         found = np.zeros((len(texts), self.size), dtype=np.float32)
-        shares = [self._word(word) for each in said for word in each]
-        if shares:
-            told, start = np.concatenate(shares).reshape(-1, self.size), 0
-            for at, each in enumerate(said):
-                np.add.reduce(told[start : start + len(each)], axis=0, out=found[at])
-                start += len(each)
+        for start in range(0, len(texts), AT_ONCE):
+            part = found[start : start + AT_ONCE]
+            said = [text.words(text.unhumped(each)) for each in texts[start : start + AT_ONCE]]
+            numbers: dict[str, int] = {}
+            order = [numbers.setdefault(word, len(numbers)) for words in said for word in words]
+            if order:
+                sizes = np.array([len(words) for words in said])
+                known = np.stack([self._word(word) for word in numbers])
+                full = np.flatnonzero(sizes)
+                starts = np.cumsum(sizes) - sizes
+                part[full] = np.add.reduceat(known[order], starts[full], axis=0)
         length = np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]
         np.divide(found, length, out=found, where=length > 0)
         return found
@@ -79,8 +83,8 @@ class Meanings:
         rows, start = [], 0
         while start < len(part):
             for end in range(len(part), start, -1):
-                row = self._rows.get(f"{'##' if start else ''}{part[start:end]}")
-                if row is not None:
+                row = self.pieces.find(f"{'##' if start else ''}{part[start:end]}")
+                if row >= 0:
                     break
             else:
                 return []
@@ -88,14 +92,9 @@ class Meanings:
             start = end
         return rows
 
-    @cached_property
-    def whole(self) -> frozenset[str]:
-        """The pieces that are words by themselves."""
-        return frozenset(piece for piece in self.pieces if not piece.startswith("##"))
-
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        return {piece: row for row, piece in enumerate(self.pieces)}
+    def is_whole(self, word: str) -> bool:
+        """Whether the word is a piece by itself."""
+        return not word.startswith("##") and self.pieces.find(word) >= 0
 
     @lru_cache(maxsize=4_096)  # noqa: B019  (the shipped table lives as long as its process)
     def _word(self, word: str) -> Floats:
@@ -119,14 +118,13 @@ class Meanings:
 
 def to_file(path: Path, meanings: Meanings) -> None:
     """Write the table; the same bytes for the same table."""
-    np.savez_compressed(
-        path,
-        facts=np.frombuffer(json.dumps(dict(meanings.facts), sort_keys=True).encode(), dtype=np.uint8),
-        pieces=np.frombuffer("\n".join(meanings.pieces).encode(), dtype=np.uint8),
-        codes=meanings.codes,
-        books=meanings.books.astype(np.float16),
-        weight=meanings.weight.astype(np.float16),
-    )
+    arrays = {
+        **word_arrays(tuple(meanings.pieces)),
+        "codes": meanings.codes,
+        "books": meanings.books.astype(np.float32),
+        "weight": meanings.weight.astype(np.float32),
+    }
+    path.write_bytes(packed.to_bytes(meanings.facts, arrays))
 
 
 def digest() -> str:
@@ -136,13 +134,7 @@ def digest() -> str:
 
 @lru_cache(maxsize=1)
 def shipped() -> Meanings:
-    """The table that came with Cortex, read once."""
-    with np.load(SHIPPED, allow_pickle=False) as found:
-        facts: Any = json.loads(found["facts"].tobytes().decode())
-        return Meanings(
-            pieces=tuple(found["pieces"].tobytes().decode().split("\n")),
-            codes=found["codes"],
-            books=found["books"].astype(np.float32),
-            weight=found["weight"].astype(np.float32),
-            facts=facts,
-        )
+    """The table that came with Cortex, mapped: what no text asks for is not read."""
+    facts, arrays = packed.mapped(SHIPPED)
+    pieces = WordList(arrays)
+    return Meanings(pieces=pieces, codes=arrays["codes"], books=arrays["books"], weight=arrays["weight"], facts=facts)

@@ -15,7 +15,6 @@ from cortex.base.fact import FROM_OUTSIDE, FactFit, KnownFact
 from cortex.selection import talk, text
 from cortex.selection.everyday import bears_on
 from cortex.selection.skill_search import rarity
-from cortex.selection.types import Snapshot
 
 LEAST = 0.2  # a chance of one in five: a fact costs 15 tokens, an answer that ignores it costs another round
 MOST = 12
@@ -66,7 +65,6 @@ class _Asked:
 def recalled(
     said: str,
     facts: Sequence[KnownFact],
-    snapshot: Snapshot,
     budget_tokens: int,
     count: Callable[[str], int],
     *,
@@ -77,7 +75,7 @@ def recalled(
     `count`: tokens of a text. `shown`: what the conversation carries already; a fact whose line is in it stays out.
     """
     found: list[FactFit] = []
-    for fact, score, reason in fitting(said, facts, snapshot):
+    for fact, score, reason in fitting(said, facts):
         if score < LEAST or len(found) == MOST:
             break
         if f"\n{line(fact)}\n" in f"\n{shown}\n":
@@ -95,12 +93,12 @@ def recalled(
     return tuple(found)
 
 
-def fitting(said: str, facts: Sequence[KnownFact], snapshot: Snapshot) -> list[tuple[KnownFact, float, str]]:
+def fitting(said: str, facts: Sequence[KnownFact]) -> list[tuple[KnownFact, float, str]]:
     """Every fact that has anything to do with the message, with its chance and why, best first."""
     if not facts or talk.is_small_talk(said):
         return []
-    asked = _asked(said[:MESSAGE_CHARACTERS], snapshot)
-    found = [(fact, *_chance(asked, fact.text, snapshot)) for fact in facts] if asked.words else []
+    asked = _asked(said[:MESSAGE_CHARACTERS])
+    found = [(fact, *_chance(asked, fact.text)) for fact in facts] if asked.words else []
     return sorted((one for one in found if one[1]), key=lambda one: (-one[1], one[0].id))
 
 
@@ -115,15 +113,15 @@ def listing(fits: Sequence[FactFit]) -> str:
     return "\n".join((HEAD, *map(line, fits))) if fits else ""
 
 
-def _asked(said: str, snapshot: Snapshot) -> _Asked:
+def _asked(said: str) -> _Asked:
     words = _terms(said)
     is_own = any(word in _OWN_WORDS for word in text.words(said))
     is_general = not is_own and _IMPERSONAL.match(text.normal(said)) is not None
     bears = {} if is_general else bears_on(frozenset(words))
-    return _Asked(words, {term: rarity(term, snapshot) for term in words}, bears, is_own, is_general)
+    return _Asked(words, {term: rarity(term) for term in words}, bears, is_own, is_general)
 
 
-def _chance(asked: _Asked, fact: str, snapshot: Snapshot) -> tuple[float, str]:
+def _chance(asked: _Asked, fact: str) -> tuple[float, str]:
     """How likely the fact matters to what is asked, and why; 0.0 for nothing in common."""
     held = _terms(fact)
     met = [term for term in asked.words if term in held]
@@ -136,7 +134,7 @@ def _chance(asked: _Asked, fact: str, snapshot: Snapshot) -> tuple[float, str]:
         _BIAS
         + _RAREST * max((asked.weights[term] for term in met), default=0.0)
         + _OF_MESSAGE * shared / (sum(asked.weights.values()) or 1.0)
-        + _OF_FACT * shared / (sum(rarity(term, snapshot) for term in held) or 1.0)
+        + _OF_FACT * shared / (sum(rarity(term) for term in held) or 1.0)
         + _SEVERAL * (len(met) > 1)
         + _NAME * any(term in names for term in met)
         + _OWN * (bool(met) and asked.is_own)

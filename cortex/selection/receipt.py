@@ -1,15 +1,20 @@
 """The receipt of a plan: what is stored each round and shown under "Why these tools?"."""
 
-from collections import Counter
 from typing import Any
 
 from cortex.base.portable import plain
+from cortex.selection.decisions import LISTED, Decisions
 from cortex.selection.types import META, PlannerMemory, ToolPlan
 
 
 def receipt(plan: ToolPlan) -> dict[str, Any]:
-    """The plan as portable JSON for the log; services add what system, message and history cost."""
-    entries = {decided.name: decided for decided in plan.decisions}
+    """The plan as portable JSON for the log; services add what system, message and history cost.
+
+    TypeError for one that was read from JSON: it no longer knows what its decisions follow from.
+    """
+    decisions = _decisions(plan)
+    listed = decisions.telling()
+    entries = {decided.name: decided for decided in listed}
     sent = [
         {
             "name": item.name,
@@ -22,13 +27,9 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
         for item, tokens in zip(plan.sent, plan.sent_tokens, strict=True)
     ]
     noted = [
-        {
-            "name": name,
-            "category": entries[name].category,
-            "stage": entries[name].stage,
-            "reason": entries[name].reason,
-        }
+        {"name": name, "category": one.category, "stage": one.stage, "reason": one.reason}
         for name in plan.noted
+        for one in (entries[name],)
     ]
     spent = plan.costs.tools + plan.costs.catalog
     memory = plan.memory
@@ -48,8 +49,9 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
         "skills_tokens": plan.costs.skills,
         "tokens": spent,
         "saved": max(0, plan.costs.total - spent),
-        "left_out": left_out(plan),
-        "decisions": [plain(decided) for decided in plan.decisions],
+        "left_out": left_out(plan, decisions),
+        "decisions": [plain(decided) for decided in listed],
+        **({"unlisted": len(plan.decisions) - len(listed)} if len(listed) < len(plan.decisions) else {}),
         "epoch": {
             "number": plan.epoch_number,
             "is_open": bool(plan.sent),
@@ -60,18 +62,21 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
         "late": plan.late,
         "added": list(plan.added),
         "labels": dict(plan.labels),
-        "reachable": list(plan.reachable),
+        "reachable": list(plan.reachable[:LISTED]),
     }
 
 
-def left_out(plan: ToolPlan) -> dict[str, int]:
+def _decisions(plan: ToolPlan) -> Decisions:
+    """Those of a plan as it was made; TypeError for one read from JSON, which knows no more what they follow from."""
+    if not isinstance(plan.decisions, Decisions):
+        raise TypeError("a receipt is written of a plan as it was made")
+    return plan.decisions
+
+
+def left_out(plan: ToolPlan, decisions: Decisions) -> dict[str, int]:
     """Tokens that did not go out, by the stage that removed them; `form` = what shorter forms spare."""
-    found: Counter[str] = Counter()
-    for decided in plan.decisions:
-        if not decided.is_in:
-            found[decided.stage] += decided.tokens
+    found = decisions.left_out(plan.costs.permitted)
     found["gate"] += plan.costs.total - plan.costs.permitted
-    found["form"] += plan.costs.permitted - sum(decided.tokens for decided in plan.decisions)
     return {stage: tokens for stage, tokens in sorted(found.items()) if tokens}
 
 

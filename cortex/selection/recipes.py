@@ -19,7 +19,6 @@ from cortex.selection.stages.gate import gate
 from cortex.selection.stages.groups import groups
 from cortex.selection.stages.keywords import keywords
 from cortex.selection.stages.learned import learned
-from cortex.selection.stages.lexical import lexical
 from cortex.selection.stages.missing import missing
 from cortex.selection.stages.mode import mode
 from cortex.selection.stages.phrases import phrases
@@ -37,7 +36,6 @@ RECIPES: dict[str, tuple[Stage, ...]] = {
         pins,
         skills,
         phrases,
-        lexical,
         vectors,
         learned,
         context,
@@ -47,12 +45,12 @@ RECIPES: dict[str, tuple[Stage, ...]] = {
         form,
         budget,
     ),
-    "all": (gate, mode, everything, skills, phrases, lexical, learned, context, fuse, epoch),
+    "all": (gate, mode, everything, skills, phrases, learned, context, fuse, epoch),
     "inara": (gate, mode, keywords, afresh),
-    "ora": (gate, mode, phrases, lexical, learned, context, fuse, deferred, afresh),
-    "punch": (gate, mode, phrases, lexical, learned, context, fuse, groups, afresh),
+    "ora": (gate, mode, phrases, learned, context, fuse, deferred, afresh),
+    "punch": (gate, mode, phrases, learned, context, fuse, groups, afresh),
     "vector": (gate, mode, centroids, skills, afresh),
-    "repi": (gate, mode, everything, phrases, lexical, learned, context, fuse, compact, afresh),
+    "repi": (gate, mode, everything, phrases, learned, context, fuse, compact, afresh),
 }
 
 

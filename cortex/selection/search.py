@@ -1,92 +1,128 @@
-"""BM25 over bags of weighted terms, in arrays: ten thousand documents are scored in well under a millisecond.
+"""BM25 over texts of weighted terms, in flat arrays: ten thousand texts are scored in well under a millisecond.
 
-Robertson & Zaragoza 2009. Counts are kept and weights worked out at each question, so that one document can come, go
-or change without touching the rest, and the same documents always give the same scores. Loaded late: numpy is heavy.
+Robertson & Zaragoza 2009. Built in one pass; equal texts give equal scores, whatever way they came in. Loaded late:
+numpy is heavy.
 """
 
 import math
-from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-_Slots = tuple["array[int]", "array[float]"]
-COMMON_PART, COMMON_KEPT = 8, 256
+Ints = NDArray[np.int32]
 LEAST_SCORE = np.float32(1e-9)
 STRETCH = 64
+# A posting in 63 bits: term, slot, and how many halves the term weighs there. So sorted, they are the index.
+SLOT_BITS, HALF_BITS = 20, 19
+MOST_HALVES = (1 << HALF_BITS) - 1
+
+
+class Numbers(Protocol):
+    """Terms by their numbers."""
+
+    def find(self, term: str, /) -> int:
+        """The term's number; -1 where it has none."""
+
+
+class Background(Protocol):
+    """Other texts that count where it is asked how rare a term is."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+    @property
+    def terms(self) -> float:
+        """How many terms they have together."""
+
+    def holders(self, term: str, /) -> int:
+        """How many of them hold the term."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Nothing:
+    count: int = 0
+    terms: float = 0.0
+
+    def holders(self, term: str) -> int:
+        return 0
+
+
+class _Named(dict[str, int]):
+    """Numbers for terms as they come."""
+
+    def find(self, term: str, /) -> int:
+        return self.get(term, -1)
 
 
 class Bm25:
-    """Documents by slot number. A change makes a new value that shares what did not change."""
+    """Texts by slot number."""
 
-    def __init__(self, bags: Iterable[Mapping[str, float]], *, k1: float = 1.5, b: float = 0.75) -> None:
-        """Take the documents in; their slots are their places."""
-        self._k1, self._b = k1, b
-        self._lists: dict[str, _Slots] = {}
-        sizes: list[float] = []
-        for slot, bag in enumerate(bags):
-            sizes.append(sum(bag.values()))
-            for term, count in bag.items():
-                slots, counts = self._lists.setdefault(term, (array("i"), array("f")))
-                slots.append(slot)
-                counts.append(count)
-        self._sizes = np.array(sizes, dtype=np.float32)
-        self._settle()
+    def __init__(
+        self,
+        numbers: Numbers,
+        terms: NDArray[np.integer],
+        slots: NDArray[np.integer],
+        halves: NDArray[np.integer],
+        size: int,
+        *,
+        k1: float = 1.5,
+        b: float = 0.75,
+        among: Background | None = None,
+    ) -> None:
+        """Take in that terms, by number, stand in slots and weigh so many halves there; what is told twice adds up.
 
-    def changed(self, changes: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]]) -> "Bm25":
-        """The same with other documents: slot -> (bag before, bag after); {} for one that was or will not be there."""
-        made = object.__new__(Bm25)
-        made._k1, made._b = self._k1, self._b
-        made._lists = dict(self._lists)
-        made._sizes = np.zeros(max([len(self._sizes), *(slot + 1 for slot in changes)]), dtype=np.float32)
-        made._sizes[: len(self._sizes)] = self._sizes
-        copied: set[str] = set()
-        for slot, (before, after) in changes.items():
-            made._sizes[slot] = sum(after.values())
-            for term in before.keys() | after.keys():
-                if term not in copied and term in made._lists:
-                    slots, counts = made._lists[term]
-                    made._lists[term] = slots[:], counts[:]
-                copied.add(term)
-                made._put(term, slot, after.get(term, 0.0))
-        made._settle()
-        return made
+        size: how many slots there are. among: what else counts where rarity is judged.
+        """
+        self._numbers, self._k1, self._b, self.size = numbers, k1, b, size
+        self._among = among or _Nothing()
+        packed = terms.astype(np.int64)
+        packed <<= SLOT_BITS
+        packed |= slots
+        packed <<= HALF_BITS
+        packed |= np.minimum(halves, MOST_HALVES)
+        packed.sort()
+        where = packed >> HALF_BITS
+        firsts = np.flatnonzero(np.diff(where, prepend=-1))
+        counts = (packed & MOST_HALVES).astype(np.float32) / 2
+        counts = np.add.reduceat(counts, firsts) if len(firsts) < len(counts) else counts
+        where = where[firsts]
+        self._slots = (where & ((1 << SLOT_BITS) - 1)).astype(np.int32)
+        held = np.bincount(where >> SLOT_BITS) if len(where) else np.zeros(0, dtype=np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(held)]).astype(np.int32)
+        sizes = np.bincount(self._slots, counts, minlength=size)
+        self._count = int(np.count_nonzero(sizes)) + self._among.count
+        self._mean = (float(sizes.sum()) + self._among.terms) / max(1, self._count) or 1.0
+        norms = self._norm(sizes.astype(np.float32))
+        self._worth = counts * np.float32(k1 + 1) / (counts + norms[self._slots])
+
+    @classmethod
+    def of(cls, bags: Iterable[Mapping[str, float]], *, among: Background | None = None) -> "Bm25":
+        """Over these texts as terms with their weights, which are whole or halves; slots are places."""
+        numbers, given = _Named(), list(bags)
+        for bag in given:
+            for term in bag:
+                numbers.setdefault(term, len(numbers))
+        terms = np.array([numbers[term] for bag in given for term in bag], dtype=np.int64)
+        halves = np.rint([2 * weight for bag in given for weight in bag.values()]).astype(np.int64)
+        slots = np.repeat(np.arange(len(given)), [len(bag) for bag in given])
+        return cls(numbers, terms, slots, halves, len(given), among=among)
 
     def scores(self, asked: Mapping[str, float]) -> Floats:
-        """The score of each slot for these terms with their weights."""
-        found = np.zeros(len(self._sizes), dtype=np.float32)
-        rare: list[tuple[str, float]] = []
+        """(n_slots,): the score of each slot for these terms with their weights."""
+        found = np.zeros(self.size, dtype=np.float32)
         for term, weight in asked.items():
-            kept = self._lists.get(term)
-            if kept is not None and COMMON_PART * len(kept[0]) >= self._count:
-                found += self._common(term, weight)
-            elif kept is not None:
-                rare.append((term, weight))
-        if rare:
-            self._add(found, rare)
-        return found
-
-    def _add(self, found: Floats, asked: Sequence[tuple[str, float]]) -> None:
-        """Add what these terms are worth to the slots that hold them."""
-        lists = [self._lists[term] for term, _ in asked]
-        slots = np.concatenate([np.frombuffer(each, dtype=np.int32) for each, _ in lists])
-        counts = np.concatenate([np.frombuffer(each, dtype=np.float32) for _, each in lists])
-        worth = np.array([weight * self.idf(term) for term, weight in asked], dtype=np.float32)
-        worth = np.repeat(worth, [len(each) for each, _ in lists])
-        np.add.at(found, slots, worth * counts * (self._k1 + 1) / (counts + self._norms[slots]))
-
-    def _everywhere(self, term: str, weight: float) -> Floats:
-        """What the term is worth in each slot."""
-        found = np.zeros(len(self._sizes), dtype=np.float32)
-        self._add(found, [(term, weight)])
+            part = self._part(term)
+            if part.start < part.stop:
+                found[self._slots[part]] += np.float32(weight * self.idf(term)) * self._worth[part]
         return found
 
     def would_score(self, bags: Sequence[Mapping[str, float]], asked: Sequence[Mapping[str, float]]) -> Floats:
-        """(n_asked, n_bags): what each text would score in these documents, did they stand among those that do."""
+        """(n_asked, n_bags): what each text would score in these texts, did they stand among those that do."""
         at = {term: number for number, term in enumerate(dict.fromkeys(term for each in asked for term in each))}
         worth = np.zeros((len(asked), len(at)), dtype=np.float32)
         for row, each in enumerate(asked):
@@ -100,66 +136,85 @@ class Bm25:
         return found
 
     def ceiling(self, asked: Mapping[str, float], unknown_share: float = 0.5) -> float:
-        """What a document full of these terms would score; a term that is nowhere counts for a share of a rare one."""
-        rare = self._rarity(0) * unknown_share
-        known = (weight * (self.idf(term) if term in self._lists else rare) for term, weight in asked.items())
+        """What a text full of these terms would score; a term that is nowhere counts for a share of a rare one."""
+        rare = rarity(self._count, 0) * unknown_share
+        known = (weight * (self.idf(term) if self.has(term) else rare) for term, weight in asked.items())
         return (self._k1 + 1) * sum(known) or 1.0
 
     def idf(self, term: str) -> float:
-        """How rare a term is; that of a term in no document where it is unknown."""
-        kept = self._lists.get(term)
-        return self._rarity(len(kept[0]) if kept else 0)
-
-    @property
-    def size(self) -> int:
-        """How many slots there are, empty ones included."""
-        return len(self._sizes)
+        """How rare a term is; that of a term in no text where it is unknown."""
+        return rarity(self._count, self._held(term))
 
     def has(self, term: str) -> bool:
-        """Whether any document holds the term."""
-        return term in self._lists
+        """Whether any text holds the term."""
+        return self._held(term) > 0
 
-    def holders(self, term: str) -> Sequence[int]:
-        """The slots of the documents that hold the term, rising."""
-        kept = self._lists.get(term)
-        return kept[0] if kept else ()
+    def holders(self, term: str) -> Ints:
+        """The slots of the texts that hold the term, rising."""
+        return self._slots[self._part(term)]
 
     def holds(self, term: str, slot: int) -> bool:
-        """Whether the document holds the term."""
+        """Whether the text holds the term."""
         slots = self.holders(term)
-        at = bisect_left(slots, slot)
-        return at < len(slots) and slots[at] == slot
+        at = int(np.searchsorted(slots, slot))
+        return at < len(slots) and int(slots[at]) == slot
 
     @property
-    def terms(self) -> Iterable[str]:
-        """Every known term."""
-        return self._lists.keys()
+    def numbers(self) -> Iterable[int]:
+        """The numbers of the terms that some text holds, rising."""
+        found: Iterable[int] = np.flatnonzero(np.diff(self._starts)).tolist()
+        return found
 
-    def _rarity(self, holders: int) -> float:
-        return math.log(1 + (self._count - holders + 0.5) / (holders + 0.5))
+    def _held(self, term: str) -> int:
+        part = self._part(term)
+        return int(part.stop - part.start) + self._among.holders(term)
 
-    def _settle(self) -> None:
-        """Work out what depends on all documents."""
-        filled = self._sizes[self._sizes > 0]
-        self._count = len(filled)
-        self._mean = float(filled.mean()) if self._count else 1.0
-        self._norms = self._norm(self._sizes)
-        self._common = lru_cache(maxsize=COMMON_KEPT)(self._everywhere)  # every other question has the same few words
+    def _part(self, term: str) -> slice:
+        """Where the term's postings stand."""
+        number = self._numbers.find(term)
+        if not 0 <= number < len(self._starts) - 1:
+            return slice(0, 0)
+        return slice(int(self._starts[number]), int(self._starts[number + 1]))
 
     def _norm(self, sizes: Floats) -> Floats:
         return (self._k1 * (1 - self._b + self._b * sizes / self._mean)).astype(np.float32)
 
-    def _put(self, term: str, slot: int, count: float) -> None:
-        """Set the count of a term in a slot; slots stand in rising order, as a fresh build would have them."""
-        slots, counts = self._lists.setdefault(term, (array("i"), array("f")))
-        at = bisect_left(slots, slot)
-        if at < len(slots) and slots[at] == slot:
-            del slots[at], counts[at]
-        if count:
-            slots.insert(at, slot)
-            counts.insert(at, count)
-        if not slots:
-            del self._lists[term]
+
+def rarity(count: int, holders: int) -> float:
+    """How rare a term is that so many of `count` texts hold."""
+    return math.log(1 + (count - holders + 0.5) / (holders + 0.5))
+
+
+class Letters:
+    """Runs of three characters, numbered by their place among all that were met."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        """Take in the runs of these words; a word's stand in `codes` between its two `starts`."""
+        sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+        points = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
+        runs = np.maximum(sizes - 2, 0)
+        self.starts = np.concatenate([[0], np.cumsum(runs)])
+        firsts = np.repeat(np.cumsum(sizes) - sizes - self.starts[:-1], runs) + np.arange(self.starts[-1])
+        met = points[firsts] << 42 | points[firsts + 1] << 21 | points[firsts + 2]
+        self._known, places = np.unique(met, return_inverse=True)
+        self.codes = places.astype(np.int32)
+
+    def find(self, run: str, /) -> int:
+        """The run's number; -1 where no word has it."""
+        code = 0
+        for letter in run:
+            code = code << 21 | ord(letter)
+        at = int(np.searchsorted(self._known, code))
+        return at if at < len(self._known) and int(self._known[at]) == code else -1
+
+
+def spread_out(starts: NDArray[np.integer], chosen: NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """For rows that lie one behind the other: how long each chosen one is, and where all that is in them stands."""
+    sizes = (starts[chosen + 1] - starts[chosen]).astype(np.int32)
+    ends = np.cumsum(sizes, dtype=np.int32)
+    where = np.repeat(starts[chosen].astype(np.int32) - (ends - sizes), sizes)
+    where += np.arange(len(where), dtype=np.int32)
+    return sizes, where
 
 
 def best(scores: Floats, most: int) -> list[int]:
@@ -174,23 +229,10 @@ def best(scores: Floats, most: int) -> list[int]:
 
 
 def mask(size: int, slots: Mapping[str, int], names: Iterable[str]) -> Floats:
-    """(size,) of 1 at the slots of the named documents, else 0."""
+    """(size,) of 1 at the slots of the named texts, else 0."""
     found = np.zeros(size, dtype=np.float32)
     found[[slots[name] for name in names if name in slots]] = 1.0
     return found
-
-
-def numbered(size: int, groups: Mapping[int, str]) -> NDArray[np.intp]:
-    """(size,): a number for the group of each slot, 0 where there is none."""
-    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups.values()), start=1)}
-    found = np.zeros(size, dtype=np.intp)
-    found[list(groups)] = [numbers[group] for group in groups.values()]
-    return found
-
-
-def spread(groups: NDArray[np.intp], slots: Sequence[int]) -> int:
-    """Over how many of the groups, as `numbered` has them, the slots are spread."""
-    return int(np.count_nonzero(np.bincount(groups[np.asarray(slots, dtype=np.intp)])))
 
 
 def scaled(scores: Floats) -> Floats:
@@ -200,7 +242,7 @@ def scaled(scores: Floats) -> Floats:
 
 
 def share(scores: Floats, searched: Bm25, asked: Mapping[str, float]) -> float:
-    """How much of what the question is worth the best document has, 0 to 1 and hardly more."""
+    """How much of what the question is worth the best text has, 0 to 1 and hardly more."""
     return float(scores.max()) / searched.ceiling(asked) if len(scores) and asked else 0.0
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cortex.selection import bags, sentence_models, text
 from cortex.selection.search import Bm25
+from cortex.selection.tool_text import worded
 from cortex.selection.types import Snapshot, ToolEntry
 
 BEST = 3
@@ -56,48 +57,41 @@ class Curves:
 
 
 class SemanticIndex:
-    """`rows` (n_slots, dim): the tools; `said` (n_examples, dim): what people say for them, by rising slot in `homes`.
-
-    What stands in a slot without a tool is never read: `Index.mask` knows no such slot.
-    """
+    """`rows` (n_slots, dim): the tools; `said` (n_examples, dim): what people say, by rising slot in `homes`."""
 
     def __init__(
         self,
         key: str,
-        slots: Mapping[str, int],
-        entries: Mapping[str, ToolEntry],
+        entries: Sequence[ToolEntry],
         told: Mapping[str, Sequence[str]],
-        size: int,
         before: "SemanticIndex | None" = None,
     ) -> None:
         """EncoderFailed where the vectors are not at hand.
 
-        `key`: of the sentence model; `told`: a tool's examples; `size`: how many slots there are, empty ones included.
-        What stood in an older index, `before`, and did not change is taken over.
+        `key`: of the sentence model; `entries`: the tools, by their slots; `told`: a tool's examples. What stood in an
+        older index, `before`, and did not change is taken over.
         """
-        self._key, self._slots, self._entries = key, slots, entries
+        self._key = key
         encoder = sentence_models.named(key)
-        old = before if before and before._key == key else None
-        new = [entry for name, entry in entries.items() if not old or not old.has(entry, slots[name])]
-        fresh = encoder.kept([worded(entry) for entry in new])
-        self.rows = np.zeros((size, fresh.shape[1]), dtype=np.float32)
+        old = before if before and before._key == key and len(before.rows) else None
+        self._places = {id(entry): slot for slot, entry in enumerate(entries)}
+        self._entries = entries  # so that no other entry gets the id of one of these
+        kept = [old._places.get(id(entry), -1) if old else -1 for entry in entries]
+        new = [slot for slot, place in enumerate(kept) if place < 0]
+        fresh = encoder.kept([worded(entries[slot]) for slot in new])
+        self.rows: Floats = np.zeros((len(entries), fresh.shape[1]), dtype=np.float32)
         if old:
-            same = min(len(old.rows), len(self.rows))
-            self.rows[:same] = old.rows[:same]
-        self.rows[[slots[entry.name] for entry in new]] = fresh
+            self.rows[:] = old.rows[kept]
+        self.rows[new] = fresh
+        slots = {entry.name: slot for slot, entry in enumerate(entries)}
         pairs = sorted((slots[name], each) for name, texts in told.items() for each in texts)
         self.homes = np.array([slot for slot, _ in pairs], dtype=np.intp)
         self.said = encoder.kept([each for _, each in pairs])
         self.has_told = np.zeros(len(self.rows), dtype=np.bool_)
         self.has_told[self.homes] = True
-        standing = [slots[name] for name, entry in entries.items() if not entry.is_meta]
-        self._standing = np.zeros(len(self.rows), dtype=np.float32)
-        self._standing[standing] = 1 / max(1, len(standing))
-        self._barred = np.where(self._standing > 0, 0, -OUT_OF_REACH).astype(np.float32)
-
-    def has(self, entry: ToolEntry, slot: int) -> bool:
-        """Whether this very tool stands in this slot."""
-        return self._entries.get(entry.name) is entry and self._slots.get(entry.name) == slot
+        standing = np.array([not entry.is_meta for entry in entries], dtype=np.float32)
+        self._standing = standing / max(1, int(standing.sum()))
+        self._barred = np.where(standing > 0, 0, -OUT_OF_REACH).astype(np.float32)
 
     def likeness(self, said: str) -> Floats:
         """(n_slots,): the cosine with the tool; half that, half its best examples' where it has any."""
@@ -129,17 +123,6 @@ class SemanticIndex:
         around = best, float(np.vecdot(likeness, self._standing))
         bare = curves.bare.sums(likeness, shares, around)
         return np.where(self.has_told, curves.told.sums(likeness, shares, around), bare) if len(self.homes) else bare
-
-
-def worded(entry: ToolEntry) -> str:
-    """A tool in the words that stand for it: its name, and each line of its description that says more than the name.
-
-    The first line of what an MCP server brings is its name again.
-    """
-    name = text.spaced(entry.name)
-    known = frozenset(text.words(name))
-    told = (line for line in entry.full.description.splitlines() if not known.issuperset(text.words(line)))
-    return f"{name}: {' '.join(told)}"
 
 
 def documents_of(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> dict[str, list[str]]:

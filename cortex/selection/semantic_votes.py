@@ -1,4 +1,4 @@
-"""What a text says about tools by its meaning: the second model's chances, likenesses, votes, or why there are none.
+"""What a text says about tools by its meaning: likenesses, votes, or why there are none.
 
 By the snapshot's sentence model, else by the shipped table. A long text is cut for a model, whose time grows with every
 word; a likeness is not taken by clause, which brought nothing on public catalogues (docs/decisions.md). What fails
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.selection import evidence, talk
-from cortex.selection.draft import ModelChances, Vote
+from cortex.selection.draft import Vote
 from cortex.selection.index import CANDIDATES, Index, index_of
 from cortex.selection.types import PlanInput, Snapshot
 
@@ -42,19 +42,6 @@ def likeness(index: Index, asked: str, skipped: str = "") -> Likeness:
     return Likeness(row=_by_table(index, asked), failed=failed, is_table=True)
 
 
-def learned(index: Index, asked: str, skipped: str = "") -> tuple[ModelChances, str]:
-    """What the fitted models make of the text, and why the one that reads the sentence model's vectors was left out."""
-    if talk.is_small_talk(asked):
-        return evidence.learned(index, asked), ""
-    failed = skipped
-    if index.snapshot.encoder and not failed:
-        try:
-            return evidence.learned_twice(index, asked), ""
-        except EncoderFailed as error:
-            failed = error.message
-    return evidence.learned(index, asked), failed
-
-
 def curves(index: Index, found: Likeness) -> "Curves | None":
     """What these likenesses are worth; None where that is not known, or not yet."""
     try:
@@ -66,8 +53,6 @@ def curves(index: Index, found: Likeness) -> "Curves | None":
 def prepared(snapshot: Snapshot) -> bool:
     """Have the snapshot's tools read; whether it is known what a likeness is worth. EncoderFailed until they are."""
     index = index_of(snapshot)
-    if index.second:
-        index.second.scores(index.second.probes)  # what it makes at its first use
     return bool(index.semantic and index.curves)
 
 
@@ -95,10 +80,8 @@ def in_time(given: PlanInput) -> PlanInput:
         return given
     index = index_of(given.snapshot)
     failed = ""
-    if given.recipe == "cortex":
-        failed = learned(index, given.message)[1]
-        if not failed and needs(index, given.message, index.names):
-            failed = likeness(index, given.message).failed
+    if given.recipe == "cortex" and needs(index, given.message, index.names):
+        failed = likeness(index, given.message).failed
     elif given.recipe == "vector" and given.message.strip():
         failed = scan.load("cortex.selection.baselines.centroid_index").failure(
             given.snapshot, (given.message, given.missing)
@@ -126,8 +109,7 @@ def shares(index: Index, asked: str) -> Any:
 
 @lru_cache(maxsize=16)
 def _by_model(index: Index, asked: str) -> Any:
-    said = index.model.mended([asked])[0] if index.model else asked  # as the second model reads it: encoded once
-    return index.semantic.likeness(said[: evidence.TEXT_CHARACTERS])
+    return index.semantic.likeness(asked[: evidence.TEXT_CHARACTERS])
 
 
 @lru_cache(maxsize=64)

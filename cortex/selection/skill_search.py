@@ -15,11 +15,10 @@ from cortex.base.skill import Skill, SkillFit, on_a_line
 from cortex.selection import bags, talk, text
 from cortex.selection.bags import UNKNOWN_WORTH
 from cortex.selection.index import TYPO_LETTERS
-from cortex.selection.types import Snapshot
-from cortex.selection.version_cache import SnapshotKey
 
 if TYPE_CHECKING:
     from cortex.selection.search import Bm25
+    from cortex.selection.shipped_index import WordRarity
 
 LEAST = 0.12
 MOST = 12
@@ -28,11 +27,11 @@ RARE_SHARE, FEW = 0.02, 3
 HEAD = "The user's own how-tos that may fit; read one with skill_read(name) before you do the work:"
 
 
-def fits(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[SkillFit, ...]:
+def fits(said: str, skills: tuple[Skill, ...]) -> tuple[SkillFit, ...]:
     """The skills to show for this message, best first: at most MOST, titles and descriptions within CHARACTERS."""
     found: list[SkillFit] = []
     left = CHARACTERS
-    for fit in judged(said, skills, snapshot):
+    for fit in judged(said, skills):
         left -= len(fit.title) + len(fit.description)
         if fit.score < LEAST or left < 0 or len(found) == MOST:
             break
@@ -40,12 +39,12 @@ def fits(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[Skil
     return tuple(found)
 
 
-def judged(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[SkillFit, ...]:
+def judged(said: str, skills: tuple[Skill, ...]) -> tuple[SkillFit, ...]:
     """Every skill that has anything in common with the message, best first; nothing for a blank one or small talk."""
     shown = tuple(skill for skill in skills if not skill.is_tainted)
     if not shown or talk.is_small_talk(said):
         return ()
-    by_words = _by_words(said, _shelf(shown, SnapshotKey(snapshot)))
+    by_words = _by_words(said, _shelf(shown))
     named = text.named(said, frozenset(skill.name for skill in shown))
     words = text.words(said)
     found = []
@@ -64,9 +63,9 @@ def judged(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[Sk
     return tuple(sorted(found, key=lambda fit: (-fit.score, fit.name)))
 
 
-def rarity(term: str, snapshot: Snapshot) -> float:
+def rarity(term: str) -> float:
     """How rare a stem is in what people say, 0 to 1: 1 for one that nobody says."""
-    sayings = _sayings(SnapshotKey(snapshot))
+    sayings = _rarity()
     return sayings.idf(term) / sayings.idf("")
 
 
@@ -82,57 +81,39 @@ def line(one: Skill | SkillFit) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shelf:
-    """Skills as documents behind what people say; `slots`: theirs. `by_letter`: their words, for slips of the pen."""
+    """Skills as texts beside what people say, by their places. `by_letter`: their words, for slips of the pen."""
 
-    sayings: "Bm25"
-    slots: dict[int, Skill]
+    skills: tuple[Skill, ...]
     words: "Bm25"
     by_letter: dict[str, tuple[str, ...]]
 
 
-@lru_cache(maxsize=4)
-def _sayings(key: SnapshotKey) -> "Bm25":
-    """All utterances and tools' summaries as documents.
-
-    A sample of them takes .2 s less, but then each new tool gives every word another rarity.
-    """
-    sets = (*(domain.examples for domain in key.snapshot.domains), key.snapshot.several, key.snapshot.none)
-    said = [example.text for each in sets for example in each]
-    said += [f"{text.spaced(entry.name)} {entry.summary}" for entry in key.snapshot.entries]
-    made: Bm25 = scan.load("cortex.selection.search").Bm25(dict.fromkeys(_terms(one), 1.0) for one in said)
-    return made
+def _rarity() -> "WordRarity":
+    """How rare words are in what people say."""
+    found: WordRarity = scan.load("cortex.selection.shipped_index").shipped().rarity
+    return found
 
 
 @lru_cache(maxsize=16)
-def _shelf(skills: tuple[Skill, ...], key: SnapshotKey) -> _Shelf:
-    sayings = _sayings(key)
-    made = {sayings.size + at: _bag(skill) for at, skill in enumerate(skills)}
+def _shelf(skills: tuple[Skill, ...]) -> _Shelf:
+    made = [_bag(skill) for skill in skills]
     letters: dict[str, dict[str, None]] = {}
-    for bag in made.values():
+    for bag in made:
         for term in bag:
             letters.setdefault(term[:1], {})[term] = None
-    return _Shelf(
-        sayings=sayings,
-        slots={sayings.size + at: skill for at, skill in enumerate(skills)},
-        words=sayings.changed({slot: ({}, bag) for slot, bag in made.items()}),
-        by_letter={letter: tuple(terms) for letter, terms in letters.items()},
-    )
-
-
-def _terms(said: str) -> tuple[str, ...]:
-    """The stemmed words that say something."""
-    common = talk.common_terms()
-    return tuple(term for term in text.terms(said) if term not in common)
+    words: Bm25 = scan.load("cortex.selection.search").Bm25.of(made, among=_rarity())
+    by_letter = {letter: tuple(terms) for letter, terms in letters.items()}
+    return _Shelf(skills=skills, words=words, by_letter=by_letter)
 
 
 def _bag(skill: Skill) -> bags.Bag:
     """A skill's words: what it is called weighs most, as a tool's name does."""
     found: Counter[str] = Counter()
-    named = dict.fromkeys(_terms(f"{text.spaced(skill.name.replace('-', ' '))} {skill.title}"))
+    named = dict.fromkeys(bags.telling(f"{text.spaced(skill.name.replace('-', ' '))} {skill.title}"))
     for terms, weight in (
         (named, bags.NAME_WEIGHT),
-        (_terms(skill.description), bags.SUMMARY_WEIGHT),
-        (_terms("\n".join(skill.phrases)), bags.EXAMPLE_WEIGHT),
+        (bags.telling(skill.description), bags.SUMMARY_WEIGHT),
+        (bags.telling("\n".join(skill.phrases)), bags.EXAMPLE_WEIGHT),
     ):
         for term in terms:
             found[term] += weight  # type: ignore[assignment]  # a Counter of weights
@@ -144,16 +125,17 @@ def _by_words(said: str, shelf: _Shelf) -> dict[str, tuple[float, str]]:
 
     The rarest-term gate: shared words that many people say for many things prove nothing.
     """
-    asked = dict.fromkeys((_mended(term, shelf) for term in _terms(said)), 1.0)
-    few = max(FEW, round(shelf.sayings.size * RARE_SHARE))
-    telling = {term for term in asked if len(shelf.sayings.holders(term)) <= few}
+    asked = dict.fromkeys((_mended(term, shelf) for term in bags.telling(said)), 1.0)
+    sayings = _rarity()
+    few = max(FEW, round(sayings.count * RARE_SHARE))
+    telling = {term for term in asked if sayings.holders(term) <= few}
     if not telling:
         return {}
     scores = shelf.words.scores(asked)
     spoken = {text.stem(word): word for word in text.words(said)}
     weight = shelf.words.ceiling(asked, UNKNOWN_WORTH)
     found = {}
-    for slot, skill in shelf.slots.items():
+    for slot, skill in enumerate(shelf.skills):
         met = [term for term in asked if shelf.words.holds(term, slot)]
         if not telling.isdisjoint(met):
             told = ", ".join(spoken.get(term, term) for term in met if not term.startswith("\u00a7"))

@@ -27,13 +27,10 @@ PLAIN = Profile()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """A phrase of a category. `tools` = () speaks for all of them. `is_own`: added on this server."""
+    """A phrase that was added on this server to a category. `tools` = () speaks for all of them."""
 
     text: str
-    weight: float = 1.0
     tools: tuple[str, ...] = ()
-    unless: tuple[str, ...] = ()
-    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +58,7 @@ class Domain:
 class ToolEntry:
     """One tool with what each of its forms costs, counted beforehand: the planner never tokenizes.
 
-    `is_shy`: sent only when named, found or called, never by its chance.
+    `is_shy`: sent only when named, found or called, never by its chance. `is_grave`: it ends, sends, runs or spends.
     """
 
     name: str
@@ -79,6 +76,7 @@ class ToolEntry:
     is_ambient: bool = False
     is_meta: bool = False
     is_shy: bool = False
+    is_grave: bool = False
     tokens_compact: int = 0
     tokens_signature: int = 0
 

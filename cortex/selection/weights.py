@@ -1,34 +1,29 @@
 """The fitted model: what a text says about each tool, each category and the ways of needing none. Loads and scores.
 
-A sum of linear models over hashed words and letters (`grams.py`) and what the words mean (`meanings.py`), blended and
-calibrated by a few logistic regressions. `fit.py` makes it. Loaded late through `scan.load`: numpy is heavy.
+One linear model over hashed words and letters (`grams.py`), weighed by how rare they are and calibrated by three
+logistic regressions. `fit.py` makes it; the file is mapped. Loaded late through `scan.load`: numpy is heavy.
 """
 
-import io
-import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import meanings
+from cortex.selection import packed
 from cortex.selection.calibrations import Calibrations, Floats, TextChances
 from cortex.selection.grams import grams, words
 from cortex.selection.known_words import KnownWords
 
-SHIPPED = Path(__file__).with_name("weights.npz")
-GRAM_SHARE, MEANING_SHARE = 0.8, 1.4
+SHIPPED = Path(__file__).with_name("weights.bin")
+FORMAT = 2  # 1: `.npz` files with rows of the table of meanings, until November 2026
+GRAM_SHARE = 0.8
 HALF_SHARES = np.array([1.0, GRAM_SHARE])  # of words, of letters
-# What numpy and zipfile make of damaged bytes (6,000 flipped bits, 2026-11-21).
-DAMAGE = (KeyError, TypeError, EOFError, OSError, RuntimeError, BadZipFile, TokenError, zlib.error)
 NEED = "need"
 AT_ONCE = 64
 SMALL = 1 << 31  # numbers below it take four bytes
@@ -39,7 +34,7 @@ class Weights:
     """The model. Columns: tools, then categories, then KINDS, then NEED.
 
     `rows`: bucket -> row of `matrix`, -1 where no example had it; `matrix` (n_rows, n_columns) int8 with a `scale` a
-    column: rows with an `idf` each, then those of the figures of a text's meaning; `home`: column of each tool's
+    column, an `idf` a row; `home`: column of each tool's
     category, counted from 0 among the categories; `known`: the words of the utterances. `examples`: hash of what
     it was fitted on; `made`: when, and from how many.
     """
@@ -67,8 +62,6 @@ class Weights:
             for at, (begin, end) in enumerate(pairwise(ends)):
                 if begin < end:
                     found[start + at] = np.einsum("i,ij->j", bags.values[begin:end], parts[begin:end])
-        # No matmul: what it makes of a text depends on how many are multiplied with it.
-        found += np.einsum("td,dc->tc", meant(texts), self.matrix[len(self.idf) :].astype(np.float32))
         return found * self.scale + self.bias
 
     def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:
@@ -77,8 +70,7 @@ class Weights:
         touched, places = np.unique(bags.rows, return_inverse=True)
         dense = np.zeros((len(texts), len(touched)), dtype=np.float32)
         dense[bags.texts, places] = bags.values
-        rows = np.concatenate([touched, np.arange(len(self.idf), len(self.matrix))])
-        return rows, np.concatenate([dense, meant(texts)], axis=1)
+        return touched, dense
 
     def _bags(self, texts: Sequence[str]) -> "_Bags":
         """Each text's features by what they weigh; words and letters each of length 1, letters at GRAM_SHARE."""
@@ -100,18 +92,13 @@ class Weights:
 
     def judged(self, texts: Sequence[str]) -> "TextChances":
         """The chances of each text's tools and gates."""
-        return self.calibrations.judged(texts, [self.scores(texts)], self.home, len(self.categories))
+        return self.calibrations.judged(texts, self.scores(texts), self.home, len(self.categories))
 
 
 def quantised(dense: NDArray[Any]) -> tuple[NDArray[np.int8], Floats]:
     """Weights (n_rows, n_columns) in eight bits, and the scale of each column."""
     scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
     return np.rint(dense / scale).astype(np.int8), scale
-
-
-def meant(texts: Sequence[str]) -> Floats:
-    """What the texts mean, (n_texts, size of the table), each of length MEANING_SHARE."""
-    return MEANING_SHARE * meanings.shipped().vectors(texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,41 +111,49 @@ class _Bags:
 
 
 def to_bytes(weights: Weights) -> bytes:
-    """The model as a compressed `.npz`, the same bytes for the same model."""
+    """The model as a file that can be mapped, the same bytes for the same model."""
     facts = {
+        "format": FORMAT,
         "tools": weights.tools,
         "categories": weights.categories,
-        "words": weights.known.words,
         "repeated": weights.known.repeated,
         "examples": weights.examples,
         "made": weights.made,
     }
-    out = io.BytesIO()
-    np.savez_compressed(
-        out,
-        facts=np.frombuffer(json.dumps(facts, sort_keys=True).encode(), dtype=np.uint8),
-        rows=weights.rows,
-        idf=weights.idf.astype(np.float16),
-        matrix=weights.matrix,
-        scale=weights.scale,
-        bias=weights.bias,
-        home=weights.home,
-        **weights.calibrations.arrays(),
-    )
-    return out.getvalue()
+    arrays: dict[str, NDArray[Any]] = {
+        "rows": weights.rows,
+        "idf": weights.idf.astype(np.float16),
+        "matrix": weights.matrix,
+        "scale": weights.scale,
+        "bias": weights.bias,
+        "home": weights.home,
+        "words": np.frombuffer("\n".join(weights.known.words).encode(), dtype=np.uint8),
+    }
+    return packed.to_bytes(facts, {**arrays, **weights.calibrations.arrays()})
 
 
 def from_bytes(data: bytes) -> Weights:
-    """The model that `to_bytes` wrote; ValueError for anything else."""
+    """The model that `to_bytes` wrote; ValueError for anything else, and for what another version of Cortex wrote."""
+    return _read(*packed.read(data))
+
+
+def compressed(weights: Weights) -> bytes:
+    """As `to_bytes`, for a database: half the size, and nothing of it can be mapped."""
+    return zlib.compress(to_bytes(weights))
+
+
+def from_compressed(data: bytes) -> Weights:
+    """The model that `compressed` wrote; ValueError for anything else."""
     try:
-        return _read(data)
-    except DAMAGE as error:
-        raise ValueError(f"these bytes are no weights: {error}") from error
+        return from_bytes(zlib.decompress(data))
+    except zlib.error as error:
+        raise ValueError(f"these are no weights ({error})") from error
 
 
-def _read(data: bytes) -> Weights:
-    with np.load(io.BytesIO(data), allow_pickle=False) as found:
-        facts = json.loads(found["facts"].tobytes().decode())
+def _read(facts: Mapping[str, Any], found: packed.Arrays) -> Weights:
+    if facts.get("format") != FORMAT:
+        raise ValueError("another version of Cortex wrote them")
+    try:
         return Weights(
             tools=tuple(facts["tools"]),
             categories=tuple(facts["categories"]),
@@ -169,16 +164,18 @@ def _read(data: bytes) -> Weights:
             bias=found["bias"],
             home=found["home"],
             calibrations=Calibrations.of(found),
-            known=KnownWords(words=tuple(facts["words"]), repeated=int(facts["repeated"])),
+            known=KnownWords(words=tuple(found["words"].tobytes().decode().split("\n")), repeated=facts["repeated"]),
             examples=facts["examples"],
             made=facts["made"],
         )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"these are no weights ({error})") from error
 
 
 @lru_cache(maxsize=1)
 def shipped() -> Weights:
-    """The model that came with Cortex, read once."""
-    return from_bytes(SHIPPED.read_bytes())
+    """The model that came with Cortex, mapped once."""
+    return _read(*packed.mapped(SHIPPED))
 
 
 _OWN: dict[str, Weights] = {}

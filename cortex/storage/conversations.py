@@ -333,6 +333,15 @@ class ConversationsRepository(Repository):
         return await self._all(Event, statement.order_by(EventTable.seq))
 
     @reading
+    async def turns_told(self, conversation_id: str, text: str) -> Sequence[str]:
+        """The turns in which this notice stands."""
+        notices = self._mine(Event, EventTable).where(
+            EventTable.conversation_id == conversation_id, EventTable.kind == "notice"
+        )
+        found = await self._all(Event, notices.order_by(EventTable.seq))
+        return [one.turn_id for one in found if one.turn_id and one.payload["text"] == text]
+
+    @reading
     async def first_seq(self, conversation_id: str, turn_id: str) -> int | None:
         """The number of a turn's first event, None when it has none."""
         statement = select(func.min(EventTable.seq)).where(

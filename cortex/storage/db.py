@@ -264,18 +264,13 @@ class Database:
 
     async def close(self) -> None:
         """Let go of every connection, also where the caller is cancelled while it waits for that."""
-        letting_go = asyncio.ensure_future(self._let_go())
-        try:
-            await asyncio.shield(letting_go)
-        except asyncio.CancelledError:  # a connection that is cut off while it closes is logged as a fault
-            await letting_go
-            raise
-
-    async def _let_go(self) -> None:
         self.commits.close()
-        await self.write.dispose()
-        if self.read is not self.write:
-            await self.read.dispose()
+        closing = asyncio.gather(*(engine.dispose() for engine in {self.write, self.read}))
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:  # a connection that is cut off while it closes is logged as a fault
+            await closing
+            raise
 
 
 class _View:

@@ -27,7 +27,7 @@ class ToolSettingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolWordRow:
-    """A phrase or an example of a category: added here, or one that ships and `is_left_out`.
+    """A phrase or an example of a category: added here, or an example that ships and `is_left_out`.
 
     text_key: the text as it is compared. tools: whom it speaks for, () = the whole category.
     """
@@ -57,9 +57,13 @@ class ToolSettingsRepository(SharedRepository):
 
     @reading
     async def words(self, category: str | None = None) -> Sequence[ToolWordRow]:
-        """What was added or left out, of one category or of all, in the order in which it was."""
+        """What was added or left out, of one category or of all, in the order in which it was.
+
+        No phrase ships any more: rows that left one out, in homes older than that, say nothing.
+        """
         columns = (getattr(ToolWordTable, name) for name in ToolWordRow.__dataclass_fields__)
-        statement = select(*columns).order_by(ToolWordTable.added_at, ToolWordTable.id)
+        is_said = ~(ToolWordTable.is_left_out & (ToolWordTable.kind == "phrase"))
+        statement = select(*columns).where(is_said).order_by(ToolWordTable.added_at, ToolWordTable.id)
         if category is not None:
             statement = statement.where(ToolWordTable.category == category)
         return await self._all(ToolWordRow, statement)

@@ -15,6 +15,7 @@ def tool(
     *,
     words: Words | None = None,
     risk: Risk = "low",
+    ends: bool = False,
     effect: Effect = "write",
     confirm: bool = False,
     admin: bool = False,
@@ -33,7 +34,8 @@ def tool(
 ) -> Callable[[Function], Tool]:
     """A decorator that makes a `Tool` of a function; TypeError at import when the function is not fit to be one.
 
-    Reads are idempotent by nature; high risk always asks, so both follow without being said.
+    Reads are idempotent by nature; high risk always asks, so both follow without being said. ends: it takes away
+    or ends what somebody made; such a tool is grave, and so is one of high risk.
     """
 
     def make(function: Function) -> Tool:
@@ -54,6 +56,7 @@ def tool(
             line=made.line,
             hash=made.hash,
             risk=risk,
+            is_grave=ends or risk == "high",
             effect=effect,
             confirm=confirm or risk == "high",
             admin=admin,

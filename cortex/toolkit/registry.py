@@ -6,6 +6,7 @@ What ships never changes; what is set up besides (tools of MCP servers) is put i
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType, ModuleType
 
@@ -100,12 +101,17 @@ class Registry:
     @property
     def needs(self) -> frozenset[str]:
         """Every port that some tool needs."""
-        own = (need for tool in self.tools.values() for need in tool.needs)
-        return frozenset(own) | {need for category in self.categories.values() for need in category.needs}
+        return _needs(self.held)
 
     def configured(self, wired: AbstractSet[str]) -> frozenset[str]:
         """Names of the tools whose every port is in `wired` (class names of what `ctx.use` opens)."""
         return frozenset(name for name in self.tools if not self.missing(name, wired))
+
+
+@lru_cache(maxsize=4)
+def _needs(held: ToolSet) -> frozenset[str]:
+    own = (need for tool in held.tools.values() for need in tool.needs)
+    return frozenset(own) | {need for category in held.categories.values() for need in category.needs}
 
 
 def category_of(module: ModuleType) -> Category:
@@ -120,16 +126,14 @@ def category_of(module: ModuleType) -> Category:
         name=stem,
         summary=module.SUMMARY,
         tools=tuple(own),
-        phrases=tuple(getattr(module, "PHRASES", ())),
         examples=tuple(getattr(module, "EXAMPLES", ())),
         undo=getattr(module, "undo", None),
         needs=tuple(getattr(module, "NEEDS", ())),
     )
     names = {tool.name for tool in own}
     said = {name for _, wanted in made.examples for name in wanted if name.startswith(prefixes)}
-    named = said | {name for phrase in made.phrases for name in phrase.tools}
-    if named - names:
-        raise TypeError(f"tools/{stem}.py: examples or phrases name unknown tools {sorted(named - names)}")
+    if said - names:
+        raise TypeError(f"tools/{stem}.py: examples name unknown tools {sorted(said - names)}")
     return made
 
 
@@ -157,7 +161,6 @@ def _version(categories: list[Category], beside: tuple[Example, ...]) -> str:
             category.name,
             category.summary,
             [[tool.hash, tool.risk, tool.effect, tool.confirm, tool.admin, *_flags(tool)] for tool in category.tools],
-            [[phrase.text, phrase.weight, phrase.tools, phrase.unless] for phrase in category.phrases],
             category.examples,
         ]
         for category in categories
@@ -166,4 +169,4 @@ def _version(categories: list[Category], beside: tuple[Example, ...]) -> str:
 
 
 def _flags(tool: Tool) -> tuple[object, ...]:
-    return (tool.policy, tool.ambient, tool.free, tool.sends_out, tool.reads_untrusted, tool.needs)
+    return (tool.policy, tool.ambient, tool.free, tool.sends_out, tool.reads_untrusted, tool.needs, tool.is_grave)

@@ -46,23 +46,14 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TriggerPhrase:
-    """A trigger phrase, matched on word bounds. `unless`: words whose presence makes it void."""
-
-    text: str
-    weight: float = 1.0
-    tools: tuple[str, ...] = ()
-    unless: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """One tool. `arguments` validates a call (extra=forbid); `full` and `stub` are what a model is sent.
 
     effect: reads of one round run side by side, writes one after the other. idempotent: run again after a kill, it has
     one effect, on what was meant first; of the others the person is told that it may have happened. confirm: always
     ask. ambient: pinned in every conversation that permits it. reads_untrusted: its results are tainted. sends_out: it
-    carries data to a place outside. free: not counted as a business call (meta tools). needs: ports that this tool
+    carries data to a place outside. is_grave: it ends, sends, runs or spends, so a wish for it has to be plain
+    before it is chosen. free: not counted as a business call (meta tools). needs: ports that this tool
     needs beside its category's. risk_of: the risk of one call where its arguments decide (a lock is not a lamp); `risk`
     is the least it can be. sends_to: where one call carries data to where its arguments decide, with commas between,
     "" when all stays here. aim: finds what a call acts on ahead of the question, keeps it (`Ctx.target`) and gives its
@@ -86,6 +77,7 @@ class Tool:
     line: str
     hash: str
     risk: Risk = "low"
+    is_grave: bool = False
     effect: Effect = "write"
     confirm: bool = False
     admin: bool = False
@@ -127,7 +119,6 @@ class Category:
     name: str
     summary: str
     tools: tuple[Tool, ...]
-    phrases: tuple[TriggerPhrase, ...] = ()
     examples: tuple[tuple[str, tuple[str, ...]], ...] = ()
     undo: Undo | None = None
     needs: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from cortex.ports.aether import Board, BoardColumn, Card
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 
 SUMMARY = "the kanban board"
 PREFIXES = ("ae_task_",)
@@ -58,18 +58,5 @@ def _line(card: Card, today: date) -> str:
     facts += [f"priority {card.priority}"] if card.priority else []
     return f"  - {card.title} ({', '.join(facts)})"
 
-
-PHRASES = (
-    TriggerPhrase(text="kanban", weight=1.2, unless=("explain", "what is kanban")),
-    TriggerPhrase(text="task board", weight=1.2),
-    TriggerPhrase(text="taskboard", weight=1.2),
-    TriggerPhrase(text="aether board", weight=1.3),
-    TriggerPhrase(text="aether tasks", weight=1.3),
-    TriggerPhrase(text="ae tasks", weight=1.3),
-    TriggerPhrase(text="ae task", weight=1.3),
-    TriggerPhrase(text="on the board", weight=0.9, unless=("directors", "chess", "cutting")),
-    TriggerPhrase(text="my board", weight=0.9, unless=("surf", "snow", "skate")),
-    TriggerPhrase(text="in progress column", weight=1.1),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -14,7 +14,7 @@ from cortex.ports.loop import Readers
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 from cortex.toolkit.stretch import stretch
 
 SUMMARY = "the user's journals and diaries"
@@ -157,7 +157,7 @@ async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     return await _change(ctx, row, _text(f"{_text(text)}\n{row.text.lstrip()}"), None)
 
 
-@tool(words="Delete the journal entry {entry}", idempotent=True, reads_private=True, read_by=_read_on_server)
+@tool(words="Delete the journal entry {entry}", ends=True, idempotent=True, reads_private=True, read_by=_read_on_server)
 async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> Output:
     """Remove a journal entry; it can be brought back.
 
@@ -307,23 +307,5 @@ def _around(text: str, query: str) -> str:
     start = max(0, at - 40)
     return f"{'...' if start else ''}{flat[start : start + 160]}{'...' if len(flat) > start + 160 else ''}"
 
-
-PHRASES = (
-    TriggerPhrase(
-        text="journal", weight=1.1, unless=("journalctl", "journal article", "scientific journal", "systemd journal")
-    ),
-    TriggerPhrase(text="journals", weight=1.1, tools=("ae_journal_list",), unless=("scientific journals",)),
-    TriggerPhrase(text="diary", weight=1.1, unless=("anne frank",)),
-    TriggerPhrase(text="journal entry", weight=1.2),
-    TriggerPhrase(text="dear diary", weight=1.2, tools=("ae_journal_entry_create",)),
-    TriggerPhrase(text="logbook", weight=1.1),
-    TriggerPhrase(text="lab book", weight=1.0),
-    TriggerPhrase(text="write in my journal", weight=1.3, tools=("ae_journal_entry_create", "ae_journal_entry_append")),
-    TriggerPhrase(text="my journals", weight=1.2, tools=("ae_journal_list",)),
-    TriggerPhrase(text="the entry", weight=0.6, tools=("ae_journal_entry_read", "ae_journal_entry_update")),
-    TriggerPhrase(
-        text="aether", weight=0.7, unless=("aether board", "aether_api", "aether_frontend", "aether_container")
-    ),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -15,7 +15,6 @@ from cortex.ports.aether import AetherDatabase, Rows, TableFacts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import TriggerPhrase
 from cortex.toolkit.stretch import RESULT_CHARACTERS
 
 SUMMARY = "SQL database, read only"
@@ -173,37 +172,5 @@ def _csv_bytes(rows: Rows) -> tuple[bytes, int]:
         kept = kept[: min(len(kept) * WRITE_BYTES // len(data), len(kept) - 1)]
     return data, len(kept)
 
-
-PHRASES = (
-    TriggerPhrase(text="sql", weight=0.8, unless=("explain sql", "learn sql", "sql injection", "write me a sql")),
-    TriggerPhrase(
-        text="database", weight=0.9, unless=("explain", "what is a database", "cortex database", "design a database")
-    ),
-    TriggerPhrase(text="mariadb", weight=1.1, unless=("install mariadb",)),
-    TriggerPhrase(text="mysql", weight=1.0, unless=("install mysql", "mysql or")),
-    TriggerPhrase(text="select from", weight=0.8, tools=("ae_db_query",)),
-    TriggerPhrase(text="run a query", weight=1.1, tools=("ae_db_query",)),
-    TriggerPhrase(text="run this query", weight=1.2, tools=("ae_db_query",)),
-    TriggerPhrase(text="query the", weight=0.9, tools=("ae_db_query",)),
-    TriggerPhrase(text="how many rows", weight=1.0, tools=("ae_db_query", "ae_db_describe")),
-    TriggerPhrase(
-        text="in the table", weight=0.7, tools=("ae_db_query", "ae_db_describe"), unless=("markdown", "word")
-    ),
-    TriggerPhrase(text="which tables", weight=1.1, tools=("ae_db_describe",)),
-    TriggerPhrase(text="what tables", weight=1.1, tools=("ae_db_describe",)),
-    TriggerPhrase(text="describe the table", weight=1.2, tools=("ae_db_describe",)),
-    TriggerPhrase(
-        text="columns of", weight=0.8, tools=("ae_db_describe",), unless=("csv", "excel", "spreadsheet", "greek")
-    ),
-    TriggerPhrase(
-        text="schema", weight=0.7, tools=("ae_db_describe",), unless=("json schema", "color schema", "xml schema")
-    ),
-    TriggerPhrase(
-        text="the view", weight=0.6, tools=("ae_db_show_view",), unless=("from the window", "mountain", "balcony")
-    ),
-    TriggerPhrase(text="show view", weight=1.2, tools=("ae_db_show_view",)),
-    TriggerPhrase(text="show the view", weight=1.2, tools=("ae_db_show_view",)),
-    TriggerPhrase(text="definition of the view", weight=1.3, tools=("ae_db_show_view",)),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -9,7 +9,7 @@ from cortex.ports.agents import AgentRun, Agents
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 
 SUMMARY = "background agents for long work"
 PREFIXES = ("spawn_agent", "agent_status", "agent_cancel")
@@ -69,7 +69,14 @@ async def _can_cancel(ctx: Ctx, agent: str) -> None:
         raise ToolFailed(f"It has ended already: {_fact(ctx, run)}", is_tainted=run.is_tainted)
 
 
-@tool(words="Stop the background agent {agent}", risk="medium", idempotent=True, reads_private=True, check=_can_cancel)
+@tool(
+    words="Stop the background agent {agent}",
+    risk="medium",
+    ends=True,
+    idempotent=True,
+    reads_private=True,
+    check=_can_cancel,
+)
 async def agent_cancel(ctx: Ctx, agent: str) -> Output:
     """Stop a background agent.
 
@@ -110,24 +117,5 @@ def _fact(ctx: Ctx, run: AgentRun) -> str:
     spent = f", {run.tokens:,} tokens" if run.tokens else ""
     return f"{' '.join(run.task.split())[:100]} (id {short(run.id)}, {run.role}, {run.state} {since}{spent})"
 
-
-PHRASES = (
-    TriggerPhrase(text="spawn an agent", weight=1.3, tools=("spawn_agent",)),
-    TriggerPhrase(text="spawn agent", weight=1.3, tools=("spawn_agent",)),
-    TriggerPhrase(text="sub-agent", weight=1.2),
-    TriggerPhrase(text="subagent", weight=1.2),
-    TriggerPhrase(text="background agent", weight=1.2),
-    TriggerPhrase(text="delegate", weight=1.0, tools=("spawn_agent",), unless=("at work", "my team", "my boss")),
-    TriggerPhrase(
-        text="in the background", weight=0.9, tools=("spawn_agent",), unless=("music", "photo", "picture", "noise")
-    ),
-    TriggerPhrase(text="start an agent", weight=1.2, tools=("spawn_agent",)),
-    TriggerPhrase(text="your agents", weight=1.1, tools=("agent_status",)),
-    TriggerPhrase(text="is the agent done", weight=1.2, tools=("agent_status",)),
-    TriggerPhrase(text="how is the agent", weight=1.1, tools=("agent_status",)),
-    TriggerPhrase(text="stop the agent", weight=1.2, tools=("agent_cancel",)),
-    TriggerPhrase(text="cancel the agent", weight=1.2, tools=("agent_cancel",)),
-    TriggerPhrase(text="call off the agent", weight=1.2, tools=("agent_cancel",)),
-)
 
 EXAMPLES = examples_for(__file__)

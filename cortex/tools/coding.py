@@ -13,7 +13,6 @@ from cortex.ports.agents import AllowedFolders, CodeRepository, CodingAgent, Cod
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import TriggerPhrase
 
 SUMMARY = "coding agent (aider) for repositories"
 PREFIXES = ("aider_", "claude_allow_dir")
@@ -189,25 +188,5 @@ def _run_text(ctx: Ctx, run: CodingRun) -> str:
     parts += [run.diff_stat[:SAID_CHARACTERS], run.said[-SAID_CHARACTERS:]]
     return "\n".join(part for part in parts if part)
 
-
-PHRASES = (
-    TriggerPhrase(
-        text="aider", weight=1.3, tools=("aider_run", "aider_status"), unless=("what is aider", "install aider")
-    ),
-    TriggerPhrase(text="coding agent", weight=1.2),
-    TriggerPhrase(text="coding agents", weight=1.2),
-    TriggerPhrase(text="aether_api", weight=1.0, tools=("aider_run",)),
-    TriggerPhrase(text="aether_frontend", weight=1.0, tools=("aider_run",)),
-    TriggerPhrase(text="aether_container", weight=1.0, tools=("aider_run",)),
-    TriggerPhrase(text="fix the bug", weight=0.9, tools=("aider_run",)),
-    TriggerPhrase(text="fix the failing test", weight=1.1, tools=("aider_run",)),
-    TriggerPhrase(text="refactor", weight=0.8, tools=("aider_run",), unless=("what is refactoring", "explain")),
-    TriggerPhrase(text="implement", weight=0.5, tools=("aider_run",), unless=("explain", "how would", "how do i")),
-    TriggerPhrase(text="in the repo", weight=0.7, tools=("aider_run",)),
-    TriggerPhrase(text="claude allow", weight=1.3, tools=("claude_allow_dir",)),
-    TriggerPhrase(text="claude directory", weight=1.2, tools=("claude_allow_dir",)),
-    TriggerPhrase(text="allow the folder", weight=1.2, tools=("claude_allow_dir",)),
-    TriggerPhrase(text="allow the directory", weight=1.2, tools=("claude_allow_dir",)),
-)
 
 EXAMPLES = examples_for(__file__)

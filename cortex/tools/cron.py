@@ -14,7 +14,7 @@ from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import CallPreview, Output, TriggerPhrase
+from cortex.toolkit.spec import CallPreview, Output
 from cortex.toolkit.words import counted, indented, one_line, short
 
 SUMMARY = "jobs that run on a schedule"
@@ -89,7 +89,7 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
     return f"Scheduled: {_fact(ctx, job)}. Next: {target['next']}."
 
 
-@tool(words="Delete the job {job}", idempotent=True, reads_private=True)
+@tool(words="Delete the job {job}", ends=True, idempotent=True, reads_private=True)
 async def cron_remove(ctx: Ctx, job: str) -> Output:
     """Delete a scheduled job.
 
@@ -217,28 +217,5 @@ def _line(ctx: Ctx, job: Job) -> str:
 def _shown(ctx: Ctx, times: tuple[datetime, ...]) -> str:
     return ", ".join(moment(at, ctx.user.time_zone) for at in times)
 
-
-PHRASES = (
-    TriggerPhrase(text="cron", weight=1.1, unless=("explain", "what is cron", "crontab file")),
-    TriggerPhrase(text="cron job", weight=1.2, unless=("what is a cron job",)),
-    TriggerPhrase(text="cron jobs", weight=1.2),
-    TriggerPhrase(text="scheduled job", weight=1.2),
-    TriggerPhrase(text="scheduled jobs", weight=1.2, tools=("cron_list",)),
-    TriggerPhrase(text="scheduled task", weight=1.0),
-    TriggerPhrase(text="scheduled tasks", weight=1.0, tools=("cron_list",)),
-    TriggerPhrase(text="schedule a job", weight=1.2, tools=("cron_add",)),
-    TriggerPhrase(text="recurring job", weight=1.1),
-    TriggerPhrase(text="every morning", weight=0.8, tools=("cron_add",), unless=("remind me", "i wake", "i get up")),
-    TriggerPhrase(text="every evening", weight=0.8, tools=("cron_add",), unless=("remind me",)),
-    TriggerPhrase(text="every night", weight=0.8, tools=("cron_add",), unless=("remind me", "i sleep")),
-    TriggerPhrase(text="every weekday", weight=0.8, tools=("cron_add",), unless=("remind me",)),
-    TriggerPhrase(text="each morning", weight=0.8, tools=("cron_add",), unless=("remind me",)),
-    TriggerPhrase(text="on a schedule", weight=1.0, tools=("cron_add",)),
-    TriggerPhrase(text="automatically every", weight=1.0, tools=("cron_add",)),
-    TriggerPhrase(text="pause the job", weight=1.2, tools=("cron_toggle",)),
-    TriggerPhrase(text="resume the job", weight=1.2, tools=("cron_toggle",)),
-    TriggerPhrase(text="delete the job", weight=1.1, tools=("cron_remove",), unless=("job offer", "job application")),
-    TriggerPhrase(text="stop the job", weight=1.0, tools=("cron_toggle", "cron_remove")),
-)
 
 EXAMPLES = examples_for(__file__)

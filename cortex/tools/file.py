@@ -16,7 +16,7 @@ from cortex.ports.documents import DocumentHit, DocumentTexts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import CallPreview, TriggerPhrase
+from cortex.toolkit.spec import CallPreview
 from cortex.toolkit.stretch import beginning, stretch
 from cortex.toolkit.words import counted
 
@@ -332,34 +332,5 @@ def _line(ctx: Ctx, entry: FolderItem) -> str:
     kind = "" if entry.kind == "file" else f", {entry.kind}"
     return f"{entry.path} ({entry.size_bytes} bytes, {moment(entry.changed_at, ctx.user.time_zone)}{kind})"
 
-
-PHRASES = (
-    TriggerPhrase(text="read file", weight=1.1, tools=("file_read",)),
-    TriggerPhrase(text="read the file", weight=1.1, tools=("file_read",)),
-    TriggerPhrase(text="show file", weight=1.1, tools=("file_read",)),
-    TriggerPhrase(text="show the file", weight=1.1, tools=("file_read",)),
-    TriggerPhrase(text="open the file", weight=1.0, tools=("file_read",)),
-    TriggerPhrase(text="my files", weight=1.1, tools=("file_list",), unless=("audio files", "git")),
-    TriggerPhrase(text="list files", weight=1.1, tools=("file_list",)),
-    TriggerPhrase(text="in the folder", weight=0.8, tools=("file_list",)),
-    TriggerPhrase(text="directory", weight=0.6, tools=("file_list",), unless=("phone directory", "active directory")),
-    TriggerPhrase(text="save to a file", weight=1.2, tools=("file_write",)),
-    TriggerPhrase(text="write to the file", weight=1.1, tools=("file_write",)),
-    TriggerPhrase(text="save it as", weight=0.8, tools=("file_write",), unless=("draft", "task", "note")),
-    TriggerPhrase(text="my contract", weight=0.9, tools=("file_search",)),
-    TriggerPhrase(text="rental contract", weight=0.9, tools=("file_search",)),
-    TriggerPhrase(text="the lease", weight=0.8, tools=("file_search",)),
-    TriggerPhrase(text="my documents", weight=0.8, tools=("file_search",), unless=("list", "show")),
-    TriggerPhrase(text="which page", weight=1.0, tools=("file_search",), unless=("web page", "website")),
-    TriggerPhrase(text="search my files", weight=1.2, tools=("file_search",)),
-    TriggerPhrase(text="in the pdf", weight=1.1, tools=("file_search", "file_read")),
-    TriggerPhrase(text="grep", weight=1.1, tools=("file_grep",)),
-    TriggerPhrase(text="search in files", weight=1.1, tools=("file_grep",)),
-    TriggerPhrase(text="diff", weight=0.7, tools=("file_diff",), unless=("git", "commit", "branch", "staged")),
-    TriggerPhrase(text="compare the files", weight=1.1, tools=("file_diff",)),
-    TriggerPhrase(text="syntax check", weight=1.1, tools=("file_syntax_check",)),
-    TriggerPhrase(text="valid json", weight=1.0, tools=("file_syntax_check",)),
-    TriggerPhrase(text="file size", weight=1.0, tools=("file_stat",)),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -10,7 +10,6 @@ from cortex.integrations.git import Git
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import TriggerPhrase
 from cortex.toolkit.stretch import beginning
 
 SUMMARY = "status, history, changes of a repository"
@@ -91,22 +90,5 @@ def _paths(path: str) -> tuple[str, ...]:
 def _cut(text: str) -> str:
     return beginning(text.strip(), "narrow it by path")
 
-
-PHRASES = (
-    TriggerPhrase(text="git", weight=1.1),
-    TriggerPhrase(text="git status", weight=1.3, tools=("git_status",)),
-    TriggerPhrase(text="git log", weight=1.3, tools=("git_log",)),
-    TriggerPhrase(text="git diff", weight=1.3, tools=("git_diff",)),
-    TriggerPhrase(
-        text="commit", weight=0.8, unless=("commit to a relationship", "commit to the gym", "commit a crime")
-    ),
-    TriggerPhrase(text="commits", weight=0.9, tools=("git_log",)),
-    TriggerPhrase(text="uncommitted", weight=1.1, tools=("git_status", "git_diff")),
-    TriggerPhrase(text="working tree", weight=1.0, tools=("git_status",)),
-    TriggerPhrase(text="which branch", weight=1.0, tools=("git_status",), unless=("bank", "library")),
-    TriggerPhrase(text="repository", weight=0.8, unless=("package repository", "apt repository")),
-    TriggerPhrase(text="repo", weight=0.8),
-    TriggerPhrase(text="pull request", weight=0.5, tools=("git_diff",)),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -17,7 +17,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, sends_to, stamp, touched_by, way_back
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Risk, TriggerPhrase
+from cortex.toolkit.spec import Output, Risk
 from cortex.toolkit.state_history import told_history
 from cortex.toolkit.words import listed, short, spoken
 
@@ -82,7 +82,10 @@ async def ha_get_states(
         area: A room.
         count: How many.
     """
-    found = await ctx.use(HomeAssistant).find(query.strip(), domain.strip().casefold(), area.strip(), count)
+    narrowed = query.strip(), domain.strip().casefold(), area.strip()
+    found = await ctx.use(HomeAssistant).find(*narrowed, count)
+    if not found.total and not any(narrowed):
+        return "Home Assistant shows this account no device. An admin chooses under Integrations what it may see."
     lines = [_line(one) for one in found.entities]
     if found.total > len(lines):
         lines.append(f"... and {found.total - len(lines)} more: narrow it by query, domain or area.")
@@ -212,42 +215,5 @@ def _line(one: Entity) -> str:
 def _short(text: str) -> str:
     return " ".join(text.split())[:VALUE_CHARACTERS]
 
-
-PHRASES = (
-    TriggerPhrase(text="home assistant", weight=1.2, unless=("install home assistant",)),
-    TriggerPhrase(text="turn on the", weight=0.9, tools=("ha_call_service",)),
-    TriggerPhrase(text="turn off the", weight=0.9, tools=("ha_call_service",)),
-    TriggerPhrase(text="switch on the", weight=0.9, tools=("ha_call_service",)),
-    TriggerPhrase(text="switch off the", weight=0.9, tools=("ha_call_service",)),
-    TriggerPhrase(text="lights", weight=1.0, tools=("ha_call_service",), unless=("traffic lights", "northern lights")),
-    TriggerPhrase(
-        text="the light", weight=0.8, tools=("ha_call_service",), unless=("speed of", "light of", "in the light of")
-    ),
-    TriggerPhrase(text="lamp", weight=0.9, tools=("ha_call_service",), unless=("lava lamp history",)),
-    TriggerPhrase(text="dim the", weight=1.0, tools=("ha_call_service",)),
-    TriggerPhrase(
-        text="thermostat", weight=1.1, tools=("ha_call_service", "ha_get_state"), unless=("how does a thermostat",)
-    ),
-    TriggerPhrase(text="heating", weight=0.9, tools=("ha_call_service", "ha_get_state"), unless=("global heating",)),
-    TriggerPhrase(text="blinds", weight=1.0, tools=("ha_call_service",)),
-    TriggerPhrase(text="shutters", weight=1.0, tools=("ha_call_service",)),
-    TriggerPhrase(text="curtains", weight=0.9, tools=("ha_call_service",)),
-    TriggerPhrase(text="garage door", weight=1.0, tools=("ha_call_service", "ha_get_state")),
-    TriggerPhrase(text="front door", weight=0.7, tools=("ha_call_service", "ha_get_state")),
-    TriggerPhrase(text="lock the", weight=0.8, tools=("ha_call_service",), unless=("lock the file", "lock the screen")),
-    TriggerPhrase(text="vacuum", weight=0.9, tools=("ha_call_service",), unless=("sql vacuum", "vacuum the database")),
-    TriggerPhrase(text="play music", weight=1.0, tools=("ha_call_service",)),
-    TriggerPhrase(
-        text="volume", weight=0.7, tools=("ha_call_service",), unless=("docker volume", "volume of a", "sales volume")
-    ),
-    TriggerPhrase(
-        text="scene", weight=0.6, tools=("ha_call_service",), unless=("movie scene", "crime scene", "opening scene")
-    ),
-    TriggerPhrase(text="sensor", weight=0.8, tools=("ha_get_state", "ha_get_states")),
-    TriggerPhrase(text="sensors", weight=0.9, tools=("ha_get_states",)),
-    TriggerPhrase(text="temperature in the", weight=1.0, tools=("ha_get_state",), unless=("temperature in the sun",)),
-    TriggerPhrase(text="too dark in here", weight=1.1, tools=("ha_call_service",)),
-    TriggerPhrase(text="too cold in here", weight=1.1, tools=("ha_call_service",)),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -9,7 +9,7 @@ from cortex.ports.memory import Fact, Memory
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 from cortex.toolkit.words import counted
 
 SUMMARY = "facts kept about the user"
@@ -54,7 +54,7 @@ async def memory_add(ctx: Ctx, fact: str) -> Output:
     return Output(text=f"Remembered: {made.text}")
 
 
-@tool(words="Forget: {fact}", idempotent=True, reads_private=True)
+@tool(words="Forget: {fact}", ends=True, idempotent=True, reads_private=True)
 async def memory_forget(ctx: Ctx, fact: str) -> Output:
     """Forget a remembered fact about the user.
 
@@ -112,23 +112,5 @@ def _line(ctx: Ctx, fact: Fact) -> str:
     at = local(fact.at, ctx.user.time_zone).date().isoformat()
     return f"- {fact.text} (id {short(fact.id)}, {at}, from {fact.source[:80]}){mark}"
 
-
-PHRASES = (
-    TriggerPhrase(
-        text="remember that", weight=1.0, tools=("memory_add",), unless=("remember that time", "do you remember that")
-    ),
-    TriggerPhrase(text="please remember", weight=1.0, tools=("memory_add",)),
-    TriggerPhrase(text="remember this", weight=1.0, tools=("memory_add",)),
-    TriggerPhrase(text="commit to memory", weight=1.2, tools=("memory_add",)),
-    TriggerPhrase(text="keep in memory", weight=1.1, tools=("memory_add",)),
-    TriggerPhrase(text="do you remember", weight=1.0, tools=("memory_search",)),
-    TriggerPhrase(text="do you know my", weight=1.0, tools=("memory_search",)),
-    TriggerPhrase(text="what do you know about me", weight=1.1, tools=("memory_search",)),
-    TriggerPhrase(text="what do you remember", weight=1.2, tools=("memory_search",)),
-    TriggerPhrase(text="in your memory", weight=1.1, unless=("gpu", "ram")),
-    TriggerPhrase(text="forget that", weight=0.9, tools=("memory_forget",)),
-    TriggerPhrase(text="forget about my", weight=1.0, tools=("memory_forget",)),
-    TriggerPhrase(text="delete from memory", weight=1.2, tools=("memory_forget",)),
-)
 
 EXAMPLES = examples_for(__file__)

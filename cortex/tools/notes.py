@@ -8,7 +8,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.page import Page
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 
 SUMMARY = "your own notes about this user"
 PREFIXES = ("agent_notes_",)
@@ -46,7 +46,7 @@ async def agent_notes_append(ctx: Ctx, text: str) -> str:
     return await _page(ctx).append(text)
 
 
-@tool(words="Clear its own notes", idempotent=True)
+@tool(words="Clear its own notes", ends=True, idempotent=True)
 async def agent_notes_clear(ctx: Ctx) -> str:
     """Forget all of your own notes about this user."""
     return await _page(ctx).clear()
@@ -61,22 +61,5 @@ def _page(ctx: Ctx, path: str = "") -> Page:
     where = path or f"{FOLDER}/{ctx.role}.md"
     return Page(ctx=ctx, texts=ctx.use(Home), marks=ctx.use(PreferencesRepository), path=where, title="notes")
 
-
-PHRASES = (
-    TriggerPhrase(text="agent notes", weight=1.2),
-    TriggerPhrase(text="your notes", weight=1.0),
-    TriggerPhrase(text="private notes", weight=1.0),
-    TriggerPhrase(text="your own notes", weight=1.2),
-    TriggerPhrase(text="keep in mind that", weight=0.9, tools=("agent_notes_append",)),
-    TriggerPhrase(
-        text="for the future", weight=0.5, tools=("agent_notes_append",), unless=("savings", "plans for the future")
-    ),
-    TriggerPhrase(
-        text="from now on", weight=0.7, tools=("agent_notes_append",), unless=("lights", "every day", "every morning")
-    ),
-    TriggerPhrase(text="remember that i", weight=0.9, tools=("agent_notes_append",), unless=("remind me",)),
-    TriggerPhrase(text="what do you know about me", weight=1.2, tools=("agent_notes_read",)),
-    TriggerPhrase(text="forget what you noted", weight=1.1, tools=("agent_notes_clear",)),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -13,7 +13,6 @@ from cortex.ports.outgoing import Mail, Post, Push, Room, Talk
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import TriggerPhrase
 
 SUMMARY = "push, e-mail, Nextcloud Talk"
 PREFIXES = ("web_push", "email_", "nc_talk_")
@@ -196,32 +195,5 @@ def _line(ctx: Ctx, post: Post) -> str:
     cut = "..." if len(post.text) > POST_CHARACTERS else ""
     return f"- {moment(post.at, ctx.user.time_zone)} {post.author}: {post.text[:POST_CHARACTERS]}{cut}"
 
-
-PHRASES = (
-    TriggerPhrase(text="push notification", weight=1.2, tools=("web_push",), unless=("explain",)),
-    TriggerPhrase(text="notify me", weight=1.1, tools=("web_push",)),
-    TriggerPhrase(text="to my phone", weight=1.0, tools=("web_push",), unless=("photos",)),
-    TriggerPhrase(text="on my phone", weight=0.5, tools=("web_push",)),
-    TriggerPhrase(text="ping me", weight=1.0, tools=("web_push",)),
-    TriggerPhrase(text="push me", weight=1.0, tools=("web_push",)),
-    TriggerPhrase(text="send an email", weight=1.3, tools=("email_send",)),
-    TriggerPhrase(text="send an e-mail", weight=1.3, tools=("email_send",)),
-    TriggerPhrase(text="send a mail", weight=1.2, tools=("email_send",)),
-    TriggerPhrase(
-        text="email", weight=0.8, tools=("email_send",), unless=("write an email", "draft", "reply to this email")
-    ),
-    TriggerPhrase(text="e-mail", weight=0.8, tools=("email_send",), unless=("write an e-mail", "draft")),
-    TriggerPhrase(text="mail it to", weight=1.1, tools=("email_send",)),
-    TriggerPhrase(
-        text="nextcloud", weight=1.0, tools=("nc_talk_send", "nc_talk_history"), unless=("install nextcloud",)
-    ),
-    TriggerPhrase(text="talk room", weight=1.2, tools=("nc_talk_send", "nc_talk_history")),
-    TriggerPhrase(text="talk message", weight=1.1, tools=("nc_talk_send",)),
-    TriggerPhrase(text="team channel", weight=1.0, tools=("nc_talk_send", "nc_talk_history")),
-    TriggerPhrase(text="family chat", weight=1.0, tools=("nc_talk_send", "nc_talk_history")),
-    TriggerPhrase(
-        text="in the channel", weight=0.8, tools=("nc_talk_send", "nc_talk_history"), unless=("youtube", "tv")
-    ),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -11,7 +11,7 @@ from cortex.ports.schedule import Reminder, Reminders, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 
 SUMMARY = "reminders, alarms, timers"
 NEEDS = ("Reminders", "Timings")
@@ -79,7 +79,7 @@ async def reminders_list(ctx: Ctx, query: str = "") -> Output:
     return Output(text="\n".join(lines) or nothing, words=_counted(len(rows)), is_tainted=tainted)
 
 
-@tool(words="Delete the reminder {reminder}", idempotent=True, reads_private=True)
+@tool(words="Delete the reminder {reminder}", ends=True, idempotent=True, reads_private=True)
 async def reminders_remove(ctx: Ctx, reminder: str) -> Output:
     """Delete a reminder, alarm or timer.
 
@@ -97,7 +97,7 @@ async def reminders_remove(ctx: Ctx, reminder: str) -> Output:
     return Output(text=f"Removed: {target['fact']}", is_tainted=target["is_tainted"])
 
 
-@tool(words="Delete all upcoming reminders", idempotent=True)
+@tool(words="Delete all upcoming reminders", ends=True, idempotent=True)
 async def reminders_clear(ctx: Ctx) -> str:
     """Delete all reminders, alarms and timers."""
     reminders = ctx.use(Reminders)
@@ -158,31 +158,5 @@ def _fact(ctx: Ctx, row: Reminder) -> str:
 def _counted(count: int) -> str:
     return f"{count} reminder{'' if count == 1 else 's'}"
 
-
-PHRASES = (
-    TriggerPhrase(text="remind me", weight=1.3, tools=("reminders_add",)),
-    TriggerPhrase(text="reminder", weight=1.1, unless=("email reminder", "reminder letter", "payment reminder")),
-    TriggerPhrase(text="reminders", weight=1.1),
-    TriggerPhrase(text="set a reminder", weight=1.3, tools=("reminders_add",)),
-    TriggerPhrase(text="set an alarm", weight=1.3, tools=("reminders_add",), unless=("alarm panel",)),
-    TriggerPhrase(text="set a timer", weight=1.3, tools=("reminders_add",)),
-    TriggerPhrase(text="set my alarm", weight=1.2, tools=("reminders_add",)),
-    TriggerPhrase(text="alarm for", weight=0.9, tools=("reminders_add",), unless=("fire alarm", "burglar alarm")),
-    TriggerPhrase(text="timer for", weight=1.0, tools=("reminders_add",)),
-    TriggerPhrase(text="wake me", weight=1.2, tools=("reminders_add",)),
-    TriggerPhrase(text="don't let me forget", weight=1.2, tools=("reminders_add",)),
-    TriggerPhrase(text="dont let me forget", weight=1.2, tools=("reminders_add",)),
-    TriggerPhrase(text="nudge me", weight=1.1, tools=("reminders_add",)),
-    TriggerPhrase(
-        text="tell me in", weight=0.5, tools=("reminders_add",), unless=("words", "detail", "short", "english")
-    ),
-    TriggerPhrase(text="my alarms", weight=1.2, tools=("reminders_list",)),
-    TriggerPhrase(text="my reminders", weight=1.2, tools=("reminders_list",)),
-    TriggerPhrase(text="cancel the alarm", weight=1.2, tools=("reminders_remove",)),
-    TriggerPhrase(text="cancel the timer", weight=1.2, tools=("reminders_remove",)),
-    TriggerPhrase(text="cancel my alarm", weight=1.2, tools=("reminders_remove",)),
-    TriggerPhrase(text="clear all reminders", weight=1.3, tools=("reminders_clear",)),
-    TriggerPhrase(text="delete all reminders", weight=1.3, tools=("reminders_clear",)),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -10,7 +10,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.page import Page, mark_of
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 
 SUMMARY = "the user's notes and their scratchpad"
 PREFIXES = ("scratch_", "notes_")
@@ -48,7 +48,7 @@ async def scratch_append(ctx: Ctx, text: str) -> str:
     return await _page(ctx).append(text)
 
 
-@tool(words="Clear the scratchpad", idempotent=True)
+@tool(words="Clear the scratchpad", ends=True, idempotent=True)
 async def scratch_clear(ctx: Ctx) -> str:
     """Empty the user's scratchpad."""
     return await _page(ctx).clear()
@@ -124,24 +124,5 @@ def _page(ctx: Ctx, path: str = SCRATCHPAD) -> Page:
         heading=f"# {name}\n" if is_note else "",
     )
 
-
-PHRASES = (
-    TriggerPhrase(text="scratchpad", weight=1.2),
-    TriggerPhrase(text="scratch pad", weight=1.2),
-    TriggerPhrase(text="scratch note", weight=1.0),
-    TriggerPhrase(text="notepad", weight=0.8, unless=("notepad++", "notepad.exe")),
-    TriggerPhrase(text="jot down", weight=1.0, tools=("scratch_append",)),
-    TriggerPhrase(text="jot this down", weight=1.1, tools=("scratch_append",)),
-    TriggerPhrase(text="jot that down", weight=1.1, tools=("scratch_append",)),
-    TriggerPhrase(text="note that", weight=0.6, tools=("scratch_append",), unless=("please note that", "a note that")),
-    TriggerPhrase(text="note this down", weight=0.9, tools=("scratch_append",)),
-    TriggerPhrase(text="write this down", weight=0.9, tools=("scratch_append",)),
-    TriggerPhrase(text="write that down", weight=0.9, tools=("scratch_append",)),
-    TriggerPhrase(text="make a note", weight=1.0, tools=("notes_append",), unless=("note to yourself", "calendar")),
-    TriggerPhrase(text="to my notes", weight=1.1, tools=("notes_append",)),
-    TriggerPhrase(text="in my notes", weight=0.8, tools=("notes_append",)),
-    TriggerPhrase(text="to my note", weight=1.0, tools=("notes_append",)),
-    TriggerPhrase(text="new note", weight=0.9, tools=("notes_append",)),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -9,7 +9,7 @@ from cortex.storage.search import SearchRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 from cortex.toolkit.stretch import stretch
 
 SUMMARY = "earlier conversations"
@@ -102,20 +102,5 @@ def _part(part: object) -> str:
         case _:
             return ""
 
-
-PHRASES = (
-    TriggerPhrase(text="last time we", weight=1.0),
-    TriggerPhrase(text="what did we", weight=0.9, tools=("session_search",)),
-    TriggerPhrase(text="did we talk", weight=1.1, tools=("session_search",)),
-    TriggerPhrase(text="we talked about", weight=1.0, tools=("session_search",)),
-    TriggerPhrase(text="we discussed", weight=1.0, tools=("session_search",)),
-    TriggerPhrase(text="previous conversation", weight=1.1),
-    TriggerPhrase(text="earlier conversation", weight=1.1),
-    TriggerPhrase(text="our last chat", weight=1.1, tools=("session_read",)),
-    TriggerPhrase(text="past conversations", weight=1.1),
-    TriggerPhrase(text="chat history", weight=1.0, unless=("browser", "talk", "nextcloud")),
-    TriggerPhrase(text="as i told you", weight=0.7, tools=("session_search",)),
-    TriggerPhrase(text="you told me", weight=0.7, tools=("session_search",)),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -16,7 +16,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.skills import SkillFile, read_skills
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 
 SUMMARY = "the user's own how-tos (skills): list, read"
 PREFIXES = ("skill_",)
@@ -90,27 +90,5 @@ def _line(one: Skill) -> str:
     mark = " [from outside]" if one.is_tainted else ""
     return f"- {one.name}: {on_a_line(one.title)}. {on_a_line(one.description)}{mark}"
 
-
-PHRASES = (
-    TriggerPhrase(text="how-to for", weight=0.8, tools=("skill_read",)),
-    TriggerPhrase(text="my how-to", weight=1.1, tools=("skill_read",)),
-    TriggerPhrase(text="my how-tos", weight=1.2, tools=("skill_list",)),
-    TriggerPhrase(text="use the skill", weight=1.2, tools=("skill_read",)),
-    TriggerPhrase(text="read the skill", weight=1.2, tools=("skill_read",)),
-    TriggerPhrase(text="follow the skill", weight=1.2, tools=("skill_read",)),
-    TriggerPhrase(text="my skill for", weight=1.1, tools=("skill_read",)),
-    TriggerPhrase(text="your skills", weight=0.9, tools=("skill_list",)),
-    TriggerPhrase(text="list skills", weight=1.2, tools=("skill_list",)),
-    TriggerPhrase(
-        text="my skills",
-        weight=0.7,
-        tools=("skill_list",),
-        unless=("improve", "learn", "cv", "resume", "job", "career", "practice", "practise"),
-    ),
-    TriggerPhrase(
-        text="which skills", weight=0.8, tools=("skill_list",), unless=("job", "career", "employer", "need to")
-    ),
-    TriggerPhrase(text="our playbook", weight=0.9, tools=("skill_read",)),
-)
 
 EXAMPLES = examples_for(__file__)

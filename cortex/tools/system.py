@@ -13,7 +13,7 @@ from cortex.ports.system import Logs, Restarting, Status, Upgrade, Upkeep
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 from cortex.toolkit.stretch import RESULT_CHARACTERS
 
 SUMMARY = "this server: status, logs, shell, restart, update"
@@ -168,35 +168,5 @@ def _process_text(ended: ProcessResult) -> str:
         parts.append(f"[exit code {ended.code}]")
     return "\n".join(part for part in parts if part) or "(no output, exit code 0)"
 
-
-PHRASES = (
-    TriggerPhrase(text="cortex status", weight=1.2, tools=("cortex_status",)),
-    TriggerPhrase(text="system status", weight=1.0, tools=("cortex_status",)),
-    TriggerPhrase(text="server status", weight=1.0, tools=("cortex_status",)),
-    TriggerPhrase(text="are you healthy", weight=1.0, tools=("cortex_status",)),
-    TriggerPhrase(text="cortex logs", weight=1.2, tools=("cortex_logs",)),
-    TriggerPhrase(text="your logs", weight=1.1, tools=("cortex_logs",)),
-    TriggerPhrase(text="server logs", weight=1.0, tools=("cortex_logs",)),
-    TriggerPhrase(text="restart cortex", weight=1.3, tools=("cortex_restart",)),
-    TriggerPhrase(text="restart yourself", weight=1.3, tools=("cortex_restart",)),
-    TriggerPhrase(text="reboot yourself", weight=1.3, tools=("cortex_restart",)),
-    TriggerPhrase(text="restart the server", weight=0.9, tools=("cortex_restart", "shell_exec")),
-    TriggerPhrase(text="restart the assistant", weight=1.2, tools=("cortex_restart",)),
-    TriggerPhrase(text="update cortex", weight=1.3, tools=("cortex_update",)),
-    TriggerPhrase(text="update yourself", weight=1.3, tools=("cortex_update",)),
-    TriggerPhrase(text="upgrade cortex", weight=1.3, tools=("cortex_update",)),
-    TriggerPhrase(text="upgrade yourself", weight=1.3, tools=("cortex_update",)),
-    TriggerPhrase(text="version of cortex", weight=1.0, tools=("cortex_update", "cortex_status")),
-    TriggerPhrase(text="roll back the update", weight=1.2, tools=("cortex_update",)),
-    TriggerPhrase(text="run command", weight=1.1, tools=("shell_exec",)),
-    TriggerPhrase(text="run the command", weight=1.1, tools=("shell_exec",)),
-    TriggerPhrase(text="in the shell", weight=1.2, tools=("shell_exec",)),
-    TriggerPhrase(text="in a shell", weight=1.2, tools=("shell_exec",)),
-    TriggerPhrase(text="in the terminal", weight=1.1, tools=("shell_exec",)),
-    TriggerPhrase(text="shell command", weight=1.0, tools=("shell_exec",), unless=("explain", "what does")),
-    TriggerPhrase(
-        text="bash", weight=0.7, tools=("shell_exec",), unless=("explain", "what is bash", "party", "bash script")
-    ),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -20,7 +20,7 @@ from cortex.storage.tasks import INBOX, TaskListRow, TaskRow, TasksRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 from cortex.toolkit.words import counted, short
 
 SUMMARY = "to-do and shopping lists"
@@ -342,29 +342,5 @@ def _is_made(row: TaskRow, from_version: int, changes: dict[str, Any]) -> bool:
     """Whether the task is what these changes made of that version: an earlier try of this call did it."""
     return row.version == from_version + 1 and all(_value(row, key) == value for key, value in changes.items())
 
-
-PHRASES = (
-    TriggerPhrase(text="shopping list", weight=1.2, tools=("task_create", "task_list")),
-    TriggerPhrase(text="grocery list", weight=1.2, tools=("task_create", "task_list")),
-    TriggerPhrase(
-        text="my list", weight=1.0, tools=("task_create", "task_list"), unless=("mailing list", "python list")
-    ),
-    TriggerPhrase(text="on my list", weight=1.0, tools=("task_list",)),
-    TriggerPhrase(text="task", weight=0.9, unless=("task manager", "background task", "scheduled task", "multitask")),
-    TriggerPhrase(
-        text="tasks", weight=0.9, unless=("task manager", "asyncio tasks", "background tasks", "scheduled tasks")
-    ),
-    TriggerPhrase(text="todo", weight=1.0, unless=("todo app", "todo comment", "todo comments")),
-    TriggerPhrase(text="my to-do", weight=1.0, unless=("to-do app",)),
-    TriggerPhrase(text="to-do list", weight=1.1),
-    TriggerPhrase(text="add to my", weight=0.7, tools=("task_create",), unless=("journal", "notes", "scratchpad")),
-    TriggerPhrase(text="need to buy", weight=0.8, tools=("task_create",)),
-    TriggerPhrase(text="anything due", weight=1.0, tools=("task_list",)),
-    TriggerPhrase(text="overdue", weight=0.7, tools=("task_list",), unless=("invoice", "rent")),
-    TriggerPhrase(text="tick off", weight=1.0, tools=("task_complete",)),
-    TriggerPhrase(text="cross off", weight=1.0, tools=("task_complete",)),
-    TriggerPhrase(text="check off", weight=1.0, tools=("task_complete",)),
-    TriggerPhrase(text="mark as done", weight=1.1, tools=("task_complete",)),
-)
 
 EXAMPLES = examples_for(__file__)

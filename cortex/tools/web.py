@@ -10,7 +10,7 @@ from cortex.integrations.web import Web, outside_url
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, TriggerPhrase
+from cortex.toolkit.spec import Output
 from cortex.toolkit.stretch import stretch
 from cortex.toolkit.words import counted
 
@@ -99,31 +99,5 @@ def _stays(ctx: Ctx) -> bool:
     """Whether only the host that the gate has seen may get what the address carries: a redirect leads past the gate."""
     return ctx.is_tainted and ctx.has_read_private
 
-
-PHRASES = (
-    TriggerPhrase(text="search the web", weight=1.3, tools=("web_search",)),
-    TriggerPhrase(text="search online", weight=1.2, tools=("web_search",)),
-    TriggerPhrase(
-        text="look up", weight=0.7, tools=("web_search",), unless=("my notes", "my files", "journal", "database")
-    ),
-    TriggerPhrase(
-        text="google", weight=1.0, tools=("web_search",), unless=("google calendar", "google home", "google drive")
-    ),
-    TriggerPhrase(text="on the internet", weight=1.1, tools=("web_search",)),
-    TriggerPhrase(text="weather", weight=0.9, tools=("web_search",), unless=("weather sensor", "weather station")),
-    TriggerPhrase(text="forecast", weight=0.8, tools=("web_search",), unless=("sales forecast", "budget forecast")),
-    TriggerPhrase(text="news", weight=0.8, tools=("web_search",), unless=("good news", "bad news", "newsletter")),
-    TriggerPhrase(text="latest version of", weight=0.9, tools=("web_search",)),
-    TriggerPhrase(text="opening hours", weight=1.0, tools=("web_search",)),
-    TriggerPhrase(
-        text="website", weight=0.7, tools=("web_search", "web_read"), unless=("my website project", "website repo")
-    ),
-    TriggerPhrase(text="this page", weight=0.7, tools=("web_read",)),
-    TriggerPhrase(text="this link", weight=1.0, tools=("web_read",)),
-    TriggerPhrase(text="this article", weight=0.9, tools=("web_read",)),
-    TriggerPhrase(text="https", weight=1.0, tools=("web_read", "http_fetch")),
-    TriggerPhrase(text="http", weight=0.8, tools=("web_read", "http_fetch"), unless=("http status", "http protocol")),
-    TriggerPhrase(text="curl", weight=0.9, tools=("http_fetch",), unless=("hair", "bicep")),
-)
 
 EXAMPLES = examples_for(__file__)

@@ -8,7 +8,6 @@ from cortex.integrations.web import Web, checked_headers, outside_url
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import TriggerPhrase
 
 SUMMARY = "send to webhooks and APIs"
 PREFIXES = ("http_post",)
@@ -72,24 +71,5 @@ def _check_json(body: str) -> None:
             f"The body is not JSON ({str(error)[:120]}); nothing was sent. Correct it, or use kind=text."
         ) from None
 
-
-PHRASES = (
-    TriggerPhrase(text="http post", weight=1.2, unless=("explain",)),
-    TriggerPhrase(text="post request", weight=1.2, unless=("explain", "what is a post request")),
-    TriggerPhrase(text="put request", weight=1.1, unless=("explain",)),
-    TriggerPhrase(text="patch request", weight=1.1, unless=("explain",)),
-    TriggerPhrase(text="delete request", weight=1.0, unless=("explain",)),
-    TriggerPhrase(text="webhook", weight=1.0, unless=("explain", "what is a webhook")),
-    TriggerPhrase(text="trigger the webhook", weight=1.3),
-    TriggerPhrase(text="call the api", weight=1.0),
-    TriggerPhrase(text="via the api", weight=0.8),
-    TriggerPhrase(text="to the endpoint", weight=0.8),
-    TriggerPhrase(text="send json", weight=1.1),
-    TriggerPhrase(text="post json", weight=1.2),
-    TriggerPhrase(
-        text="post this to", weight=0.9, unless=("talk", "channel", "room", "instagram", "facebook", "linkedin")
-    ),
-    TriggerPhrase(text="payload", weight=0.7, unless=("rocket", "truck", "malware")),
-)
 
 EXAMPLES = examples_for(__file__)

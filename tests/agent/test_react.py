@@ -131,7 +131,48 @@ async def test_an_answer_that_lacks_a_tool_gets_one_extra_round_with_it() -> Non
     outcome = await scene.run(replace(TURN, max_rounds=2))
     assert scene.model_caller.asked[1][0].added == ("git_log",)
     assert outcome.text == "Here."
-    assert scene.history.said == [("notice", "Found git_log: trying again with it.")]
+    assert scene.history.said == [("notice", "Trying again with more tools: git_log.")]
+
+
+LACKING = "Sorry, I don't have access to your repository."
+
+
+@pytest.mark.parametrize(
+    ("turn", "script"),
+    [
+        (TURN, [assistant("It rained on Monday. You cannot walk there without boots.")]),
+        (TURN, [assistant("", call("git_status")), assistant(LACKING)]),
+        (TURN, [assistant("")]),
+        (replace(TURN, mode="chat"), [assistant(LACKING)]),
+        (replace(TURN, mode="all"), [assistant(LACKING)]),
+        (replace(TURN, max_rounds=1), [assistant(LACKING)]),
+        (TURN, [Reply(message=assistant(LACKING), model="offline")]),
+    ],
+    ids=["an answer", "after a call", "no words", "chat only", "all tools", "the last round", "the offline model"],
+)
+async def test_no_answer_is_asked_for_again(turn: Turn, script: list[Message | Reply]) -> None:
+    scene = Scene(*script)
+    scene.planner.revealed_by_missing = ("git_log",)
+    await scene.run(turn)
+    assert [need.missing for need in scene.planner.needs] == [""] * len(script)
+
+
+async def test_a_search_in_vain_or_a_name_that_nobody_knows_is_no_use_of_a_tool() -> None:
+    scene = Scene(assistant("", call("tools_discover")), assistant("", call("ghost")), assistant(LACKING))
+    scene.tool_runner.free, scene.tool_runner.unknown = frozenset({"tools_discover"}), frozenset({"ghost"})
+    scene.planner.revealed_by_missing = ("git_log",)
+    await scene.run()
+    assert [bool(need.missing) for need in scene.planner.needs] == [False, False, False, True]
+
+
+async def test_an_answer_is_asked_for_again_once_a_message() -> None:
+    scene = Scene(assistant(LACKING), assistant("", call("git_log")), assistant(LACKING), assistant(LACKING))
+    scene.planner.revealed_by_missing = ("git_log",)
+    scene.history.steering = ["and the branches?"]
+    outcome = await scene.run()
+    assert [bool(need.missing) for need in scene.planner.needs] == [False, True, False, True]
+    assert scene.planner.needs[-1].heard == ("and the branches?",)
+    assert outcome.text == LACKING
 
 
 async def test_an_answer_that_lacks_a_tool_stands_when_the_planner_finds_none() -> None:

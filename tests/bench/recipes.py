@@ -14,17 +14,18 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cortex.bench import costs, goals, selection, sources, verdicts
+from cortex.bench import by_language, costs, goals, selection, sources, verdicts
 from cortex.bench.files import CASES, LANGUAGES
 from cortex.bench.frontiers import DRAWN
 from cortex.bench.goals import Goal
 from cortex.bench.ground import DEFAULT_PROFILE
 from cortex.bench.scores import LEAST_ROWS
 from cortex.bench.selection import Extras
-from cortex.bench.table import between
+from cortex.bench.table import between, risky
 from cortex.commands.bench import ground, sentence_model
 from cortex.selection.edits import with_encoder
 from tests.bench.plot import NO_SPAN, Mark, Span, svg
+from tests.bench.rival import BARE, GATED, fitted, ways
 from tests.real_encoder import installed_folder
 
 FOLDERS, HELD_OUT = "CORTEX_BENCH_DATA", "CORTEX_BENCH_HELD_OUT"
@@ -33,6 +34,8 @@ BY_MEANING = ("vector", "cortex")
 MADE = ("made", "unseen")
 APART = (*MADE, "languages")  # in tables of their own, and in no mean
 ORDER = ("all", "inara", "ora", "punch", "repi", "vector", "cortex")
+JUDGED = (*ORDER[:-1], BARE, GATED, "cortex")  # on messages: the simple way too (`rival.py`), which is no recipe
+NEAREST = ("cortex", BARE, GATED)
 MEANS = {  # key -> head and digits
     "recall": ("recall", 3),
     "worst_category_recall": ("worst category", 3),
@@ -64,19 +67,22 @@ def take(seed: int, tell: Callable[[str], None]) -> Taken:
     """Run both commands under every recipe."""
     over = ground("admin", DEFAULT_PROFILE)
     named = [Path(folder) for folder in _named(FOLDERS)]
-    extras = Extras(drawn=DRAWN, has_ablation=True, held_out=_named(HELD_OUT))
-    paths, made = (CASES, *named), Extras(has_made=True, has_ablation=True)
+    tell("fitting the simple way …")
+    rivals = Extras(ways=ways(fitted(over.snapshot), over))
+    extras = replace(rivals, drawn=DRAWN, has_ablation=True, held_out=_named(HELD_OUT))
+    paths, made = (CASES, *named), replace(rivals, has_made=True, has_ablation=True)
     sets = selection.measured(paths, ORDER, over, seed, tell, extras)
     sets += selection.measured((), ORDER, over, seed, tell, made)
-    sets += selection.measured((LANGUAGES,), ORDER, over, seed, tell)
+    sets += selection.measured((LANGUAGES,), ORDER, over, seed, tell, rivals)
     by_meaning: list[dict[str, Any]] = []
     with TemporaryDirectory() as place:
         folder = os.environ.get(ENCODER) or installed_folder(Path(place) / "model")
         if folder:
             meant = over.over(with_encoder(over.snapshot, sentence_model(Path(folder))))
-            less = replace(extras, drawn=("vector",), has_ablation=False, has_latency=False)
+            less = replace(extras, drawn=("vector",), has_ablation=False, has_latency=False, ways={})
             by_meaning = selection.measured(paths, BY_MEANING, meant, seed, tell, less)
-            by_meaning += selection.measured((), BY_MEANING, meant, seed, tell, replace(made, has_ablation=False))
+            less = replace(made, has_ablation=False, ways={})
+            by_meaning += selection.measured((), BY_MEANING, meant, seed, tell, less)
     return Taken(sets=sets, costs=costs.measured((), ORDER, over, seed, tell), by_meaning=by_meaning)
 
 
@@ -114,7 +120,16 @@ def markdown(taken: Taken, head: str) -> str:
             _by_set(made),
         ]
     if spoken:
-        parts += ["The same requests row by row in seven languages:", _by_set(spoken), _of_english(spoken)]
+        parts += [
+            "In seven languages: the same requests row by row, and what is said every day, in each one's own words:",
+            _by_set(spoken),
+            _of_english(spoken),
+            "By language, over all of its sets (home sentences: recall of what is said to the house):",
+            table(by_language.rows(spoken, NEAREST)),
+        ]
+    risks = risky([*routing, *spoken], NEAREST)
+    if risks:
+        parts += ["Of messages that ask for no such tool, the share that carries one that can do harm:", table(risks)]
     meant = [one for one in taken.by_meaning if one["kind"] in ("routing", "multiturn")]
     if meant:
         own = [one for one in meant if one["source"] not in MADE]
@@ -136,7 +151,9 @@ def markdown(taken: Taken, head: str) -> str:
         "while it is warm:",
         _costs(taken),
         "Against the other recipes:",
-        "\n".join(f"- {line}" for line in (*verdicts.selection(taken.sets), *verdicts.costs(taken.costs))),
+        "\n".join(
+            f"- {line}" for line in (*verdicts.selection(taken.sets, (BARE, GATED)), *verdicts.costs(taken.costs))
+        ),
     ]
     return "\n\n".join(parts)
 
@@ -149,8 +166,8 @@ def plot(taken: Taken) -> str:
         if one["kind"] in ("routing", "multiturn") and one["source"] not in APART and "intervals" in one
     ]
     drawn = []
-    for name in ORDER:
-        told = [(one["recipes"][name]["tokens_share"], one["recipes"][name]["recall"]) for one in sets]
+    for name in JUDGED:
+        told = [(found["tokens_share"], found["recall"]) for one in sets if (found := one["recipes"].get(name))]
         if told:
             spans = [one["intervals"][name]["recall"] for one in sets]
             share, recall = (mean(values) for values in zip(*told, strict=True))
@@ -242,7 +259,7 @@ def _of_ours(sets: Sets) -> list[str]:
 
 def _means(sets: Sets) -> str:
     rows = [["recipe", *(head for head, _ in MEANS.values())]]
-    for name in ORDER:
+    for name in JUDGED:
         rows.append([name, *(_mean(sets, name, key) for key in MEANS)])
     aims = goals.SELECTION["routing"]
     rows.append(["*goal*", *(f"*{aims[key].shown}*" if key in aims else "" for key in MEANS)])
@@ -254,7 +271,7 @@ def _mean(sets: Sets, name: str, key: str) -> str:
     values = [
         one["recipes"][name][key]
         for one in sets
-        if key in one["recipes"][name] and not (key in FIRST_ONLY and one["kind"] == "multiturn")
+        if key in one["recipes"].get(name, {}) and not (key in FIRST_ONLY and one["kind"] == "multiturn")
     ]
     if not values:
         return "-"
@@ -267,7 +284,7 @@ def _marked(name: str, value: float, digits: int, aim: Goal | None) -> str:
     return f"{value:,.{digits}f}{'*' if name == 'cortex' and aim and not aim.is_met(value) else ''}"
 
 
-def _by_set(sets: Sets, names: Sequence[str] = ORDER, *, is_by_meaning: bool = False) -> str:
+def _by_set(sets: Sets, names: Sequence[str] = JUDGED, *, is_by_meaning: bool = False) -> str:
     rows = [["set", "source", "rows", *names]]
     for one in sets:
         found = one["recipes"]
@@ -285,13 +302,9 @@ def _by_set(sets: Sets, names: Sequence[str] = ORDER, *, is_by_meaning: bool = F
 
 def _of_english(sets: Sets) -> str:
     """What `cortex` finds in each language, of what it finds in English."""
-    found = {one["name"]: one["recipes"]["cortex"]["recall"] for one in sets}
-    shares = {name: recall / found["en"] for name, recall in found.items() if name != "en"}
-    told = ", ".join(
-        f"{name} {_marked('cortex', each, 3, goals.OF_ENGLISH.get(name))}" for name, each in shares.items()
-    )
-    aims = ", ".join(f"{name} {aim.shown}" for name, aim in goals.OF_ENGLISH.items())
-    return f"Recall of `cortex` as a share of that on the English rows: {told}; goal: {aims}."
+    shares = by_language.of_english(sets, "cortex")
+    told = ", ".join(f"{name} {_marked('cortex', each, 3, goals.OF_ENGLISH)}" for name, each in shares.items())
+    return f"Recall of `cortex` as a share of that in English: {told}; goal: {goals.OF_ENGLISH.shown}."
 
 
 def _retrieval(sets: Sets) -> str:

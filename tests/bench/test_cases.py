@@ -12,7 +12,8 @@ from cortex.selection.types import META, Snapshot
 from cortex.tools import load
 
 LEAST_ROWS, LEAST_ALONE, LEAST_TALKS = 500, 120, 25
-SHORT_WORDS = 2  # "ok", "thanks": what everybody says to that in a conversation
+SHORT_WORDS = 2  # "ok", "thanks", "bitcoin price": what everybody says so
+EVERYDAY = 60
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,12 @@ def test_there_are_enough_rows_alone_and_in_conversations(rows: list[Utterance])
     turns = Counter(row.conversation for row in rows if row.conversation is not None)
     assert len(turns) >= LEAST_TALKS
     assert set(turns.values()) <= {3, 4, 5, 6}
+
+
+def test_what_a_household_and_a_developer_would_type_today_is_there(data: Data) -> None:
+    rows = next(one.rows for one in data.routing if one.name == "everyday")
+    assert len(rows) == EVERYDAY
+    assert {row.kind for row in rows} == {"tool", "chat", "llm"}
 
 
 def test_every_tool_is_wanted_and_every_category_often_enough_to_be_judged(rows: list[Utterance]) -> None:
@@ -60,8 +67,13 @@ def test_no_row_stands_twice_and_none_was_learned(rows: list[Utterance]) -> None
     registry = load()
     learned = {normal(said) for category in registry.categories.values() for said, _ in category.examples}
     learned |= {normal(said) for said, _ in (*registry.several, *registry.none)}
-    turns = {normal(row.text) for row in rows if row.conversation and len(row.text.split()) > SHORT_WORDS}
-    assert (single.keys() | turns) & learned == set()
+    usual = {normal(row.text) for row in rows if len(row.text.split()) <= SHORT_WORDS and _is_talk(row)}
+    assert {normal(row.text) for row in rows} & learned <= usual
+
+
+def _is_talk(row: Utterance) -> bool:
+    """Said in a conversation, or typed as everybody would; the other sets have not even a word of what was learned."""
+    return row.conversation is not None or row.id.startswith("everyday")
 
 
 @pytest.mark.parametrize(("stem", "least", "longest"), [("chats", 10, 10), ("tasks", 6, 1), ("jobs", 8, 1)])

@@ -9,14 +9,12 @@ from typer.testing import CliRunner
 from cortex.bench import reliability, training
 from cortex.commands.bench import ground
 from cortex.commands.cli import app
-from cortex.selection import fit, sentence_weights, weights
+from cortex.selection import fit, weights
 from cortex.selection.types import Example
 from tests.bench import reliability_plot, train
-from tests.selection.garden import GARDEN, fitted, twice_fitted
+from tests.selection.garden import GARDEN, fitted
 
 BYTES = weights.to_bytes(fitted().weights)
-MADE, _ = twice_fitted()
-SECOND = sentence_weights.to_bytes(MADE)
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +68,8 @@ def test_every_chance_stands_in_the_table(found: training.TrainingResult) -> Non
 
 
 def test_the_page_has_all_tables_and_their_place_once(found: training.TrainingResult) -> None:
-    told = train.markdown(found, found)
+    told = train.markdown(found)
     assert "| several | 2 |" in told
-    assert told.count("with the sentence model") == 4
     assert told.count("|---|--:|") == 3
     page = train.PAGE.read_text(encoding="utf-8")
     assert (page.count(train.BEGIN), page.count(train.END)) == (1, 1)
@@ -106,47 +103,21 @@ def test_a_damaged_file_is_old() -> None:
     assert "cannot be read" in training.stale(GARDEN, BYTES[:-30])
 
 
-@pytest.mark.parametrize(
-    ("second", "why"),
-    [
-        (SECOND, ""),
-        (sentence_weights.to_bytes(replace(MADE, first="others")), "fitted beside other weights"),
-        (SECOND[:-30], "cannot be read"),
-        (b"", "no such file"),
-    ],
-    ids=["its own", "of others", "damaged", "lacking"],
-)
-def test_a_second_model_belongs_to_the_first(second: bytes, why: str) -> None:
-    found = training.stale_second(BYTES, second)
-    assert (bool(found), why in found) == (bool(why), True)
-
-
 @pytest.mark.parametrize("data", [BYTES, b"nonsense"], ids=["of a garden", "damaged"])
 def test_the_check_says_what_to_do_and_changes_nothing(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "weights.npz"
+    path = tmp_path / "weights.bin"
     path.write_bytes(data)
     done = CliRunner().invoke(app, ["train", "--check", "--out", str(path)])
     assert done.exit_code == 1
     assert "run `make train`" in done.output
     assert path.read_bytes() == data
-    assert [each.name for each in tmp_path.iterdir()] == ["weights.npz"]
+    assert [each.name for each in tmp_path.iterdir()] == ["weights.bin"]
 
 
 def test_the_check_of_a_file_that_is_not_there_fails(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["train", "--check", "--out", str(tmp_path / "none.npz")])
+    done = CliRunner().invoke(app, ["train", "--check", "--out", str(tmp_path / "none.bin")])
     assert done.exit_code == 1
     assert "there is no such file" in done.output
-
-
-def test_the_check_reads_the_second_model_beside_the_first(tmp_path: Path) -> None:
-    path = tmp_path / "weights.npz"
-    path.write_bytes(weights.SHIPPED.read_bytes())
-    check = ["train", "--check", "--out", str(path)]
-    assert CliRunner().invoke(app, check).exit_code == 0
-    (tmp_path / "sentence_weights.npz").write_bytes(SECOND)
-    done = CliRunner().invoke(app, check)
-    assert done.exit_code == 1
-    assert "sentence_weights.npz is old: they were fitted beside other weights" in done.output
 
 
 # --- reliability --------------------------------------------------------------------------------------------------

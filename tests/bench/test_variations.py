@@ -41,6 +41,14 @@ def test_a_seed_makes_the_same_sets_and_another_does_not(
     assert list(made) == ["several", "long", "typos1", "typos2", "typos4", "spoken"]
 
 
+def test_what_is_added_beside_the_first_sets_leaves_the_made_ones_as_they_were(
+    cases: tuple[RoutingSet, ...], made: dict[str, RoutingSet]
+) -> None:
+    first = tuple(one for one in cases if one.name in ("alone", "house"))
+    assert len(cases) > len(first) == 2
+    assert {one.name: one for one in variations.made(first, SEED)} == made
+
+
 def test_several_needs_are_of_two_or_three_categories(made: dict[str, RoutingSet]) -> None:
     for row in made["several"].rows:
         parts = row.id.split("+")
@@ -194,7 +202,7 @@ def test_ora_has_a_core_for_each_reading_of_its_share() -> None:
 def test_each_stage_that_can_go_is_left_out_once(ground: BenchGround) -> None:
     found = frontiers.ablation(HOUSE_ROWS, routing.known(HOUSE_ROWS.rows, ground), ground, "cortex", 1)
     assert [point["left_out"] for point in found] == ["", *frontiers.REMOVABLE]
-    assert len(frontiers.without("cortex", "phrases")) == len(RECIPES["cortex"]) - 1
+    assert len(frontiers.without("cortex", "vectors")) == len(RECIPES["cortex"]) - 1
     assert any(point["recall"] != found[0]["recall"] for point in found[1:])
 
 

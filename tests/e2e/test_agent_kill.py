@@ -32,6 +32,7 @@ from tests.scripted_server import Asked, ScriptedServer, Use, rule
 END_S = 400.0
 LOOK_S = 0.5
 DEADLY = "a tale without an end"
+JOT = "jot it down on the scratchpad"
 LIVES = 7  # the engine takes a run up five times; then it is given up
 
 log = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ def handing_over() -> Iterator[Speechless]:
         rule(f"spawn.*{DEADLY}", Use("spawn_agent", {"task": f"Tell {DEADLY}."}), "It is on its way."),
         rule(
             "spawn an agent",
-            lambda asked: Use("spawn_agent", {"task": f"Work through {part(asked)} of the list of tasks."}),
+            lambda asked: Use("spawn_agent", {"task": f"Work through {part(asked)} of the list of tasks and {JOT}."}),
             "It is on its way.",
         ),
     )

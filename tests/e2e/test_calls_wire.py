@@ -220,25 +220,28 @@ async def test_an_answer_that_lacks_a_tool_is_asked_again_once_with_it(
 
     strict.rules.insert(0, rule("sunshine|Cortex: these tools", second, "There are none."))
     await connect(house, strict)
+    form: dict[str, Any] = {"is_on": True, "sending": "never", "asks_first": False}  # else its words alone bring it
+    await house.cortex.tool_settings.change(house.admin, "agent_notes_read", **form)
     conversation = await house.conversation()
     await house.say(conversation, OPENS)
-    turn_id = await house.say(conversation, "sunshine")
+    turn_id = await house.say(conversation, "sunshine, read me your agent notes")
     (row,) = await calls_of(house, turn_id)
     assert (row.name, row.state, row.came) == ("agent_notes_read", "done", "missing")
     notices = [event.payload["text"] for event in await house.events(conversation, "notice")]
-    assert sum("trying again with it" in text for text in notices) == 1
+    (tried,) = [text for text in notices if text.startswith("Trying again with more tools: ")]
+    assert "agent_notes_read" in tried
 
 
-async def test_small_talk_carries_no_tool_and_keeps_a_way_back(house: LivingHouse, strict: ScriptedServer) -> None:
+async def test_small_talk_carries_no_tool_and_a_refusal_that_nobody_asked_for_brings_none(
+    house: LivingHouse, strict: ScriptedServer
+) -> None:
     strict.rules.insert(0, rule("hello", "Hello. I can't see your tasks: I have no tool for that."))
-    strict.rules.insert(0, rule("Cortex: these tools", "Here they are."))
     await connect(house, strict, minimum_tokens=4096)
     conversation = await house.conversation()
     turn_id = await house.say(conversation, "hello")
-    first, second = await plans_of(house, turn_id)
+    (first,) = await plans_of(house, turn_id)
     assert names(first) == []
-    assert "task_list" in names(second)
-    assert first.receipt["reachable"] == second.receipt["reachable"] != []
+    assert first.receipt["reachable"] != []
 
 
 @pytest.mark.parametrize("way", NATIVE)

@@ -15,11 +15,11 @@ import pytest
 
 from cortex.base.turn import LOOP_ENDS
 from cortex.storage import revisions
-from tests.children import ROOT
+from tests.children import ROOT, environment, run
 from tests.e2e.caller import Caller
 from tests.e2e.crew import until
 from tests.e2e.daemon import Daemon
-from tests.homes import left_2026_11_27
+from tests.homes import left_2026_11_27, left_before_prices
 from tests.homes.left_2026_11_21 import CUT_OFF, CUT_OFF_ONCE, DUE, ENDED, LINE, QUEUED, RULES, WAITING
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer
@@ -48,10 +48,20 @@ def left(tmp_path: Path, model: ScriptedServer) -> Iterator[Daemon]:
 
 @pytest.fixture
 def later(tmp_path: Path) -> Iterator[Daemon]:
-    """The same of the version before this one, with what people set up."""
+    """The same of a later version, with what people set up."""
     with ScriptedServer(*left_2026_11_27.RULES) as model:
         daemon = unpacked("2026-11-27.tar.xz", tmp_path, model, since_asked_s)
         yield daemon
+        daemon.close()
+        assert model.problems == []
+
+
+@pytest.fixture
+def chooser(tmp_path: Path) -> Iterator[tuple[Daemon, ScriptedServer]]:
+    """The same of the version before the price of tools: with words and a refit of its own, and a job at work."""
+    with ScriptedServer(*left_before_prices.RULES) as model:
+        daemon = unpacked("before_prices.tar.xz", tmp_path, model, since_asked_s)
+        yield daemon, model
         daemon.close()
         assert model.problems == []
 
@@ -172,30 +182,118 @@ def first_requests(model: ScriptedServer) -> set[str]:
     return {one["content"].partition("\n")[0] for one in last if one["role"] == "user"}
 
 
-def test_what_people_set_up_in_the_version_before_works_on(later: Daemon) -> None:
-    left = later.home / left_2026_11_27.GIVEN
-    given = json.loads(left.read_text("utf-8"))
-    left.unlink()
+def test_what_people_set_up_in_a_later_version_works_on(later: Daemon) -> None:
+    given = taken(later)
     later.start()
     with Caller(later) as ada:
         ada.log_in()
         answer_the_question(later, ada)
         until(lambda: {state for (state,) in found(later, "SELECT state FROM turns")} <= set(LOOP_ENDS))
         assert found(later, "SELECT title FROM tasks ORDER BY title") == [("apples",), ("bread",), ("milk",)]
-        assert "You said nothing about eggs." in page_of(later, ada, CUT_OFF)
-        assert left_2026_11_27.SKILL[1] in ada.get("/skills").text
-        assert left_2026_11_27.FILE[0] in ada.get("/files").text
-        asked = {"model": "cortex", "messages": [{"role": "user", "content": "does this token let me in?"}]}
-        answer = httpx.post(
-            f"{later.origin}/v1/chat/completions",
-            json=asked,
-            headers={"Authorization": f"Bearer {given['token']}"},
-            timeout=PATIENCE_S,
-        )
-        assert answer.json()["choices"][0]["message"]["content"] == "The token lets you in."
-        assert httpx.post(f"{later.origin}{given['address']}", timeout=PATIENCE_S).status_code < 300
-        until(lambda: ("The bell rang.",) in found(later, "SELECT result FROM slots WHERE result <> ''"))
-        with Caller(later) as bob:
-            assert "apples" in bob.log_in("Bob").get("/tasks").text
+        what_was_set_up_works_on(later, ada, given)
     assert later.stop() == 0
     assert " ERROR " not in later.log
+
+
+def taken(daemon: Daemon) -> dict[str, str]:
+    """The token and the address that lay beside the home, which are no part of it."""
+    left = daemon.home / left_2026_11_27.GIVEN
+    given: dict[str, str] = json.loads(left.read_text("utf-8"))
+    left.unlink()
+    return given
+
+
+def what_was_set_up_works_on(daemon: Daemon, ada: Caller, given: dict[str, str]) -> None:
+    """The queued message, skill, file, token, web address, and the list that is shared."""
+    assert "You said nothing about eggs." in page_of(daemon, ada, CUT_OFF)
+    assert left_2026_11_27.SKILL[1] in ada.get("/skills").text
+    assert left_2026_11_27.FILE[0] in ada.get("/files").text
+    asked = {"model": "cortex", "messages": [{"role": "user", "content": "does this token let me in?"}]}
+    answer = httpx.post(
+        f"{daemon.origin}/v1/chat/completions",
+        json=asked,
+        headers={"Authorization": f"Bearer {given['token']}"},
+        timeout=PATIENCE_S,
+    )
+    assert answer.json()["choices"][0]["message"]["content"] == "The token lets you in."
+    assert httpx.post(f"{daemon.origin}{given['address']}", timeout=PATIENCE_S).status_code < 300
+    until(lambda: ("The bell rang.",) in found(daemon, "SELECT result FROM slots WHERE result <> ''"))
+    with Caller(daemon) as bob:
+        assert "apples" in bob.log_in("Bob").get("/tasks").text
+
+
+def test_what_chose_tools_in_the_version_before_is_used_or_its_admin_is_told(
+    chooser: tuple[Daemon, ScriptedServer],
+) -> None:
+    daemon, model = chooser
+    given = taken(daemon)
+    daemon.start()
+    with Caller(daemon) as ada:
+        ada.log_in()
+        answer_the_question(daemon, ada)
+        until(lambda: {state for (state,) in found(daemon, "SELECT state FROM turns")} <= set(LOOP_ENDS))
+        until(lambda: found(daemon, "SELECT state, result FROM slots") == [("done", "Rye is on your list.")])
+        titles = [title for (title,) in found(daemon, "SELECT title FROM tasks ORDER BY title")]
+        assert titles == ["apples", "bread", "milk", "rye"], "a call that was cut off ran again, or not at all"
+        assert first_requests(model) == {QUEUED}, "a step that was kept is made again"
+        what_was_set_up_works_on(daemon, ada, given)
+        the_ended_conversation_reads_as_before(daemon, ada)
+        the_plans_of_before_are_told(daemon, ada)
+        own_words_choose_on(daemon, ada, model)
+        the_refit_is_not_used_and_says_so(daemon, ada)
+    assert daemon.stop() == 0
+    assert " ERROR " not in daemon.log
+
+
+def the_plans_of_before_are_told(daemon: Daemon, ada: Caller) -> None:
+    """Each turn's page and the reasons for its tools, which that version kept in its own words."""
+    for text, tool in ((left_before_prices.OWN, "scratch_append"), (WAITING, "cron_add"), (CUT_OFF, "task_create")):
+        ((turn,),) = found(daemon, "SELECT id FROM turns WHERE text = ?", text)
+        assert 'id="round-1"' in ada.get(f"/runs/{turn.removeprefix('turn:')}").text
+        assert tool in why_of(daemon, ada, text)
+    assert left_before_prices.PHRASE in why_of(daemon, ada, left_before_prices.OWN)
+
+
+def why_of(daemon: Daemon, ada: Caller, text: str) -> str:
+    """Why the turn with this message had its tools."""
+    ((turn,),) = found(daemon, "SELECT id FROM turns WHERE text = ?", text)
+    return ada.get(f"/turns/{turn.removeprefix('turn:')}/why").text
+
+
+def own_words_choose_on(daemon: Daemon, ada: Caller, model: ScriptedServer) -> None:
+    """In the old conversation and in a new one: this server's phrase and its examples still bring their tool."""
+    ((talk,),) = found(daemon, "SELECT conversation_id FROM turns WHERE text = ?", left_before_prices.OWN)
+    for chat, text in ((talk, "krimskrams again"), ("new", "krimskrams anew"), ("new", "please calm the dragon")):
+        ada.until_idle(ada.send(chat, text))
+        ((turn,),) = found(daemon, "SELECT id FROM turns WHERE text = ?", text)
+        called = found(daemon, "SELECT name, state FROM calls WHERE turn_id = ?", turn)
+        assert called == [("scratch_append", "done")], text
+    page = ada.get("/admin/tools/in/scratchpad").text
+    assert left_before_prices.PHRASE in page
+    assert "calm the dragon" in page
+
+
+def the_refit_is_not_used_and_says_so(daemon: Daemon, ada: Caller) -> None:
+    """It rests on other weights than those that are there: the page, the health page and the log say what to do."""
+    told = "Refit 1 was made for an older model"
+    assert told in ada.get("/admin/tools/learn").text
+    assert told in ada.get("/admin/health").text
+    assert "refit 1 is based on an older model" in daemon.log
+    ada.post("/admin/tools/learn", do="refit")
+    assert found(daemon, "SELECT number FROM refits WHERE is_in_force") == [(2,)]
+    assert told not in ada.get("/admin/health").text
+
+
+def test_a_backup_of_the_version_before_can_be_put_back(chooser: tuple[Daemon, ScriptedServer]) -> None:
+    daemon, _ = chooser
+    (kept,) = (daemon.home / "backups").glob("*.backup")
+    given = run(["restore", kept.name], env=environment(daemon.home), cwd=daemon.home)
+    assert given.returncode == 0, given.stderr
+    daemon.start()
+    with Caller(daemon) as ada:
+        assert "Milk is on your list." in page_of(daemon, ada.log_in(), ENDED)
+        assert found(daemon, "SELECT title FROM tasks ORDER BY title") == [("apples",), ("milk",)]
+        assert left_before_prices.PHRASE in ada.get("/admin/tools/in/scratchpad").text
+        assert "task_create" in why_of(daemon, ada, ENDED)
+    assert daemon.stop() == 0
+    assert " ERROR " not in daemon.log

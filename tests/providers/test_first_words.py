@@ -58,7 +58,7 @@ SAID = {
 }
 DONE = {
     "make a note: the wifi password is on the fridge": ("notes_append", "the wifi password is on the fridge"),
-    "note that I'm allergic to peanuts": ("scratch_append", "I'm allergic to peanuts"),
+    "note that I'm allergic to peanuts": ("notes_append", "I'm allergic to peanuts"),
     "take a note: call the plumber about the boiler": ("notes_append", "call the plumber about the boiler"),
     "write down that the car is in row C": ("scratch_append", "car is in row C"),
     "remember that my birthday is on 3 May": ("memory_add", "birthday is on 3 May"),

@@ -62,7 +62,7 @@ SOME = Snapshot(
             name=each.name,
             summary=each.summary,
             tokens=8,
-            triggers=(Trigger(text=f"my {each.name}", weight=1.2),),
+            triggers=(Trigger(text=f"my {each.name}"),),
             examples=(Example(text=f"do something with {each.name} for me", tools=(NAMES[each.name].split()[0],)),),
         )
         for each in WORLD.domains

@@ -8,8 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import fit, sentence_fit, weights
-from cortex.selection.sentence_weights import SentenceWeights
+from cortex.selection import fit, weights
 from cortex.selection.types import Domain, Example, Snapshot
 from tests.selection.made import entry
 from tests.small_encoder import DIMENSIONS, SmallModel
@@ -86,12 +85,6 @@ GARDEN = Snapshot(
 def fitted() -> fit.FittedModel:
     """The garden's model, with what it makes of each utterance when it is left out."""
     return fit.fit(GARDEN, fit.told_by(GARDEN), made="the garden")
-
-
-@lru_cache(maxsize=1)
-def twice_fitted() -> tuple[SentenceWeights, fit.FittedModel]:
-    """The second model by the small sentence model, and what both make of each utterance when it is left out."""
-    return sentence_fit.fitted(fitted(), SmallEncoder())
 
 
 class SmallEncoder:

@@ -14,11 +14,11 @@ def grown(message: str, *past: PastTurn) -> set[str]:
     return set(plan(wish("punch", message, past=past)).memory.grown)
 
 
-def test_the_core_is_eighteen_tools_and_there_are_seventeen_groups() -> None:
+def test_the_core_is_eighteen_tools_and_there_are_nineteen_groups() -> None:
     assert len(CORE) == 18
     assert set(CORE) <= set(TOOLS)
-    assert len(punch.groups()) == 17
-    assert set(punch.groups()) <= {each.category for each in WORLD.entries}
+    assert len(punch.groups()) == 19
+    assert set(punch.groups()) <= {each.category for each in WORLD.entries} | {"skills"}
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,8 @@ def test_plain_words_bring_the_core_alone(message: str) -> None:
         ("what is in the knowledge graph", "aether"),
         ("a plugin for that", "coding"),
         ("ocr of the page", "notifications"),
+        ("wake me at seven", "reminders"),
+        ("remember that I am vegan", "memory"),
     ],
 )
 def test_phrases_activate_their_group(message: str, group: str) -> None:
@@ -57,7 +59,7 @@ def test_phrases_activate_their_group(message: str, group: str) -> None:
     assert sent(made) == CORE + extra
 
 
-def test_a_group_of_the_table_also_goes_by_the_longer_phrases_that_its_category_ships_with() -> None:
+def test_a_group_of_the_table_also_goes_by_the_longer_phrases_that_were_added_to_its_category() -> None:
     git = next(each for each in WORLD.domains if each.name == "git")
     said = (*git.triggers, Trigger(text="ship the branch"), Trigger(text="shipping"))
     house = replace(

@@ -1,7 +1,6 @@
 import pytest
 
 from cortex.selection.discover import discover
-from cortex.selection.lacks_tool import says_missing
 from tests.selection.made import HOUSE
 
 ALL = tuple(entry.name for entry in HOUSE.entries if entry.name != "shell_run")
@@ -33,7 +32,7 @@ def test_says_how_a_found_tool_is_called() -> None:
 
 
 def test_names_the_domains_when_nothing_fits() -> None:
-    found = discover("xylophone", HOUSE, ALL)
+    found = discover("zebra", HOUSE, ALL)
     assert found.hits == ()
     assert "- lamps: lamps in the house" in found.text
     assert "shell" not in found.text
@@ -48,28 +47,3 @@ def test_never_finds_what_is_not_permitted() -> None:
 
 def test_at_most_five() -> None:
     assert len(discover("lamp repo task list commit shopping list light", HOUSE, ALL).hits) <= 5
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I don't have access to your shopping list.",
-        "Sorry, I can't see the state of your lamps from here.",
-        "I was not given a tool for that.",
-        "I lack a tool for reading files.",
-        "I'm unable to run commands.",
-        "Ich habe leider keinen Zugriff auf deine Dateien.",
-        "Je n'ai pas accès à vos fichiers.",
-        "No tengo acceso a tus tareas.",
-    ],
-)
-def test_an_answer_that_lacks_a_tool_is_known(answer: str) -> None:
-    assert says_missing(answer)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["Done: milk is on the list.", "The capital of France is Paris.", "I can help with that. Which room?", "x" * 5_000],
-)
-def test_an_ordinary_answer_is_none(answer: str) -> None:
-    assert not says_missing(answer)

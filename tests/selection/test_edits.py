@@ -11,7 +11,7 @@ from cortex.selection.types import Example, PlanInput, RoleView, Snapshot, Trigg
 from tests.selection.made import HOUSE, asked
 
 OWN = WordEdits(
-    phrases=(Trigger(text="groceries", tools=("task_add",), is_own=True),),
+    phrases=(Trigger(text="groceries", tools=("task_add",)),),
     examples=(Example(text="we are out of bread", tools=("task_add",), is_own=True),),
 )
 
@@ -28,9 +28,9 @@ def domain(snapshot: Snapshot, name: str) -> Any:
         Edits(sending={"gone_tool": "always"}),
         Edits(words={"gone": OWN}),
         Edits(words={"tasks": WordEdits(phrases=(Trigger(text="bread", tools=("gone_tool",)),))}),
-        Edits(words={"tasks": WordEdits(no_phrases=("never said",))}),
+        Edits(words={"tasks": WordEdits(no_examples=("never said",))}),
     ],
-    ids=["none", "as it ships", "unknown tool", "unknown category", "words for a tool that is gone", "no such phrase"],
+    ids=["none", "as it ships", "unknown tool", "unknown category", "words for a tool that is gone", "no such example"],
 )
 def test_what_changes_nothing_gives_the_same_snapshot(edits: Edits) -> None:
     assert edited(HOUSE, edits) is HOUSE
@@ -58,11 +58,11 @@ def test_a_version_stands_for_the_content() -> None:
 
 
 def test_own_words_come_behind_the_shipped_and_left_out_ones_are_gone() -> None:
-    words = replace(OWN, no_phrases=("todo",), no_examples=("what's on my list",))
+    words = replace(OWN, no_examples=("what's on my list",))
     made = domain(edited(HOUSE, Edits(words={"tasks": words})), "tasks")
-    assert [each.text for each in made.triggers] == ["shopping list", "groceries"]
+    assert [each.text for each in made.triggers] == ["shopping list", "todo", "groceries"]
     assert [(each.text, each.is_own) for each in made.examples] == [
-        ("add milk and eggs to my shopping list", False),
+        ("add milk and eggs to my shopping list", True),
         ("we are out of bread", True),
     ]
 

@@ -97,9 +97,9 @@ def test_a_plan_goes_by_the_model_that_its_snapshot_names(shipped: Snapshot) -> 
     own = with_weights(shipped, "1:test")
     assert own.version != shipped.version
     assert own == with_weights(shipped, "1:test")
-    cold = "the dragon is cold"
-    assert "ha_call_service" not in sent(shipped, cold)
-    assert "ha_call_service" in sent(own, cold)
+    shivers = "my dragon shivers"
+    assert "ha_call_service" not in sent(shipped, shivers)
+    assert "ha_call_service" in sent(own, shivers)
 
 
 def test_a_model_that_nobody_brought_is_no_silent_fallback(shipped: Snapshot) -> None:

@@ -15,6 +15,7 @@ from cortex.selection.pipeline import plan
 from cortex.selection.semantic_index import LikenessCurve
 from cortex.selection.semantic_votes import in_time, prepared
 from cortex.selection.snapshot import snapshot_of
+from cortex.selection.tool_text import worded
 from cortex.selection.types import Domain, Example, PlanInput, RoleView, Snapshot, ToolEntry, ToolPlan
 from cortex.toolkit.mcp import McpServer, McpTool, mcp_category
 from cortex.toolkit.registry import Registry
@@ -155,7 +156,6 @@ def test_a_snapshot_whose_model_went_away_says_so(grown: Snapshot) -> None:
 
 def test_a_search_finds_by_meaning(grown: Snapshot, snapshot: Snapshot) -> None:
     names = [each.name for each in grown.entries]
-    assert "parrot_give" not in [hit.name for hit in rank("hungry cockatoo", grown, names, 1)]
     assert "parrot_give" in [hit.name for hit in rank("hungry cockatoo", snapshot, names, 5)]
 
 
@@ -178,7 +178,7 @@ def test_a_changed_tool_is_the_only_one_read_again(snapshot: Snapshot, model: Sm
     before = index_of(snapshot).semantic
     with brought(tmp_path / "fresh", fresh):
         after = index_of(replace(snapshot, version=f"{snapshot.version} sings", entries=entries)).semantic
-    assert set(fresh.asked) == {"parrot log: Keep the songs of a bird", SAID.text}
+    assert set(fresh.asked) == {"parrot log: Keep the songs of a bird\ntext The text\nbirds", SAID.text}
     slots = index_of(snapshot).tools.slots
     same = [slots[each.name] for each in snapshot.entries if each.name not in changed]
     assert (after.rows[same] == before.rows[same]).all()
@@ -209,7 +209,7 @@ def test_a_servers_tool_is_read_by_its_description_not_by_its_name_twice(shipped
     ]
     made = joined(shipped, snapshot_of(Registry((mcp_category(McpServer(name="acme"), tools),))))
     read = next(each for each in made.entries if each.name == "acme_op_17")
-    assert semantic_index.worded(read) == "acme op 17: Read the moisture of the greenhouse."
+    assert worded(read) == "acme op 17: Read the moisture of the greenhouse.\nmcp acme"
     found = sent(planned("how damp is the greenhouse", made))
     assert "acme_op_17" in found
     assert "acme_op_18" not in found
@@ -234,13 +234,12 @@ def test_where_nothing_tells_what_a_likeness_is_worth_it_has_no_vote(model: Smal
 
 def test_the_best_examples_of_a_tool_count_not_all(tmp_path: Path, model: SmallModel) -> None:
     told = {"parrot_give": ["feed the bird", "feed the bird now", "feed it", *("about something else " * 3).split()]}
-    slots: dict[str, int] = {"parrot_give": 0, "parrot_log": 1}
-    entries: dict[str, ToolEntry] = {each.name: each for each in NEW[1:]}
+    entries: tuple[ToolEntry, ...] = (NEW[2], NEW[1])
     with brought(tmp_path, model) as encoder:
-        made = semantic_index.SemanticIndex(model.key, slots, entries, told, len(slots))
+        made = semantic_index.SemanticIndex(model.key, entries, told)
         row = encoder.asked(["feed the budgie"])[0]
         best = np.sort(encoder.kept(told["parrot_give"]) @ row)[-3:].mean()
-        own = encoder.kept([semantic_index.worded(NEW[2]), semantic_index.worded(NEW[1])]) @ row
+        own = encoder.kept([worded(NEW[2]), worded(NEW[1])]) @ row
         found = made.likeness("feed the budgie")
     assert np.allclose(found, [0.5 * (own[0] + best), own[1]], atol=1e-6)
 

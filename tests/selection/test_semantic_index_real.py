@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cortex.bench import files
 from cortex.integrations.sentences import Sentences
 from cortex.selection import sentence_models
 from cortex.selection.discover import rank
 from cortex.selection.edits import with_encoder
 from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
-from cortex.selection.semantic_votes import in_time, prepared
+from cortex.selection.semantic_votes import prepared
 from cortex.selection.types import Domain, PlanInput, RoleView, Snapshot
 from tests.real_encoder import real_folder
 from tests.selection.baseline_house import sent
@@ -93,17 +92,3 @@ def test_what_a_likeness_is_worth_is_plain(snapshot: Snapshot) -> None:
             row = np.array([likeness], dtype=np.float32)
             told = curve.sums(row, np.zeros(1, dtype=np.float32), (likeness, 0.1))
             assert told > 0 if is_wanted else told < -4
-
-
-def test_the_second_model_that_ships_is_of_this_sentence_model_and_finds_the_tools(
-    shipped: Snapshot, encoder: Sentences
-) -> None:
-    made = with_encoder(shipped, encoder.key)
-    assert prepared(made)
-    assert index_of(made).second is not None
-    cases = files.read(files.CASES / "routing_house.jsonl", print).routing
-    rows = [row for one in cases for row in one.rows if row.kind == "tool"][::5]
-    found = [set(sent(plan(in_time(wanting(row.text, made))))) for row in rows]
-    met = [all(found_by & set(group) for group in row.need_tools) for row, found_by in zip(rows, found, strict=True)]
-    assert sum(met) >= 0.9 * len(rows)
-    assert sum(map(len, found)) <= 6 * len(rows)

@@ -33,8 +33,8 @@ BREAD = Skill(name="bread", title="Sourdough", description="Amounts, times and t
 ALL = (BREAD, INVOICES, PACKING, REVIEW)
 
 
-def names(message: str, skills: tuple[Skill, ...] = ALL, snapshot: Snapshot = SHELF) -> list[str]:
-    return [fit.name for fit in fits(message, skills, snapshot)]
+def names(message: str, skills: tuple[Skill, ...] = ALL) -> list[str]:
+    return [fit.name for fit in fits(message, skills)]
 
 
 def planned(message: str, **changes: Any) -> ToolPlan:
@@ -64,43 +64,40 @@ def given(message: str, **changes: Any) -> PlanInput:
         ("", []),
     ],
 )
-@pytest.mark.parametrize("registry", ["made", "shipped"])
-def test_a_message_shows_the_skills_that_fit_it(
-    message: str, expected: list[str], registry: str, shipped: Snapshot
-) -> None:
-    assert names(message, snapshot=shipped if registry == "shipped" else SHELF) == expected
+def test_a_message_shows_the_skills_that_fit_it(message: str, expected: list[str]) -> None:
+    assert names(message) == expected
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_how_many_skills_there_are_hardly_moves_a_score(count: int, shipped: Snapshot) -> None:
-    (fit,) = fits("please write an invoice for Acme", (INVOICES, *ALL[2:])[:count], shipped)
+def test_how_many_skills_there_are_hardly_moves_a_score(count: int) -> None:
+    (fit,) = fits("please write an invoice for Acme", (INVOICES, *ALL[2:])[:count])
     assert LEAST < fit.score < 0.6
     assert fit.reason == "close in wording (write, invoice)"
 
 
-def test_what_fits_too_weakly_is_judged_and_not_shown(shipped: Snapshot) -> None:
-    (weak,) = judged("write me a long, winding and melancholic poem about autumn leaves", ALL, shipped)
+def test_what_fits_too_weakly_is_judged_and_not_shown() -> None:
+    (weak,) = judged("write me a long, winding and melancholic poem about autumn leaves", ALL)
     assert (weak.name, weak.score < LEAST) == ("invoices", True)
-    assert names("write me a long, winding and melancholic poem about autumn leaves", snapshot=shipped) == []
+    assert names("write me a long, winding and melancholic poem about autumn leaves") == []
 
 
 def test_a_phrase_counts_on_word_bounds_and_says_so() -> None:
-    (fit,) = fits("Bill a customer, please", (INVOICES,), SHELF)
+    (fit,) = fits("Bill a customer, please", (INVOICES,))
     assert (fit.score, fit.reason) == (1.0, 'you wrote "bill a customer"')
     assert names("rebill a customerless order", (replace(INVOICES, title="X", description="Y"),)) == []
 
 
 def test_a_name_that_is_a_plain_word_counts_as_named_in_backticks_alone() -> None:
-    (plain,) = fits("add bread to my shopping list", (BREAD,), SHELF) or judged("bread", (BREAD,), SHELF)
+    (plain,) = fits("add bread to my shopping list", (BREAD,)) or judged("bread", (BREAD,))
     assert plain.score < 1
-    (ticked,) = fits("go by `bread`", (BREAD,), SHELF)
+    (ticked,) = fits("go by `bread`", (BREAD,))
     assert (ticked.score, ticked.reason) == (1.0, "you named it")
 
 
 def test_at_most_twelve_are_shown_the_best_first_equal_ones_by_name() -> None:
     many = tuple(replace(BREAD, name=f"bread-{number:02}") for number in range(MOST + 5))
     best = replace(BREAD, name="rye", phrases=("feed the starter",))
-    found = fits("feed the starter of the sourdough", (*reversed(many), best), SHELF)
+    found = fits("feed the starter of the sourdough", (*reversed(many), best))
     assert [fit.name for fit in found] == ["rye", *(skill.name for skill in many[: MOST - 1])]
 
 
@@ -108,7 +105,7 @@ def test_titles_and_descriptions_stay_within_their_characters() -> None:
     long = tuple(
         replace(BREAD, name=f"bread-{number:02}", description=f"Sourdough {'x' * 390}") for number in range(MOST)
     )
-    found = fits("sourdough", long, SHELF)
+    found = fits("sourdough", long)
     assert 0 < len(found) < MOST
     assert sum(len(fit.title) + len(fit.description) for fit in found) <= CHARACTERS
     assert [fit.name for fit in found] == [skill.name for skill in long[: len(found)]]
@@ -116,7 +113,7 @@ def test_titles_and_descriptions_stay_within_their_characters() -> None:
 
 def test_a_skill_with_words_from_outside_is_never_shown() -> None:
     tainted = replace(INVOICES, is_tainted=True)
-    assert judged("bill a customer and write the invoice", (tainted,), SHELF) == ()
+    assert judged("bill a customer and write the invoice", (tainted,)) == ()
     made = planned("bill a customer", skills=(tainted,))
     assert made.skills == ()
     assert "skill_read" not in [item.name for item in made.sent]
@@ -213,6 +210,6 @@ def test_the_steps_name_the_skills() -> None:
 
 def test_the_lines_hold_names_titles_and_descriptions_only() -> None:
     assert listing(()) == ""
-    head, line = listing(fits("bill a customer", ALL, SHELF)).splitlines()
+    head, line = listing(fits("bill a customer", ALL)).splitlines()
     assert "skill_read" in head
     assert line == "- invoices: Writing invoices. How we number, word and file invoices for customers"

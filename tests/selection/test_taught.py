@@ -13,7 +13,7 @@ from tests.selection.garden import GARDEN, garden
 from tests.selection.made import ROLE, asked, business
 
 FROGS = Example(text="frogs croak loudly tonight", tools=("pump_stop",), is_own=True)
-CONCERT = Trigger(text="frog concert", tools=("pump_stop",), is_own=True)
+CONCERT = Trigger(text="frog concert", tools=("pump_stop",))
 
 
 def taught(version: str, triggers: tuple[Trigger, ...] = (), examples: tuple[Example, ...] = ()) -> Snapshot:

@@ -50,7 +50,7 @@ async def test_words_stand_once_a_category_and_kind(db: Database) -> None:
     example = ToolWordRow(
         category="tasks", kind="example", text="buy milk", text_key="buy milk", tools=("task_create",)
     )
-    elsewhere = ToolWordRow(category="notes", kind="phrase", text="buy milk", text_key="buy milk", is_left_out=True)
+    elsewhere = ToolWordRow(category="notes", kind="example", text="buy milk", text_key="buy milk", is_left_out=True)
     await settings.add_words([MILK, example, elsewhere], "ann")
     again = ToolWordRow(category="tasks", kind="phrase", text="buy milk", text_key="buy milk")
     await settings.add_words([again], "ann")

@@ -10,7 +10,7 @@ from cortex.base import tokens
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.registry import Registry, category_of
-from cortex.toolkit.spec import Category, Tool, TriggerPhrase
+from cortex.toolkit.spec import Category, Tool
 from cortex.tools import load
 
 
@@ -54,10 +54,10 @@ def test_equal_content_gives_an_equal_version_in_any_order() -> None:
     "changed",
     [
         replace(SKY, tools=(FIND,)),
-        replace(SKY, phrases=(TriggerPhrase(text="star"),)),
+        replace(SKY, examples=(("which star is that", ("star_find",)),)),
         replace(SKY, tools=(replace(FIND, risk="high"), NAME)),
     ],
-    ids=["tool", "phrase", "risk"],
+    ids=["tool", "example", "risk"],
 )
 def test_changed_content_changes_the_version(changed: Category) -> None:
     assert Registry([changed]).version != Registry([SKY]).version
@@ -90,9 +90,8 @@ def test_a_file_becomes_a_category() -> None:
         {},
         {"star_find": FIND, "PREFIXES": ("moon_",)},
         {"star_find": FIND, "EXAMPLES": (("eat", ("star_eat",)),)},
-        {"star_find": FIND, "PHRASES": (TriggerPhrase(text="eat", tools=("star_eat",)),)},
     ],
-    ids=["no-tool", "prefix", "example", "phrase"],
+    ids=["no-tool", "prefix", "example"],
 )
 def test_a_file_that_is_not_whole_is_refused(parts: dict[str, object]) -> None:
     with pytest.raises(TypeError):

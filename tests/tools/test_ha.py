@@ -167,6 +167,12 @@ async def test_states_are_narrowed_and_never_all(world: World, ann: User) -> Non
         await world.text(ann, "ha_get_states", count=3_000)
 
 
+async def test_who_may_see_no_device_hears_who_changes_that(world: World, ann: User, house: SmallHouse) -> None:
+    house.rows.clear()
+    assert "An admin chooses under Integrations" in await world.text(ann, "ha_get_states")
+    assert "Nothing matches" in await world.text(ann, "ha_get_states", domain="light")
+
+
 async def test_a_room_is_switched_in_the_callers_own_words(world: World, ann: User, house: SmallHouse) -> None:
     done = await world.run(world.ctx(ann), "ha_call_service", service="light.turn_on", target="the kitchen lights")
     assert done.text == "light.turn_on was done for 'the kitchen lights': all 2 are on now."

@@ -130,10 +130,10 @@ def test_the_whole_set_costs_at_most_90_tokens_a_tool() -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED.categories)
-def test_each_category_has_its_line_and_its_phrases(name: str) -> None:
+def test_each_category_has_its_line_and_its_examples(name: str) -> None:
     category = SHIPPED.categories[name]
     assert 0 < len(category.summary) <= 90
-    assert name == "meta" or category.phrases
+    assert name == "meta" or category.examples
 
 
 @pytest.mark.parametrize(("channel", "lacks"), CHANNEL_LACKS.items())

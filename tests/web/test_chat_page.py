@@ -72,7 +72,7 @@ async def test_a_conversation_shows_turns_cards_and_receipts(talks: Talks, page:
     assert "<strong>Saturday at 10:00</strong>" in html
     assert html.count('<details class="tool ok"') == 2
     assert re.search(r"saved \d,\d{3}", html)
-    assert html.count("no tools<span") == 1, "until the first need not even the way to tools is sent"
+    assert html.count('<span class="opt"> of ') == 2, "each turn says how many tools it was sent, and of how many"
     assert f'hx-sse:connect="/c/{cid}/events?after=' in html
 
 

@@ -1,5 +1,7 @@
 """A tool's description in the admin's hands: its effect is shown first, and what is saved is what models are sent."""
 
+import re
+
 import pytest
 
 from cortex.app import Cortex
@@ -19,12 +21,12 @@ async def told(house: Cortex) -> tuple[str, str, str]:
 
 async def test_the_effect_is_shown_with_its_tokens_and_nothing_is_kept(house: Cortex, ada: Browser) -> None:
     before = await told(house)
-    answer = await ada.post(PLACE, description=LONG, messages="frobnicate the zorblax", do="effect")
+    answer = await ada.post(PLACE, description=LONG, messages="zorblaxes on a pile", do="effect")
     assert answer.status_code == 200
     assert "What would change" in answer.text
     assert "Tokens in full" in answer.text
     assert "Only   for zorblaxes" in answer.text
-    assert "<span>frobnicate the zorblax</span><span>not found → 1</span>" in answer.text
+    assert re.search("<span>zorblaxes on a pile</span><span>(not found|[2-5]) → 1</span>", answer.text)
     assert await told(house) == before
     assert not await house.tool_settings.all()
 

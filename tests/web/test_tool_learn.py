@@ -1,17 +1,22 @@
 """What use teaches, on the admin's page: whose words are shown, what an answer changes, how each is undone."""
 
 import re
+from dataclasses import asdict
 
 import pytest
 
 from cortex.app import Cortex
 from cortex.base.crypto import wording_key
 from cortex.selection import text
+from cortex.services.tools.own_weights import digest_of, rests_on
 from cortex.services.turns.tool_outcomes import SHARES
+from cortex.services.workshop.refits import Figure, Report
 from cortex.storage.audit import AuditRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.learning import AllCasesRepository, CasesRepository
 from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.refits import RefitsRepository
+from cortex.storage.tool_settings import ToolSettingsRepository
 from cortex.storage.turns import TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
@@ -20,6 +25,19 @@ from tests.web.test_tools import sent
 PLACE = "/admin/tools/learn"
 SAID = "zorblax frobnication please"
 TOOL = "task_create"
+SAME = Figure(recall=1.0, tools=2.0)
+REPORT = asdict(
+    Report(
+        cases=8,
+        unknown=0,
+        own_judged=2,
+        own_before=SAME,
+        own_after=SAME,
+        shipped_judged=9,
+        shipped_before=SAME,
+        shipped_after=SAME,
+    )
+)
 
 
 async def needed(house: Cortex, person: Browser, said: str, *, tool: str = TOOL, times: int = 1) -> str:
@@ -190,6 +208,41 @@ async def test_a_refit_is_numbered_in_force_at_once_and_can_be_undone(house: Cor
     assert (await house.tools.snapshot()).weights == own.weights
     actions = [entry.action for entry in await house.runtime.db.repository(AuditRepository).list(subject="1")]
     assert actions == ["refit.chosen", "refit.made"]
+
+
+async def test_a_refit_of_an_earlier_version_is_not_used_and_its_admin_is_told(
+    house: Cortex, ada: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Earlier versions kept the utterances alone, without the form of the weights."""
+    shipped = await house.tools.snapshot()
+    utterances = rests_on().partition(" ")[2]
+    async with house.runtime.db.transaction() as repository:
+        number = await repository(RefitsRepository).add(utterances, digest_of(b"old"), b"old", REPORT, ada.user.id)
+        await repository(RefitsRepository).choose(number)
+        await repository(ToolSettingsRepository).changed()
+    assert (await house.tools.snapshot()).weights == shipped.weights
+    assert "refit 1 is based on an older model" in caplog.text
+    told = "Refit 1 was made for an older model"
+    shown = await page(ada)
+    assert told in shown
+    assert "Make a new refit, or undo this one." in shown
+    assert "in use" not in shown
+    assert [one.mend for one in await house.doctor.examine(of=ada.user) if told in one.text]
+    assert told in (await ada.post(PLACE, do="choose", number=1)).text
+    await ada.post(PLACE, do="choose", number=0)
+    assert not [one for one in await house.doctor.examine(of=ada.user) if told in one.text]
+
+
+async def test_a_refit_that_cannot_be_read_leaves_the_shipped_model_to_choose(
+    house: Cortex, ada: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    shipped = await house.tools.snapshot()
+    async with house.runtime.db.transaction() as repository:
+        number = await repository(RefitsRepository).add(rests_on(), digest_of(b"old"), b"old", REPORT, ada.user.id)
+        await repository(RefitsRepository).choose(number)
+        await repository(ToolSettingsRepository).changed()
+    assert (await house.tools.snapshot()).weights == shipped.weights
+    assert "refit 1 is damaged in the database" in caplog.text
 
 
 async def test_a_refit_that_makes_things_worse_is_refused_with_its_figures(house: Cortex, ada: Browser) -> None:

@@ -5,6 +5,7 @@ from markupsafe import escape
 
 from cortex.app import Cortex
 from cortex.storage.audit import AuditRepository
+from cortex.storage.tool_settings import ToolSettingsRepository, ToolWordRow
 from tests.web.conftest import Browser
 from tests.web.test_tools import sent
 
@@ -33,6 +34,7 @@ async def test_saved_words_change_the_next_plan_for_everybody(house: Cortex, ada
     assert "frobnicate [task_create]" in page
     assert "we lack bread [task_create]" in page
     assert ">frobnicate<" in (await ada.get("/admin/tools/task_create")).text
+    assert 'id="t-task_create"' in (await ada.get("/admin/tools?q=frobnicate")).text
     await ada.post(PLACE, do="save")
     assert "task_create" not in await sent(house, bob, ODD)
 
@@ -47,20 +49,6 @@ async def test_what_was_added_and_taken_back_is_in_the_audit_log(house: Cortex, 
     assert '"added":[{"kind":"phrase"' in entries[1].detail
 
 
-async def test_a_shipped_phrase_is_left_out_with_one_press_and_comes_back(house: Cortex, ada: Browser) -> None:
-    shipped = house.runtime.registry.categories["tasks"].phrases[0].text
-    button = f'name="leave" value="{shipped}"'
-    assert button in (await ada.get(PLACE)).text
-    shown = (await ada.post(PLACE, leave=shipped)).text
-    assert button not in shown
-    assert "What would change" in shown
-    await ada.post(PLACE, no_phrases=shipped, do="save")
-    snapshot = await house.tools.snapshot()
-    assert shipped not in [each.text for each in next(d for d in snapshot.domains if d.name == "tasks").triggers]
-    await ada.post(PLACE, do="save")
-    assert await house.tools.snapshot() is (await house.tools.ground()).shipped
-
-
 async def test_an_example_is_left_out_from_the_tools_page(house: Cortex, ada: Browser) -> None:
     said, (tool, *_) = house.runtime.registry.categories["tasks"].examples[0]
     page = (await ada.http.get(PLACE, params={"tool": tool, "no_example": said})).text
@@ -68,6 +56,22 @@ async def test_an_example_is_left_out_from_the_tools_page(house: Cortex, ada: Br
     await ada.post(PLACE, no_examples=said, do="save")
     snapshot = await house.tools.snapshot()
     assert said not in [each.text for each in next(d for d in snapshot.domains if d.name == "tasks").examples]
+    await ada.post(PLACE, do="save")
+    assert await house.tools.snapshot() is (await house.tools.ground()).shipped
+
+
+async def test_what_was_left_out_and_ships_no_more_is_no_obstacle(house: Cortex, ada: Browser) -> None:
+    """As after an update to a version without that phrase and that example."""
+    rows = [
+        ToolWordRow(category="tasks", kind=kind, text="gone since", text_key="gone since", is_left_out=True)
+        for kind in ("phrase", "example")
+    ]
+    await house.tool_settings.save_words(ada.user, "tasks", rows)
+    shown = (await ada.get(PLACE)).text
+    assert "gone since" not in shown
+    assert (await ada.post(PLACE, phrases="frobnicate", do="save")).status_code == 303
+    kept = await house.runtime.db.repository(ToolSettingsRepository).words("tasks")
+    assert [word.text for word in kept] == ["frobnicate"]
 
 
 @pytest.mark.parametrize(
@@ -77,11 +81,10 @@ async def test_an_example_is_left_out_from_the_tools_page(house: Cortex, ada: Br
         ({"phrases": "?!"}, "contains no word"),
         ({"examples": "we lack bread"}, "Add in brackets which tool"),
         ({"examples": "we lack bread [nothing]"}, "no tool &#39;nothing&#39;"),
-        ({"no_phrases": "never said"}, "No shipped phrase of tasks"),
         ({"no_examples": "never said"}, "No shipped example of tasks"),
         ({"examples": f"{'long ' * 80}[task_create]"}, "too long"),
     ],
-    ids=["a tool of another category", "no word", "no tool", "unknown tool", "no phrase", "no example", "too long"],
+    ids=["a tool of another category", "no word", "no tool", "unknown tool", "no example", "too long"],
 )
 @pytest.mark.parametrize("do", ["effect", "save"])
 async def test_a_line_that_says_nothing_is_refused_and_kept_in_the_form(
@@ -94,11 +97,11 @@ async def test_a_line_that_says_nothing_is_refused_and_kept_in_the_form(
     assert not await house.tool_settings.words("tasks")
 
 
-async def test_a_phrase_that_others_have_is_pointed_out(house: Cortex, ada: Browser) -> None:
-    theirs = house.runtime.registry.categories["git"].phrases[0].text
-    shown = (await ada.post(PLACE, phrases=theirs, do="effect")).text
+async def test_a_phrase_that_others_have_is_pointed_out(ada: Browser) -> None:
+    await ada.post("/admin/tools/in/git", phrases="frobnicate", do="save")
+    shown = (await ada.post(PLACE, phrases="frobnicate", do="effect")).text
     assert "Phrases used by other categories too" in shown
-    assert f"“{theirs}”: git" in shown
+    assert "“frobnicate”: git" in shown
 
 
 async def test_a_category_that_is_not_set_up_says_so_and_shows_its_effect_all_the_same(ada: Browser) -> None:

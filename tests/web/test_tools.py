@@ -38,7 +38,7 @@ async def test_a_tool_that_is_not_set_up_says_where_it_is_done(ada: Browser) -> 
         ("risk=high", "shell_exec", "task_create"),
         ("q=shopping", "task_create", "git_log"),
     ],
-    ids=["category", "risk", "phrase"],
+    ids=["category", "risk", "words"],
 )
 async def test_the_list_is_filtered(ada: Browser, query: str, there: str, gone: str) -> None:
     page = (await ada.get(f"/admin/tools?{query}")).text

@@ -26,26 +26,23 @@ MESSAGES_MAX = 8_000
 
 
 class WordsForm(BaseModel):
-    """The form as a browser sends it. `do`: effect or save; `leave`: a shipped phrase to leave out, and to look."""
+    """The form as a browser sends it. `do`: effect or save."""
 
     phrases: str = ""
-    no_phrases: str = ""
     examples: str = ""
     no_examples: str = ""
     messages: str = ""
     recipe: str = "cortex"
     tool: str = ""
     do: str = "effect"
-    leave: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordsContext(Context):
     """A category's words."""
 
-    category: CategoryWords = described("the category as it ships, and what it waits for")
-    typed: WordsText = described("the four texts as typed or as kept")
-    gone: Sequence[str] = described("shipped phrases that are left out, in small letters", default=())
+    category: CategoryWords = described("the category's tools, and what it waits for")
+    typed: WordsText = described("the three texts as typed or as kept")
     messages: str = described("messages to try, one a line", default="")
     recipe: str = described("the recipe that the effect is shown under", default="cortex")
     recipes: Sequence[str] = described("the recipes there are", default=RECIPE_NAMES)
@@ -83,7 +80,7 @@ async def change(
 ) -> Response:
     """Show what these words would change, or save them."""
     await services.tool_settings.words(category)
-    typed = _left_out(WordsText(**{name: getattr(form, name) for name in WordsText.__dataclass_fields__}), form.leave)
+    typed = WordsText(**{name: getattr(form, name) for name in WordsText.__dataclass_fields__})
     try:
         words = read(services.runtime.registry, category, typed, form.tool)
         if form.do == "save":
@@ -102,11 +99,6 @@ def _told(count: int) -> str:
     return f"Saved: {count} {'line' if count == 1 else 'lines'}. Applies from the next message on."
 
 
-def _left_out(typed: WordsText, phrase: str) -> WordsText:
-    """The texts with a shipped phrase more to leave out."""
-    return replace(typed, no_phrases=f"{typed.no_phrases}\n{phrase}".strip()) if phrase else typed
-
-
 async def _page(
     request: Request,
     services: Services,
@@ -123,7 +115,6 @@ async def _page(
         frame=await frame_of(request, services, user, here=HREF),
         category=category,
         typed=typed,
-        gone=[said.strip().casefold() for said in typed.no_phrases.splitlines()],
         messages=form.messages,
         recipe=form.recipe,
         tool=form.tool if form.tool in category.tools else "",

@@ -1,7 +1,7 @@
 """Core tools and contextual groups: their phrases, what is scanned for them, and the hash that tells a change.
 
 The groups are Cortex's categories. No phrase is one everyday word ("image", "push", "process", "hash" once were).
-Each goes by the table and by the phrases of two words and more that its category has.
+Each goes by the table and by the phrases of two words and more that were added to its category.
 """
 
 import json
@@ -39,25 +39,44 @@ _JOINER = "\u200d"
 
 _GROUPS = {
     "git": "git, git commit, git branch, git diff, git merge, git rebase, git push, git pull, git clone, git stash, "
-    "git checkout, git log, commit changes, repository",
+    "git checkout, git log, commit changes, repository, working tree, which branch, pull request",
     "system": "docker, dockerfile, docker image, compose, kubernetes, kill process, list processes, zip file, unzip, "
-    "sha256, md5, hmac, checksum, encrypt, shell command, error logs, restart cortex, update cortex",
+    "sha256, md5, hmac, checksum, encrypt, shell command, error logs, server logs, restart cortex, restart yourself, "
+    "update cortex, update yourself, upgrade cortex, upgrade yourself, version of cortex, system status, server status",
     "file": "json, yaml, toml, regex, csv, xml, jq, render template, jinja, find definition, find references, "
-    "code search, check syntax, syntax error, compare files",
-    "cron": "schedule, cron, timer, periodic, recurring, every hour, every day",
-    "reminders": "remind me, set a reminder, my reminders",
-    "web_post": "http post, api call, rest api, webhook, curl, click button, click element, navigate to, web page",
-    "agents": "spawn agent, delegate to, remote agent, sub agent, background agent",
-    "coding": "aider, coding agent, refactor the code, fix the bug, plugin",
-    "notifications": "ocr, send email, send an email, push notification, talk message, nextcloud talk",
-    "ha": "home assistant, turn on, turn off, ui automation, living room, room temperature, set the thermostat",
-    "aether": "knowledge graph, journal entry, search journal, my journal, in the journal",
-    "aether_db": "sql query, run query, database table, database schema, show tables",
-    "ae_tasks": "kanban, task board, aether board",
-    "tasks": "shopping list, to do list, todo list, mark as done, tick off, my tasks",
-    "scratchpad": "scratchpad, jot down, working note, clear the scratch",
-    "notes": "agent notes, your notes, private notes",
-    "session": "last time, earlier conversation, old conversation, what did we, read the session",
+    "code search, check syntax, syntax check, syntax error, compare files, compare the files, in the pdf, which page, "
+    "my documents, search my files",
+    "cron": "schedule, cron, timer, periodic, recurring, every hour, every day, every morning, every evening, "
+    "every night, every weekday, each morning, scheduled job, scheduled jobs, scheduled task, scheduled tasks, "
+    "delete the job, pause the job, stop the job",
+    "reminders": "remind me, set a reminder, my reminders, all reminders, wake me, nudge me, let me forget, "
+    "set an alarm, set my alarm, alarm for, my alarms, cancel the alarm, set a timer, timer for, cancel the timer",
+    "web_post": "http post, post request, put request, patch request, api call, rest api, call the api, "
+    "to the endpoint, send json, webhook, curl, click button, click element, navigate to, web page",
+    "agents": "spawn agent, spawn an agent, start an agent, stop the agent, cancel the agent, call off the agent, "
+    "your agents, delegate to, remote agent, sub agent, background agent, in the background",
+    "coding": "aider, coding agent, coding agents, refactor the code, fix the bug, in the repo, plugin, aether_api, "
+    "aether_frontend, aether_container, claude allow, claude directory",
+    "notifications": "ocr, e-mail, send email, send an email, send a mail, push notification, notify me, "
+    "to my phone, on my phone, talk message, talk room, nextcloud talk, team channel, family chat, in the channel",
+    "ha": "home assistant, turn on, turn off, switch on the, switch off the, dim the, lock the, the light, "
+    "garage door, front door, play music, ui automation, living room, room temperature, temperature in the, "
+    "set the thermostat, too dark in here, too cold in here",
+    "aether": "knowledge graph, journal entry, search journal, my journal, my journals, in the journal, dear diary, "
+    "lab book, the entry",
+    "aether_db": "sql query, run query, run a query, run this query, query the, select from, database table, "
+    "database schema, show tables, which tables, what tables, in the table, how many rows, columns of, the view",
+    "ae_tasks": "kanban, task board, on the board, my board, aether board, aether tasks",
+    "tasks": "shopping list, grocery list, to do list, todo list, my list, my to-do, add to my, need to buy, "
+    "mark as done, tick off, cross off, check off, my tasks",
+    "scratchpad": "scratchpad, scratch pad, jot down, working note, clear the scratch, note that, note this down, "
+    "write this down, make a note, new note, to my note, to my notes, in my notes",
+    "notes": "agent notes, your notes, your own notes, private notes, keep in mind that, what do you know about me",
+    "session": "last time, earlier conversation, previous conversation, old conversation, what did we, did we talk, "
+    "we talked about, we discussed, chat history, you told me, read the session",
+    "memory": "remember that, remember this, please remember, commit to memory, do you remember my, do you know my, "
+    "what do you know about me, what do you remember, forget that i, forget about my",
+    "skills": "my how-to, my how-tos, how-to for, my skills, your skills, which skills, list skills, use the skill",
 }
 
 

@@ -1,4 +1,4 @@
-"""Drops the least probable of what a round would add while it costs more than the role's budget; never a pin.
+"""Drops the least probable of what a round would add while it costs more than the role's budget; of pins, a rescue's.
 
 A role's own budget counts all that is declared; the shipped one counts what a round adds, so that a long
 conversation can still grow. A message of several clauses has more room. A weak model gets 600 tokens or a tenth of its
@@ -50,7 +50,7 @@ def _fitting(given: PlanInput, index: Index, draft: PlanDraft, listed: int = 0) 
     kept: set[str] = set()
     for item in sorted(draft.fresh, key=lambda item: _rank(draft, item)):
         cost = index.entries[item.name].cost(item.form)
-        is_sure = index.entries[item.name].is_meta or item.name in draft.pins
+        is_sure = index.entries[item.name].is_meta or (item.name in draft.pins and item.stage != "missing")
         is_first = all(index.entries[name].is_meta for name in kept)
         is_cut = item.stage == "form" and len(dropped) > len(draft.dropped)  # no neighbour in place of what is wanted
         beside = 0 if _p(draft, item.name) >= SURE else listed
@@ -83,10 +83,12 @@ def _is_whole(draft: PlanDraft) -> bool:
 
 def _rank(draft: PlanDraft, item: SentTool) -> tuple[int, float, int]:
     """Pins first, then the wanted by probability, stubs of neighbours last."""
-    kind = 0 if item.name in draft.pins else 2 if item.stage == "form" else 1
+    kind = 2 if item.stage == "form" else 0 if item.name in draft.pins else 1
     return (kind, -_p(draft, item.name), 0 if item.form == "full" else 1)
 
 
 def _p(draft: PlanDraft, name: str) -> float:
-    vote = draft.chances.get(name)
-    return vote.p if vote else 0.0
+    return max(vote.p for vote in (draft.chances.get(name), draft.pins.get(name), _NO_VOTE) if vote)
+
+
+_NO_VOTE = Vote(stage="budget", p=0.0, why="")

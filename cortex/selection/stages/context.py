@@ -77,9 +77,8 @@ def _add_wishes(
 
 def _add(found: dict[str, Vote], index: Index, said: str, names: frozenset[str], share: float, why: str) -> None:
     """Votes for what the text speaks of, at a share of their strength."""
-    for votes in (evidence.phrases(index, said, names), evidence.lexical(index, said, index.unlearned(names))):
-        for name, vote in votes.items():
-            _keep(found, names, name, share * vote.p, why)
+    for name, vote in evidence.phrases(index, said, names).items():
+        _keep(found, names, name, share * vote.p, why)
     learned = evidence.learned(index, said)
     for name, p in learned.chances.items():
         _keep(found, names, name, share * learned.wish * p, why)

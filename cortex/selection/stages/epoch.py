@@ -1,4 +1,4 @@
-"""When the prefix may change: bare until the first need, then only growing, rebuilt only where it costs nothing.
+"""When the prefix may change: bare until a need or a likely wish, then only growing, rebuilt only where that is free.
 
 The free boundaries are those of `boundary_of`. A chat-only round leaves an open epoch standing: the provider
 still holds its prefix, so the next round in Auto goes on with it.
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cortex.selection import talk
-from cortex.selection.cache_economics import has_bridge, late_way, opens_at, takes_early_stubs, threshold
+from cortex.selection.cache_economics import has_bridge, late_way, opens_at, price, takes_early_stubs
 from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.rights import Rights
@@ -17,7 +17,12 @@ from cortex.selection.types import Form, PlanInput, PlannerMemory, SentTool, Too
 BRIDGE = "tool_call"
 EARLY_MOST = 12
 LATE_FACTOR, REWRITE_LEAST = 0.75, 0.3
+# From this wish on the way to the tools is declared though none of them is likely enough: about 160 tokens, against
+# a person who is told that it cannot be done.
+DOOR_WISH = 0.5
+LEANING_P = 0.15  # of an earlier message's tool that a yes or a follow-up speaks for: more than "used a moment ago"
 NEIGHBOUR = "related to these tools: sent in short form"
+FIRST_NEED = "the first need of a tool"
 WAY_BACK = "the way to tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
 
@@ -32,7 +37,7 @@ def epoch(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float
         return _shut(memory, draft)
     if given.is_last and not memory.is_open:
         draft = marked(draft, wanted=(), pins={}, resting={})
-    boundary = boundary_of(given, draft.rights, is_all=draft.is_all)
+    boundary = boundary_of(given, draft.rights, is_all=draft.is_all) or _first_need(given, index, draft)
     if memory.is_open and not boundary:
         return _grow(given, index, draft, strictness)
     opens, why = _opening(given, draft, is_free=bool(boundary))
@@ -73,6 +78,17 @@ def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:
     return ""
 
 
+def _first_need(given: PlanInput, index: Index, draft: PlanDraft) -> str:
+    """Why an epoch that holds only the way to tools is opened anew for a weak model, "" where it is not.
+
+    It calls best what is declared to it, and a bare chat's first need has the prompt read again just so.
+    """
+    sent = given.memory.sent
+    if given.is_last or not (sent and draft.wanted and takes_early_stubs(given.profile)):
+        return ""
+    return FIRST_NEED if all(item.name in index.metas for item in sent) else ""
+
+
 def _shut(memory: PlannerMemory, draft: PlanDraft) -> PlanDraft:
     """Chat only: nothing goes out; an open epoch waits, this round counts as one of its own."""
     if memory.is_open:
@@ -87,8 +103,20 @@ def _opening(given: PlanInput, draft: PlanDraft, *, is_free: bool) -> tuple[bool
     if draft.is_all:
         return has_tools, "you asked for all tools"
     if draft.wanted:
-        return True, "the first need of a tool"
+        return True, FIRST_NEED
+    if has_tools and is_free and _may_need(given, draft):
+        return True, "something seems to be wanted"
     return has_tools and _crosses(given, is_free=is_free), "before the request that begins to be cached"
+
+
+def _may_need(given: PlanInput, draft: PlanDraft) -> bool:
+    """Whether a tool may be needed that no stage is sure of: a wish is not clearly absent, here or where it leans."""
+    if given.is_last:
+        return False
+    learned = draft.learned
+    if learned.chances and learned.wish >= DOOR_WISH and not talk.is_small_talk(given.message):
+        return True
+    return any(vote.stage == "context" and vote.p >= LEANING_P for votes in draft.votes.values() for vote in votes)
 
 
 def _crosses(given: PlanInput, *, is_free: bool) -> bool:
@@ -179,7 +207,7 @@ def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str], str
         return missing
     least = 0.0 if has_bridge(given.profile) or given.profile.late_tools == "native" else REWRITE_LEAST
     factor = LATE_FACTOR * strictness
-    bars = {name: max(least, factor * threshold(given.profile, index.entries[name].tokens_full)) for name in missing}
+    bars = {name: max(least, factor * price(given.profile, index.entries[name], is_full=True)) for name in missing}
     return [name for name in missing if name in draft.pins or draft.chances[name].p >= bars[name]]
 
 

@@ -6,7 +6,7 @@ from cortex.selection.draft import PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.types import Form, PlanInput, SentTool
 
-SURE_P = 0.75
+SURE_P = 0.5
 
 
 def form(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:

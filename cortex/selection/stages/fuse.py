@@ -1,22 +1,19 @@
-"""One probability a tool: the model's chance and the stages' votes, each taken as independent; in from its p*.
+"""One probability a tool: the model's chance and the stages' votes, each taken as independent; in from its price.
 
-The model's gates stand before what it says itself and before shipped phrases, which count only where the model holds
-nothing against them: the less a text reads like a wish for a tool, the less these count, never what the conversation
-or this server says. The votes' figures choose; a reason begins with the person's own words.
+The less a text reads like a wish for a tool, the less the model's chances and likenesses count, never what the
+conversation or this server says. The votes' figures choose; a reason begins with the person's own words.
 """
 
 from collections.abc import Sequence
 
 from cortex.selection import evidence
-from cortex.selection.cache_economics import threshold
+from cortex.selection.cache_economics import price
 from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
-STRONG = 0.7
-FULL_WISH, FULL_WORK = 0.74, 0.5  # from here on a gate takes nothing
-WISH_POWER, WORK_POWER = 10.0, 4.0
-LIKE_WISH_POWER, LIKE_WORK_POWER = 2.0, 0.3  # of likeness in meaning
+FULL_WISH, FULL_WORK = 0.5, 0.2  # from here on a gate takes nothing
+WISH_POWER, WORK_POWER = 6.0, 2.0
 LEAST, AGREEING = 0.01, 0.04
 SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message again; then the strongest
 TELLING_P, REASONS_MOST = 0.1, 2
@@ -38,7 +35,7 @@ def fuse(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float 
         for name, chance in chances.items()
         if name not in draft.pins
         and not entries[name].is_shy
-        and chance.p >= strictness * threshold(given.profile, entries[name].tokens_stub)
+        and chance.p >= strictness * price(given.profile, entries[name])
     ]
     pinned = [name for name in draft.pins if name in names]
     return marked(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
@@ -46,14 +43,9 @@ def fuse(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float 
 
 def _chance(draft: PlanDraft, name: str, gate: tuple[float, str]) -> Vote | None:
     """All that speaks for the tool as one vote, with the reason of the strongest; None when nothing is left."""
-    votes = draft.votes.get(name, ())
-    p = draft.learned.chances.get(name)
-    if p is None:
-        votes = tuple(_weighed(draft, vote) for vote in votes)
-    else:
-        counting = [vote for vote in votes if p >= AGREEING or vote.is_own or vote.stage != "phrases"]
-        said = Vote(stage="learned", p=round(p, 4), why="similar to requests that use it")
-        votes = tuple(vote if _is_free(vote) else _left(vote, *gate) for vote in (*counting, said))
+    p = draft.learned.chances.get(name, 0.0)
+    said = (Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"),) if p else ()
+    votes = tuple(vote if _is_free(vote) else _left(vote, *gate) for vote in (*draft.votes.get(name, ()), *said))
     if len(votes) < 2:
         return votes[0] if votes else None
     doubt = 1.0
@@ -70,18 +62,9 @@ def _reason(votes: Sequence[Vote], best: Vote) -> str:
     return "; ".join(list(dict.fromkeys(vote.why for vote in telling))[:REASONS_MOST])
 
 
-def _weighed(draft: PlanDraft, vote: Vote) -> Vote:
-    """The vote; a likeness in meaning counts for less the more a text reads like talk, or like a wish for words."""
-    if vote.stage != "vectors":
-        return vote
-    wish = min(1.0, draft.learned.wish / evidence.LEAST_WISH)
-    p = vote.p * wish**LIKE_WISH_POWER * draft.learned.work**LIKE_WORK_POWER
-    return Vote(stage=vote.stage, p=round(p, 4), why=vote.why, is_own=vote.is_own)
-
-
 def _is_free(vote: Vote) -> bool:
-    """Whether no gate takes from it: the conversation, this server's own, a strong phrase that the model lets count."""
-    return vote.is_own or vote.stage == "context" or (vote.stage == "phrases" and vote.p >= STRONG)
+    """Whether no gate takes from it: what the conversation says, and this server's own words."""
+    return vote.is_own or vote.stage == "context"
 
 
 def _left(vote: Vote, share: float, why: str) -> Vote:

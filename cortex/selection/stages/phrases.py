@@ -1,4 +1,4 @@
-"""Trigger phrases of the categories in the user's message, on word bounds, with weights and negatives."""
+"""Phrases that were added on this server, in the user's message, on word bounds."""
 
 from cortex.selection import evidence
 from cortex.selection.draft import PlanDraft, marked

@@ -17,7 +17,7 @@ def skills(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     is_closed = draft.is_shut or (given.is_last and given.round == 1)
     if is_closed or READ not in draft.rights.names:
         return draft
-    found = fits(given.message, given.skills, index.snapshot)
+    found = fits(given.message, given.skills)
     if not found:
         return draft
     best = found[0]

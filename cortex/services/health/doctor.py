@@ -30,9 +30,11 @@ from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.proxy import outgoing_findings
 from cortex.services.health.sealed import SealedValues, ways_out
 from cortex.services.integrations.integrations import Integrations
+from cortex.services.tools.own_weights import is_current
 from cortex.services.turns.stop_all import StopAll
 from cortex.storage import revisions
 from cortex.storage.db import Database
+from cortex.storage.refits import RefitsRepository
 from cortex.storage.rounds import RoundsRepository
 
 MB = 1_000_000
@@ -118,7 +120,8 @@ class Doctor:
         found += [database, await self._engine(is_whole=of is None), self._key_file()]
         if database.state == "good":
             found += [await self._audit(), *await self._stops()]
-            found += [*await self._secrets(), *await self._people_and_models(of), *await self._systems()]
+            found += [*await self._secrets(), *await self._people_and_models(of), *await self._refit()]
+            found += await self._systems()
         return [*found, self._backup(), await self._shut_in(), self._page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
@@ -297,6 +300,15 @@ class Doctor:
             text = f"{text} {failing} did not answer the last request."
             return Finding(name=name, state="warn", text=text, mend="Test it on the Models page.")
         return Finding(name=name, state="good", text=text)
+
+    async def _refit(self) -> list[Finding]:
+        """A model of this server's own that an update has put out of use."""
+        refit = await self._db.repository(RefitsRepository).in_force()
+        if refit is None or await asyncio.to_thread(is_current, refit):
+            return []
+        text = f"Refit {refit.number} was made for an older model, so the shipped one chooses tools."
+        mend = "Make a new refit on the page Learn from use, or undo this one there."
+        return [Finding(name="choice of tools", state="warn", text=text, mend=mend)]
 
     def _backup(self) -> Finding:
         state = self._backups.state()

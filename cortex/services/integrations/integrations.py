@@ -129,21 +129,24 @@ class Integrations:
         """What is open to whom now."""
         rules: dict[str, tuple[PortRule, ...]] = {}
         setups: dict[str, Setup] = {}
+        closed: dict[str, Setup] = {}
         rows = await self.db.repository(IntegrationsRepository).list()
         for kind in self.kinds:
             own = [row for row in rows if row.kind == kind.name]
             for row in own if kind.port_of else ():
                 port = kind.port_of(row.name) if kind.port_of else ""
+                closed[port] = kind.closed(row.name)
                 if row.is_on:
                     rules[port] = (self._rule(row),)
                 else:
-                    setups[port] = kind.setup(is_off=True)
+                    setups[port] = kind.setup(is_off=True, name=row.name)
             given = tuple(self._rule(row) for row in own if row.is_on)
+            closed |= {port: kind.closed() for port in kind.ports}
             if kind.has_form and given:
                 rules |= {port: (*rules.get(port, ()), *given) for port in kind.ports}
             elif kind.has_form or (kind.lacks and kind.lacks()):
                 setups |= {port: kind.setup(is_off=bool(own)) for port in kind.ports}
-        return PortAccess(rules=rules, setups=setups)
+        return PortAccess(rules=rules, setups=setups, closed=closed)
 
     async def save(
         self,

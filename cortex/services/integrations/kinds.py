@@ -4,7 +4,7 @@ The list of those that this version has is made in `compose/integrations.py`; no
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,19 +18,33 @@ PAGE = "/admin/integrations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Why a tool is not configured: a sentence, and the page on which an admin changes that ("" = none does).
+    """Why a tool cannot be used: a sentence, and the page on which an admin changes that ("" = none does).
 
-    `title`: what it waits for.
+    `title`: what it waits for. `state`: how that is, as it follows "is". `is_own`: the person can change it themselves,
+    admin or not. `role`: the one that has the tool, where this one lacks it.
     """
 
     title: str = ""
     text: str
     page: str
+    state: str = "not set up here"
+    is_own: bool = False
+    role: str = ""
 
     @property
     def sentence(self) -> str:
         """The same for whoever does not see what it is said of."""
-        return self.text if self.page or not self.title else f"{self.title}: {self.text[:1].lower()}{self.text[1:]}"
+        return (
+            self.text
+            if self.page or self.is_own or not self.title
+            else f"{self.title}: {self.text[:1].lower()}{self.text[1:]}"
+        )
+
+    def for_person(self, *, is_admin: bool) -> dict[str, str]:
+        """For the receipt of this person's message: who cannot change it hears whom to ask, and is sent to no page."""
+        can_change = is_admin or self.is_own
+        text = self.sentence if can_change else f"{self.title} is {self.state}: ask whoever runs Cortex."
+        return {"title": self.title, "text": text, "page": self.page if can_change else "", "role": self.role}
 
     def to_dict(self) -> dict[str, str]:
         """For `--json` and receipts."""
@@ -89,11 +103,20 @@ class IntegrationKind:
         """Where its card stands."""
         return f"{PAGE}#{self.name}"
 
-    def setup(self, *, is_off: bool = False) -> Setup:
-        """What is said where it is not set up, or switched off."""
-        state = "switched off. An admin can switch it on" if is_off else "not set up. An admin can do it"
-        text = f"{self.title} is {state} under Integrations."
-        return Setup(title=self.title, text=text, page=self.page)
+    def setup(self, *, is_off: bool = False, name: str = "") -> Setup:
+        """What is said where it is not set up, or switched off. `name`: its own among several."""
+        if is_off:
+            return self._setup(name, "switched off", "An admin can switch it on under Integrations.")
+        return self._setup(name, "not set up", "An admin can do it under Integrations.")
+
+    def closed(self, name: str = "") -> Setup:
+        """What is said where it works, and not for this account in this role."""
+        return self._setup(name, "not open to you in this role", "An admin can open it under Integrations.")
+
+    def _setup(self, name: str, state: str, way: str) -> Setup:
+        title = f"{self.title} {name}" if name else self.title
+        here = state if "you" in state else f"{state} here"
+        return Setup(title=title, text=f"{title} is {state}. {way}", page=self.page, state=here)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,10 +144,14 @@ class PortRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortAccess:
-    """What outside systems open to tools: the rules of each configured port, for others the reason why they are not."""
+    """What outside systems open to tools: the rules of each configured port, for others the reason why they are not.
+
+    closed: for each configured port, what is said where it is not open to an account in a role.
+    """
 
     rules: Mapping[str, tuple[PortRule, ...]]
     setups: Mapping[str, Setup]
+    closed: Mapping[str, Setup] = field(default_factory=dict)
 
     def ports(self, user: User, role: str = "") -> frozenset[str]:
         """The ports that this account may use in this role ("" = in one of those that it may take)."""

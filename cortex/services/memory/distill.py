@@ -32,7 +32,6 @@ from cortex.services.models.asking import ask
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
-from cortex.services.tools.tools import ToolsService
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.distill_marks import DistillMarksRepository, QuietRow
@@ -87,7 +86,6 @@ class Distiller:
     roles: Roles
     models: Models
     budgets: Budgets
-    tools: ToolsService
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def look(self, row: QuietRow) -> str:
@@ -159,7 +157,7 @@ class Distiller:
     async def _near(self, said: Sequence[str], facts: Sequence[FactRow]) -> Sequence[FactRow]:
         """The known facts that the messages may renew or contradict."""
         known = [KnownFact(id=fact.id, text=fact.text, is_tainted=False) for fact in facts]
-        found = await asyncio.to_thread(fitting, "\n".join(said), known, await self.tools.snapshot())
+        found = await asyncio.to_thread(fitting, "\n".join(said), known)
         by_id = {fact.id: fact for fact in facts}
         return [by_id[fact.id] for fact, _, _ in found[:KNOWN_MAX]]
 

@@ -20,7 +20,6 @@ from cortex.services.memory.user_memory import FULL, near, restored
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
-from cortex.services.tools.tools import ToolsService
 from cortex.storage.distill_marks import DistillMarkRow, DistillMarksRepository
 from cortex.storage.facts import STANDING, FactsRepository, FactValues
 from cortex.storage.facts import FactRow as FactRow
@@ -66,14 +65,13 @@ class MemoryService:
     runtime: Runtime
     roles: Roles
     models: Models
-    tools: ToolsService
 
     async def view(self, user: User, query: str = "") -> MemoryView:
         """Everything, or what has to do with the query."""
         repository = self._facts(user)
         standing = await repository.list(*STANDING, limit=2 * FACTS_MAX)
         kept = [row for row in standing if row.state == "kept"]
-        found = await near(query, kept, self.tools) if query.strip() else kept
+        found = await near(query, kept) if query.strip() else kept
         by_id = {row.id: row for row in standing}
         places = await self.runtime.db.repository(TurnsRepository, user.id).places(
             [row.turn_id for row in standing if row.turn_id]

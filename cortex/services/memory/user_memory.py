@@ -13,7 +13,6 @@ from cortex.base.fact import FACT_CHARS_MAX, KnownFact
 from cortex.ports.memory import Fact
 from cortex.selection.recall import fitting
 from cortex.services.memory.recall import FACTS_MAX
-from cortex.services.tools.tools import ToolsService
 from cortex.storage.db import Database
 from cortex.storage.facts import FactRow, FactsRepository, FactValues
 
@@ -27,13 +26,12 @@ class UserMemory:
     """Implements `Memory` for one user."""
 
     db: Database
-    tools: ToolsService
     user_id: str
 
     async def search(self, query: str, most: int) -> Sequence[Fact]:
         """The kept facts nearest in meaning, best first; the newest first for an empty query."""
         rows = await self._facts.list("kept", limit=FACTS_MAX)
-        return [_fact(row) for row in (await near(query, rows, self.tools) if query.strip() else rows)[:most]]
+        return [_fact(row) for row in (await near(query, rows) if query.strip() else rows)[:most]]
 
     async def add(self, id: str, text: str, source: str, is_tainted: bool, turn_id: str = "") -> Fact:
         """Keep a fact, or propose one from outside; the standing one that says the same is handed back.
@@ -95,11 +93,10 @@ async def restored(facts: FactsRepository, id: str, by: str) -> FactRow:
         return same
 
 
-async def near(query: str, rows: Sequence[FactRow], tools: ToolsService) -> Sequence[FactRow]:
+async def near(query: str, rows: Sequence[FactRow]) -> Sequence[FactRow]:
     """Those of the facts that have to do with the query, the nearest first; then those that hold its words."""
-    snapshot = await tools.snapshot()
     known = [KnownFact(id=row.id, text=row.text, is_tainted=row.is_tainted) for row in rows]
-    found = await asyncio.to_thread(fitting, query, known, snapshot)
+    found = await asyncio.to_thread(fitting, query, known)
     by_id = {row.id: row for row in rows}
     words = query.casefold().split()
     holding = [row for row in rows if all(word in row.text.casefold() for word in words)]

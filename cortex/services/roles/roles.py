@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Channel, Role
 from cortex.base.user import User
-from cortex.selection.grants import CHANNEL_LACKS, granted
+from cortex.selection.grants import CHANNEL_LACKS, ToolGrant, granted
 from cortex.services.roles.files import checked, fields_of
 from cortex.storage.api_tokens import ApiTokenRow, ApiTokensRepository
 from cortex.storage.audit import AuditRepository
@@ -88,6 +88,15 @@ class Roles:
     def for_members(self) -> frozenset[str]:
         """The roles that come with Cortex for everybody, not for admins alone."""
         return frozenset(name for name, found in self._shipped.items() if not found.get("is_admin_only"))
+
+    def grants(self, user: User) -> tuple[tuple[str, ToolGrant], ...]:
+        """What each role that comes with Cortex and that this user may take grants them; what has everything last."""
+        found = [
+            (name, granted(Role(name=name, **{"prompt": "", **values}), is_admin=user.is_admin))
+            for name, values in self._shipped.items()
+            if user.is_admin or not values.get("is_admin_only")
+        ]
+        return tuple(sorted(found, key=lambda each: ("all" in each[1].words, each[0] != "orchestrator", each[0])))
 
     def ships(self, name: str) -> bool:
         """Whether a role of this name comes with Cortex."""

@@ -38,10 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """How it stands. `failed`: why it cannot be used; `ms`: for one question of ten words, median.
-
-    `is_for_all`: it is the model that Cortex was trained with, so it chooses among the tools that ship too.
-    """
+    """How it stands. `failed`: why it cannot be used; `ms`: for one question of ten words, median."""
 
     folder: str
     is_there: bool
@@ -50,7 +47,6 @@ class State:
     dimensions: int = 0
     ms: float = 0.0
     kept: int = 0
-    is_for_all: bool = False
 
 
 class SentenceModelHandle(Encoder, Protocol):
@@ -142,7 +138,6 @@ class Encoders:
             key, dimensions = encoder.key, encoder.dimensions
             taken = sorted(_taken_s(encoder, f"{number} {TRIED}") for number in range(TRIES))
             ms = round(1000 * taken[TRIES // 2], 2)
-            second, first = scan.load("cortex.selection.sentence_weights"), scan.load("cortex.selection.weights")
             return State(
                 folder=folder,
                 is_there=True,
@@ -150,7 +145,6 @@ class Encoders:
                 dimensions=dimensions,
                 ms=ms,
                 kept=encoder.n_kept,
-                is_for_all=second.at_hand().fits(first.shipped(), encoder.asked(second.PROBES)),
             )
         except EncoderFailed as error:
             return State(folder=folder, is_there=True, failed=error.message)

@@ -20,12 +20,11 @@ from cortex.services.tools.words import Rival, rivals
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.tool_settings import ToolSettingRow
 from cortex.storage.tool_uses import ToolOutcomes, ToolUsesRepository, UseOfTool
-from cortex.toolkit.spec import Category, Tool, TriggerPhrase
+from cortex.toolkit.spec import Category, Tool
 
 DAYS = 28
 PAGE_TOOLS = 150
 LAST_CALLS = 12
-PHRASES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,6 @@ class CategoryLines:
 
     name: str
     summary: str
-    phrases: tuple[str, ...]
     setups: tuple[Setup, ...]
     partly: tuple[tuple[str, Setup], ...]
     tools: tuple[ToolLine, ...]
@@ -101,12 +99,11 @@ class ToolSheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryWords:
-    """A category for its page of words. `phrases`: those that ship; `setups`: as in `CategoryLines`."""
+    """A category for its page of words. `setups`: as in `CategoryLines`."""
 
     name: str
     summary: str
     tools: tuple[str, ...]
-    phrases: tuple[TriggerPhrase, ...]
     setups: tuple[Setup, ...]
     rivals: tuple[Rival, ...]
 
@@ -120,14 +117,14 @@ class ToolListing:
     settings: ToolSettingsService
 
     async def list(self, query: str = "", category: str = "", risk: str = "", page: int = 1) -> ToolList:
-        """The tools that fit: words of name, category or phrase; a category; a risk. At most 150 a page."""
+        """The tools that fit: words of name, category or added phrase; a category; a risk. At most 150 a page."""
         ground, lines = await self._lines()
         fit = [line for line in lines if _fits(line, self._words_of(ground, line), query, category, risk)]
         pages = max(1, -(-len(fit) // PAGE_TOOLS))
         at = min(max(page, 1), pages)
         shown = fit[(at - 1) * PAGE_TOOLS : at * PAGE_TOOLS]
         return ToolList(
-            categories=self._by_category(ground, shown),
+            categories=self._by_category(shown),
             names=tuple(name for name in self.runtime.registry.categories if name != META),
             tools=sum(not line.is_meta for line in lines),
             ready=sum(not line.is_meta and line.is_on and not line.setup for line in lines),
@@ -140,7 +137,7 @@ class ToolListing:
         )
 
     async def category(self, name: str) -> CategoryWords:
-        """A category with what ships; NotFound for one that has no words."""
+        """A category with its tools; NotFound for one that has no words."""
         category = self.runtime.registry.category(name)
         if category is None or name == META:
             raise NotFound(f"There is no category {name!r}.")
@@ -149,7 +146,6 @@ class ToolListing:
             name=name,
             summary=category.summary,
             tools=tuple(tool.name for tool in category.tools),
-            phrases=category.phrases,
             setups=_setups([line for line in lines if line.category == name]),
             rivals=rivals(ground.snapshot.domains, name),
         )
@@ -190,29 +186,27 @@ class ToolListing:
             for tool in self.runtime.registry.tools.values()
         )
 
-    def _by_category(self, ground: PlanGround, lines: Sequence[ToolLine]) -> tuple[CategoryLines, ...]:
+    def _by_category(self, lines: Sequence[ToolLine]) -> tuple[CategoryLines, ...]:
         by_name: dict[str, list[ToolLine]] = {}
         for line in lines:
             by_name.setdefault(line.category, []).append(line)
-        return tuple(
-            self._category(ground, self.runtime.registry.categories[name], found) for name, found in by_name.items()
-        )
-
-    def _category(self, ground: PlanGround, category: Category, lines: Sequence[ToolLine]) -> CategoryLines:
-        domain = _domain(ground, category.name)
-        setups = _setups(lines)
-        return CategoryLines(
-            name=category.name,
-            summary=category.summary,
-            phrases=tuple(each.text for each in domain.triggers[:PHRASES_SHOWN]) if domain else (),
-            setups=setups,
-            partly=() if setups else tuple((line.name, line.setup) for line in lines if line.setup),
-            tools=tuple(lines),
-        )
+        return tuple(_category(self.runtime.registry.categories[name], found) for name, found in by_name.items())
 
     def _words_of(self, ground: PlanGround, line: ToolLine) -> str:
-        domain = _domain(ground, line.category)
-        return " ".join(each.text for each in domain.triggers) if domain else ""
+        """What its category is called and for, and the phrases that were added to it."""
+        summary, domain = self.runtime.registry.categories[line.category].summary, _domain(ground, line.category)
+        return " ".join((line.category, summary, *(each.text for each in (domain.triggers if domain else ()))))
+
+
+def _category(category: Category, lines: Sequence[ToolLine]) -> CategoryLines:
+    setups = _setups(lines)
+    return CategoryLines(
+        name=category.name,
+        summary=category.summary,
+        setups=setups,
+        partly=() if setups else tuple((line.name, line.setup) for line in lines if line.setup),
+        tools=tuple(lines),
+    )
 
 
 def _line(
@@ -254,11 +248,11 @@ def _setups(lines: Sequence[ToolLine]) -> tuple[Setup, ...]:
     return tuple(dict.fromkeys(found)) if len(found) == len(lines) else ()
 
 
-def _fits(line: ToolLine, phrases: str, query: str, category: str, risk: str) -> bool:
+def _fits(line: ToolLine, words: str, query: str, category: str, risk: str) -> bool:
     """Whether the filter lets it in."""
     if (category and line.category != category) or (risk and line.risk != risk):
         return False
-    text = f"{line.name} {line.category} {line.summary} {phrases}".casefold()
+    text = f"{line.name} {line.summary} {words}".casefold()
     return all(word in text for word in query.casefold().split())
 
 

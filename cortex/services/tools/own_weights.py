@@ -23,9 +23,15 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
+def rests_on() -> str:
+    """What a refit made now rests on: the form of the weights, and what the shipped ones were fitted on."""
+    weights = scan.load(WEIGHTS)
+    return f"{weights.FORMAT} {weights.shipped().examples}"
+
+
 def is_current(refit: RefitRow) -> bool:
     """Whether it rests on the model that ships now; after an update it has to be made anew."""
-    return bool(refit.base == scan.load(WEIGHTS).shipped().examples)
+    return refit.base == rests_on()
 
 
 def with_own_model(snapshot: Snapshot, refit: RefitRow, data: bytes | None) -> Snapshot:
@@ -39,9 +45,13 @@ def with_own_model(snapshot: Snapshot, refit: RefitRow, data: bytes | None) -> S
         )
         return snapshot
     if data is not None:
-        if digest_of(data) != refit.digest:
+        weights = scan.load(WEIGHTS)
+        try:
+            found = weights.from_compressed(data) if digest_of(data) == refit.digest else None
+        except ValueError:
+            found = None
+        if found is None:
             log.error("selection: refit %d is damaged in the database, using the shipped model", refit.number)
             return snapshot
-        weights = scan.load(WEIGHTS)
-        weights.keep(refit.key, weights.from_bytes(data))
+        weights.keep(refit.key, found)
     return with_weights(snapshot, refit.key)

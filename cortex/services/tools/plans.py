@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from cortex.agent.arguments import behind_bridge
@@ -15,6 +14,7 @@ from cortex.agent.prompt import system_prompt, tail
 from cortex.base import portable, tokens
 from cortex.base.fact import FactFit, KnownFact
 from cortex.base.ids import digest
+from cortex.base.lacking import note_on
 from cortex.base.messages import Message, ToolResult, ToolSchema
 from cortex.base.model import Profile
 from cortex.base.role import Channel, Role, ToolMode
@@ -36,6 +36,7 @@ from cortex.services.roles.talk import talk_prompt
 PAST_TURNS = 4
 PLANNED_FOR = "planned for"  # label of the receipts that read first what was sent while the turn ran
 TAINTED_CHARACTERS = 2_000
+TOOLS_NAMED = 20  # of a system that cannot be used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,25 @@ class PlanRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentTools:
+    """What cannot be used in a round, with the reason for each; made by `absent.py`.
+
+    outside: those of them that the role or the account is not granted.
+    """
+
+    reasons: Mapping[str, Setup] = field(default_factory=dict)
+    outside: tuple[str, ...] = ()
+
+    def told(self, lacking: Setup, *, is_admin: bool) -> dict[str, Any]:
+        """What the receipt holds of one: the words for this person, and the tools that wait for the same."""
+        tools = [name for name, why in self.reasons.items() if why == lacking]
+        return {**lacking.for_person(is_admin=is_admin), "tools": tools[:TOOLS_NAMED]}
+
+
+NOTHING_ABSENT = AbsentTools()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRound:
     """A round as it goes out, with what is stored: the receipt for the log, the memory for the conversation.
 
@@ -97,23 +117,23 @@ def planned(
     snapshot: Snapshot,
     ready: Sequence[str],
     persona: str,
-    unset: Mapping[str, Setup] = MappingProxyType({}),
+    absent: AbsentTools = NOTHING_ABSENT,
 ) -> PlannedRound:
     """The round that this is asked for; UserError for an unknown recipe. Counts tokens: run it off the event loop.
 
-    unset: tools that are not configured here, with the reason: one that the message wants is named in the tail.
+    absent: tools that cannot be used now, with the reason: one that the message wants is named in the tail.
     """
     bare_tokens = tokens.count_text_message("system", system_prompt(persona, asked.role.prompt, ""))
     message_tokens = tokens.count_text_message("user", asked.message)
     given = in_time(plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens))
-    given = replace(given, facts=_recalled(asked, snapshot))
+    given = replace(given, facts=_recalled(asked))
     made = plan(given)
     prompt = asked.role.prompt
     if _only_talks(given, made):
         prompt = talk_prompt(asked.role)
         bare_tokens = tokens.count_text_message("system", system_prompt(persona, prompt, ""))
-    lacking = unset.get(wanted_unset(given, unset.keys()))
-    behind = "\n".join(filter(None, (made.notes, f"({lacking.sentence})" if lacking else "")))
+    lacking = absent.reasons.get(wanted_unset(given, absent.reasons, absent.outside))
+    behind = "\n".join(filter(None, (made.notes, note_on(lacking.title, lacking.state) if lacking else "")))
     system = system_prompt(persona, prompt, made.catalog)
     shown = listing(made.skills) if asked.need.round == 1 or given.is_heard else ""
     known = recall.listing(given.facts)
@@ -143,7 +163,7 @@ def planned(
     if asked.no_tools:
         told["no_tools"] = dict(asked.no_tools)
     if lacking:
-        told["setup"] = {"text": lacking.sentence, "page": lacking.page}
+        told["setup"] = absent.told(lacking, is_admin=asked.user.is_admin)
     if given.is_heard:
         told["labels"] = {**told["labels"], PLANNED_FOR: "what was sent meanwhile"}
     if given.is_last and given.round == 1 and given.mode != "chat":
@@ -187,12 +207,12 @@ def request_tokens(receipt: dict[str, Any]) -> int:
     return sum(receipt[key] for key in ("tokens", *behind, "system_tokens", "message_tokens", "history_tokens"))
 
 
-def _recalled(asked: PlanRequest, snapshot: Snapshot) -> tuple[FactFit, ...]:
+def _recalled(asked: PlanRequest) -> tuple[FactFit, ...]:
     """What is remembered and fits the message that this round is the first to read."""
     if not asked.facts:
         return ()
     room = asked.facts_tokens
-    return recall.recalled(asked.message, asked.facts, snapshot, room, tokens.count, shown=asked.carried)
+    return recall.recalled(asked.message, asked.facts, room, tokens.count, shown=asked.carried)
 
 
 def _late_from(asked: PlanRequest, made: ToolPlan) -> int | None:

@@ -31,6 +31,7 @@ class ToolReadiness:
     async def keep(self) -> None:
         """Until cancelled: have the tools indexed that are there; then each plan may count on it, and after it none."""
         wait_out = self.runtime.outages.wait_out
+        self.tools.prepare_ahead()
         await self.sleep(FIRST_AFTER_S)
         try:
             while True:

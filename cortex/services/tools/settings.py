@@ -16,7 +16,7 @@ from cortex.selection.types import META, Snapshot
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.integrations.kinds import NO_ACCESS, PortAccess
 from cortex.services.tools.own_weights import is_loaded, with_own_model
-from cortex.services.tools.words import read_description, words_of
+from cortex.services.tools.words import read_description, shipped_examples, words_of
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.halts import OUTWARD, HaltsRepository
@@ -33,12 +33,15 @@ Field = Literal["is_on", "sending", "asks_first", "description"]
 class ToolSettings:
     """What holds on this server. `asks_first`: tools that ask although they ship without; it only ever tightens.
 
+    off: nobody has these; outward_off: those of them that were switched off all at once.
+
     `refit`: the fitted model of its own that is in force, None = the shipped one. `access`: what the outside systems
     that are set up open to whom.
     """
 
     number: int = 0
     off: frozenset[str] = frozenset()
+    outward_off: frozenset[str] = frozenset()
     asks_first: frozenset[str] = frozenset()
     edits: Edits = NO_EDITS
     refit: RefitRow | None = None
@@ -72,7 +75,8 @@ class ToolSettingsService:
             added = await self._added() if self._added else ()
             if not self._kept or self._kept[0].number < number:  # else somebody has read more meanwhile
                 self._registry.put(added)
-                self._kept[:] = [replace(found, off=found.off | await self._outward_off())]
+                outward = await self._outward_off()
+                self._kept[:] = [replace(found, off=found.off | outward, outward_off=outward)]
         return self._kept[0]
 
     async def judged(self, snapshot: Snapshot, settings: ToolSettings) -> Snapshot:
@@ -91,9 +95,14 @@ class ToolSettingsService:
         return {setting.tool: setting for setting in await self._db.repository(ToolSettingsRepository).all()}
 
     async def words(self, category: str) -> Sequence[ToolWordRow]:
-        """What was added to a category and what was left out; NotFound for an unknown one."""
+        """What was added to a category and what that ships was left out; NotFound for an unknown one.
+
+        What an earlier version shipped and this one does not, nobody has to leave out.
+        """
         self._category(category)
-        return await self._db.repository(ToolSettingsRepository).words(category)
+        shipped = shipped_examples(self._registry, category)
+        found = await self._db.repository(ToolSettingsRepository).words(category)
+        return [word for word in found if not word.is_left_out or word.text_key in shipped]
 
     async def change(self, user: User, name: str, *, is_on: bool, sending: str, asks_first: bool) -> None:
         """Set these three; what is as it ships is no setting. UserError names what cannot be."""

@@ -225,8 +225,7 @@ class SkillsService:
 
     async def tried(self, user: User, message: str) -> SkillMatch:
         """Which skills this message would show as they are."""
-        skills, snapshot = await self._files.skills(user), await self._tools.snapshot()
-        shown = await asyncio.to_thread(fits, message, skills, snapshot)
+        shown = await asyncio.to_thread(fits, message, await self._files.skills(user))
         return SkillMatch(message=message, shown=shown)
 
     async def trial(self, user: User, name: str, text: str, messages: str) -> SkillTrial:
@@ -246,8 +245,8 @@ def _trial(skill: Skill, body: str, others: tuple[Skill, ...], asked: Sequence[s
     known = {entry.name for entry in snapshot.entries}
     tried = []
     for message in asked:
-        mine = next((fit for fit in judged(message, every, snapshot) if fit.name == skill.name), None)
-        tried.append(SkillMatch(message=message, shown=fits(message, every, snapshot), mine=mine))
+        mine = next((fit for fit in judged(message, every) if fit.name == skill.name), None)
+        tried.append(SkillMatch(message=message, shown=fits(message, every), mine=mine))
     return SkillTrial(
         line_tokens=tokens.count(line(skill)),
         read_tokens=tokens.count(reading(skill, body)),

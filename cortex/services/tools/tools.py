@@ -18,11 +18,12 @@ from cortex.selection.discover import discover, rank
 from cortex.selection.edits import edited
 from cortex.selection.grants import ToolGrant, granted, permits
 from cortex.selection.readiness import make_ready
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.snapshot import snapshot_of, snapshot_of_set
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
 from cortex.services.integrations.kinds import Setup
 from cortex.services.roles.roles import Roles
+from cortex.services.tools.absent import absent_tools, reasons_of
 from cortex.services.tools.encoders import Encoders
 from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
 from cortex.services.tools.settings import AS_SHIPPED, ToolSettings, ToolSettingsService
@@ -39,8 +40,8 @@ REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 class PlanGround:
     """What every plan stands on as the server has it now: `snapshot` with the admins' changes laid over `shipped`.
 
-    `tools`: those it was made for. `ready`: tools that somebody may use. `unset`: those on and not configured, with
-    the reason. `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
+    `tools`: those it was made for. `ready`: tools that somebody may use. `absent`: why one cannot be used, or is not
+    open to everybody. `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
     """
 
     tools: ToolSet
@@ -48,7 +49,7 @@ class PlanGround:
     shipped: Snapshot
     snapshot: Snapshot
     ready: tuple[str, ...]
-    unset: Mapping[str, Setup] = field(default_factory=dict)
+    absent: Mapping[str, Setup] = field(default_factory=dict)
     encoder_skipped: str = ""
 
 
@@ -83,6 +84,7 @@ class ToolsService:
         self._ground: list[PlanGround] = []
         self._prepared: list[PlanGround] = []
         self._meanwhile: list[PlanGround] = []
+        self._is_prepared_ahead = False
         self.grown = asyncio.Event()
 
     @property
@@ -154,11 +156,8 @@ class ToolsService:
         ports = access.ports(user, role)
         if ports == access.configured:
             return ground.ready
-        return tuple(name for name in ground.ready if not self._lacks(name, ports))
-
-    def _lacks(self, name: str, ports: frozenset[str]) -> tuple[str, ...]:
-        """The ports that the tool waits for, where the outside systems open these."""
-        return self._registry.missing(name, self._wired | ports)
+        there = self._wired | ports
+        return tuple(name for name in ground.ready if not self._registry.missing(name, there))
 
     async def plan_turn(self, asked: PlanRequest) -> PlannedRound:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
@@ -169,8 +168,18 @@ class ToolsService:
     async def plan_on(self, ground: PlanGround, asked: PlanRequest, persona: str) -> PlannedRound:
         """As `plan_turn`, from what was read already; `asked` has the skills."""
         asked = replace(asked, encoder_skipped=ground.encoder_skipped)
-        ready = self.ready_for(ground, asked.user, asked.role.name)
-        return await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, ground.unset)
+        user, role = asked.user, asked.role
+        ready = self.ready_for(ground, user, role.name)
+        never = [name for name, use in asked.choices.items() if use == "never"]
+        how: dict[str, Any] = {"user": user, "role": role, "mode": asked.mode, "channel": asked.channel, "never": never}
+        roles = self._roles.grants(user)
+        absent = absent_tools(ground.snapshot, ready, ground.absent, **how, roles=roles)
+        made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, absent)
+        told = made.receipt.get("setup", {})
+        if told.get("role") and told["title"] not in await self.permitted(user, told["role"], channel=asked.channel):
+            absent = absent_tools(ground.snapshot, ready, ground.absent, **how)  # the person wrote that role anew
+            made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, absent)
+        return made
 
     async def discover(
         self,
@@ -200,10 +209,13 @@ class ToolsService:
         found = await asyncio.to_thread(
             discover, query, ground.snapshot, tuple(permitted), is_bridged=is_bridged, recipe=recipe
         )
-        granted_unset = self._open_to(user, granted(role, is_admin=user.is_admin), channel, tuple(ground.unset))
-        best = await asyncio.to_thread(rank, query, ground.snapshot, (*permitted, *granted_unset), 1)
-        lacking = ground.unset.get(best[0].name) if best and permitted else None
-        text = f"{lacking.sentence} {found.text}" if lacking else found.text
+        ready = self.ready_for(ground, user, role.name)
+        absent = absent_tools(
+            ground.snapshot, ready, ground.absent, user=user, role=role, mode=mode, channel=channel
+        ).reasons
+        best = await asyncio.to_thread(rank, query, ground.snapshot, (*permitted, *absent), 1)
+        lacking = absent.get(best[0].name) if best and permitted else None
+        text = f"{lacking.for_person(is_admin=user.is_admin)['text']} {found.text}" if lacking else found.text
         tools = [self._registry.get(name) for name in found.names]
         is_tainted = any(tool is not None and tool.has_foreign_words for tool in tools)
         return Discovered(text=text, names=found.names, is_tainted=is_tainted)
@@ -273,8 +285,9 @@ class ToolsService:
 
     def _setups(self, settings: ToolSettings) -> Mapping[str, Setup]:
         access, found = settings.access, dict[str, Setup]()
+        there = self._wired | access.configured
         for name in self._registry.tools:
-            lacks = self._lacks(name, access.configured)
+            lacks = self._registry.missing(name, there)
             if lacks:
                 found[name] = next((access.setups[port] for port in lacks if port in access.setups), NOT_SET_UP)
         return found
@@ -301,19 +314,22 @@ class ToolsService:
         """What a plan stands on: as `ground`, but nobody's message waits until many new tools are indexed.
 
         Until `make_ready` has done that, it is the tools that were there before, less what is gone, off or another by
-        now: settings hold at once, new tools come a few seconds later. Nothing was prepared before: it waits.
+        now: settings hold at once, new tools come a few seconds later. Before the first time it is those that ship.
+        Where nobody prepares, it waits.
         """
         settings = await self.in_force()
-        before, tools = self._prepared[0] if self._prepared else None, self._registry.held
-        if before is None or _count_new(before.tools, tools) < MANY:
+        before = self._prepared[0].tools if self._prepared else self._registry.shipped
+        tools = self._registry.held
+        if not self._is_prepared_ahead or _count_new(before, tools) < MANY:
             return await self.ground()
         self.grown.set()
         if not self._meanwhile or self._meanwhile[0].settings is not settings or self._meanwhile[0].tools is not tools:
-            laid = await self._laid(before.shipped, before.tools, settings)
-            same = frozenset(name for name, tool in before.tools.tools.items() if _is_same(tool, tools.tools.get(name)))
+            counted = await asyncio.to_thread(snapshot_of_set, before)
+            laid = await self._laid(counted, before, settings)
+            same = frozenset(name for name, tool in before.tools.items() if _is_same(tool, tools.tools.get(name)))
             ready = tuple(name for name in laid.ready if name in same)
-            unset = {name: why for name, why in laid.unset.items() if name in same}
-            self._meanwhile[:] = [replace(laid, tools=tools, ready=ready, unset=unset)]
+            absent = {name: why for name, why in laid.absent.items() if name in same}
+            self._meanwhile[:] = [replace(laid, tools=tools, ready=ready, absent=absent)]
         return await self._with_encoder(self._meanwhile[0])
 
     @property
@@ -323,14 +339,20 @@ class ToolsService:
 
     async def make_ready(self) -> None:
         """Index what is there now, off the event loop; from then on plans wait for no more than a few new tools."""
+        self.prepare_ahead()
         ground = await self.ground()
         await asyncio.to_thread(self._index, ground.snapshot)
         self._prepared[:] = [ground]
         self._meanwhile.clear()
         self.grown.clear()
 
+    def prepare_ahead(self) -> None:
+        """Somebody will `make_ready` from now on: no plan waits for many new tools."""
+        self._is_prepared_ahead = True
+
     def forget_ready(self) -> None:
         """Nobody prepares any more: each plan makes for itself what it stands on."""
+        self._is_prepared_ahead = False
         self._prepared.clear()
 
     async def _laid(self, shipped: Snapshot, tools: ToolSet, settings: ToolSettings) -> PlanGround:
@@ -345,7 +367,7 @@ class ToolsService:
             shipped=shipped,
             snapshot=snapshot,
             ready=tuple(name for name in on if name not in setups),
-            unset={name: setups[name] for name in on if name in setups},
+            absent=reasons_of(tools, settings, setups),
         )
 
     async def _with_encoder(self, ground: PlanGround) -> PlanGround:

@@ -25,10 +25,9 @@ _LINE = re.compile(r"^(?P<text>.*?)\s*(?:\[(?P<tools>[^\[\]]*)\])?\s*$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordsText:
-    """The four texts of the form, one phrase or example a line."""
+    """The three texts of the form, one phrase or example a line."""
 
     phrases: str = ""
-    no_phrases: str = ""
     examples: str = ""
     no_examples: str = ""
 
@@ -49,7 +48,6 @@ def typed_of(words: Sequence[ToolWordRow]) -> WordsText:
 
     return WordsText(
         phrases=lines("phrase", is_left_out=False),
-        no_phrases=lines("phrase", is_left_out=True),
         examples=lines("example", is_left_out=False),
         no_examples=lines("example", is_left_out=True),
     )
@@ -66,24 +64,26 @@ def read(registry: Registry, category: str, typed: WordsText, default: str = "")
     UserError with the field for a line that names an unknown tool, says nothing, or leaves out what does not ship.
     """
     shipped = registry.categories[category]
-    phrases = {text.normal(each.text) for each in shipped.phrases}
-    examples = {text.normal(said) for said, _ in shipped.examples}
+    examples = shipped_examples(registry, category)
     own = {tool.name for tool in shipped.tools}
     made = (
         *_added("phrase", category, typed.phrases, own, default),
-        *_left_out("phrase", category, typed.no_phrases, phrases),
         *_added("example", category, typed.examples, set(registry.tools), default),
-        *_left_out("example", category, typed.no_examples, examples),
+        *_left_out(category, typed.no_examples, examples),
     )
-    gone = {(word.kind, word.text_key) for word in made if word.is_left_out}
-    known = {"phrase": phrases, "example": examples}
+    known = examples - {word.text_key for word in made if word.is_left_out}
     for word in made:
-        if not word.is_left_out and word.text_key in known[word.kind] and (word.kind, word.text_key) not in gone:
+        if word.kind == "example" and not word.is_left_out and word.text_key in known:
             raise UserError(
                 f"{word.text!r} is shipped already. To change its tools, exclude the shipped one too.",
-                field=f"{word.kind}s",
+                field="examples",
             )
     return made
+
+
+def shipped_examples(registry: Registry, category: str) -> set[str]:
+    """The examples that the category ships, as they are compared."""
+    return {text.normal(said) for said, _ in registry.categories[category].examples}
 
 
 def read_description(typed: str) -> str:
@@ -132,12 +132,10 @@ def rivals(domains: Sequence[Domain], category: str) -> tuple[Rival, ...]:
 
 def _words(found: Sequence[ToolWordRow]) -> WordEdits:
     added = [word for word in found if not word.is_left_out]
-    gone = [word for word in found if word.is_left_out]
     return WordEdits(
-        phrases=tuple(Trigger(text=w.text, tools=w.tools, is_own=True) for w in added if w.kind == "phrase"),
+        phrases=tuple(Trigger(text=w.text, tools=w.tools) for w in added if w.kind == "phrase"),
         examples=tuple(Example(text=w.text, tools=w.tools, is_own=True) for w in added if w.kind == "example"),
-        no_phrases=tuple(word.text_key for word in gone if word.kind == "phrase"),
-        no_examples=tuple(word.text_key for word in gone if word.kind == "example"),
+        no_examples=tuple(word.text_key for word in found if word.is_left_out),
     )
 
 
@@ -158,15 +156,14 @@ def _added(kind: Kind, category: str, typed: str, own: set[str], default: str) -
     return list(made.values())
 
 
-def _left_out(kind: Kind, category: str, typed: str, shipped: set[str]) -> list[ToolWordRow]:
-    """The lines as shipped words that this server leaves out."""
-    field = f"no_{kind}s"
+def _left_out(category: str, typed: str, shipped: set[str]) -> list[ToolWordRow]:
+    """The lines as shipped examples that this server leaves out."""
     made: dict[str, ToolWordRow] = {}
-    for said, _ in _lines(typed, field):
+    for said, _ in _lines(typed, "no_examples"):
         key = text.normal(said)
         if key not in shipped:
-            raise UserError(f"No shipped {kind} of {category} is {said!r}.", field=field)
-        made[key] = ToolWordRow(category=category, kind=kind, text=said, text_key=key, is_left_out=True)
+            raise UserError(f"No shipped example of {category} is {said!r}.", field="no_examples")
+        made[key] = ToolWordRow(category=category, kind="example", text=said, text_key=key, is_left_out=True)
     return list(made.values())
 
 

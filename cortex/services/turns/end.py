@@ -22,6 +22,7 @@ from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.approval_log import answer_payload
 from cortex.services.turns.done_so_far import done_so_far, ending_of
+from cortex.services.turns.lacking import lacking_rows
 from cortex.services.turns.set_aside import given_call, go_on
 from cortex.services.turns.tool_outcomes import record_case
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
@@ -74,7 +75,8 @@ class TurnEnd:
             await self._keep(repository, row, outcome.messages)
             if not outcome.messages:  # a fault took the loop and its messages: what was stored has to do
                 await self._mend(repository, row, "", FAILED)
-            rows = await self._last_rows(repository, row, outcome.rounds)
+            rows = await lacking_rows(repository, row, outcome) if outcome.state == "done" else []
+            rows += await self._last_rows(repository, row, outcome.rounds)
             await repository(ConversationsRepository).append(turn.conversation_id, rows)
             if outcome.state == "done":
                 await record_case(repository, row, self.runtime.settings.secret_key)

@@ -17,7 +17,7 @@ from cortex.base.role import ToolMode
 from cortex.base.tokens import count_picture
 from cortex.base.turn import Need, RoundPlan, Turn
 from cortex.base.user import User
-from cortex.ports.steps import step
+from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
 from cortex.selection.talk import is_small_talk
@@ -42,6 +42,7 @@ from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.attached import AttachedFiles
 from cortex.services.turns.history import size_bytes
+from cortex.services.turns.lacking import is_named_in
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
@@ -81,8 +82,9 @@ class Planning:
         a shared model that was taken back.
         """
         context, limits = await self._context(turn, need)
+        context = context if is_first_life.get() else await self._before(context, turn, need)
         chosen = await self._chosen(context, turn, need, limits)
-        if chosen.refusal and need.missing:
+        if need.missing and (chosen.refusal or await self._is_explained(turn, need.missing)):
             return RoundPlan(round=need.round, system="")
         if chosen.refusal:
             await self.runtime.db.repository(RoundsRepository, turn.user_id).refused(turn.id, need.round)
@@ -111,6 +113,11 @@ class Planning:
         self.contexts.hold(turn.id, context.remembering(planned.memory))
         return planned.round
 
+    async def _is_explained(self, turn: Turn, answer: str) -> bool:
+        """Whether the answer names what it lacks as it was told: no other tool does in its place."""
+        plans = await self.runtime.db.repository(PlansRepository, turn.user_id).of_turn(turn.id)
+        return any(is_named_in(answer, plan.receipt) for plan in plans)
+
     async def _context(self, turn: Turn, need: Need) -> tuple[TurnContext, Sequence[Limit]]:
         """The turn's context and limits, as far as they may have changed since the round before."""
         context = await self.contexts.context_of(turn)
@@ -124,6 +131,15 @@ class Planning:
                 context = await self.contexts.renewed(turn)
             # A limit that is set while a turn runs away stops it.
             return context, await self.contexts.budgets.limits(context.user, turn, context.role)
+
+    async def _before(self, context: TurnContext, turn: Turn, need: Need) -> TurnContext:
+        """The context as this round's plan found it, where a process died between its commit and the engine's note.
+
+        Else the plan would hold for known what it is to bring: tools told behind the message, those of a rescue.
+        """
+        kept = await self.runtime.db.repository(PlansRepository, turn.user_id).of_turn(turn.id)
+        memory = next((plan.given.get("memory") for plan in kept if plan.round == need.round), None)
+        return context if memory is None else context.remembering(memory)
 
     async def _chosen(self, context: TurnContext, turn: Turn, need: Need, limits: Sequence[Limit]) -> ChosenModels:
         """The models that this round may ask, and what the person reads where that is not what it was."""
@@ -213,12 +229,6 @@ class Planning:
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             kept = await repository(PlansRepository).of_turn(turn.id)
             earlier = [plan for plan in kept if plan.round < need.round]
-            setup = receipt.get("setup")
-            if setup and not any(plan.round == need.round for plan in kept):  # a plan that is made again says it once
-                page = setup["page"] if user.is_admin else ""
-                rows.append(
-                    ("notice", {"turn": turn.id, "level": "info", "text": setup["text"], "page": page}, turn.id)
-                )
             if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
             await repository(TextsRepository).keep(*texts)

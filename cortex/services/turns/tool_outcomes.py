@@ -40,9 +40,10 @@ def came_late(first: Mapping[str, Any], name: str) -> bool:
 
     A plan that may not choose (chat only, a model without tools, all) left out nothing.
     """
-    return first.get("mode", "auto") == "auto" and any(
-        each["name"] == name and not each["is_in"] for each in first.get("decisions", ())
-    )
+    if first.get("mode", "auto") != "auto":
+        return False
+    is_in = next((each["is_in"] for each in first.get("decisions", ()) if each["name"] == name), None)
+    return not is_in if is_in is not None else bool(first.get("unlisted"))
 
 
 def was_late(plans: Sequence[PlanRow], name: str) -> bool:

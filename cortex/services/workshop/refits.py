@@ -17,7 +17,7 @@ from cortex.selection import text
 from cortex.selection.edits import with_weights
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
-from cortex.services.tools.own_weights import WEIGHTS, digest_of, is_current
+from cortex.services.tools.own_weights import WEIGHTS, digest_of, is_current, rests_on
 from cortex.services.tools.tools import ToolsService
 from cortex.services.workshop.learning import NOT_NEEDED
 from cortex.storage.audit import AuditRepository
@@ -161,11 +161,11 @@ class RefitsService:
                     user.id, "refit.refused", "", {"why": tried.worse, **asdict(tried.report)}
                 )
                 return tried
-            base = scan.load(WEIGHTS).shipped().examples
-            number = await repository(RefitsRepository).add(base, digest_of(data), data, asdict(tried.report), user.id)
+            report = asdict(tried.report)
+            number = await repository(RefitsRepository).add(rests_on(), digest_of(data), data, report, user.id)
             await repository(RefitsRepository).choose(number)
             await repository(ToolSettingsRepository).changed()
-            await repository(AuditRepository).add(user.id, "refit.made", str(number), asdict(tried.report))
+            await repository(AuditRepository).add(user.id, "refit.made", str(number), report)
         return RefitResult(report=tried.report, number=number)
 
     async def choose(self, user: User, number: int) -> None:
@@ -203,7 +203,7 @@ def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[RefitRes
     fit, held = refit.held_back(usable)
     trial = refit.refitted(base, fit)
     final = refit.refitted(base, usable, made=f"refit {day}, {len(usable)} cases")
-    data: bytes = weights.to_bytes(final)
+    data: bytes = weights.compressed(final)
     sample = _sample(shipped, refit.sample)
     own = [Example(text=case.text, tools=case.tools) for case in held]
     report = Report(
@@ -214,7 +214,7 @@ def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[RefitRes
         own_after=_figure(_with(shipped, trial), own),
         shipped_judged=len(sample),
         shipped_before=_figure(shipped, sample),
-        shipped_after=_figure(_with(shipped, weights.from_bytes(data)), sample),
+        shipped_after=_figure(_with(shipped, weights.from_compressed(data)), sample),
     )
     return RefitResult(report=report, worse=report.worse), data
 

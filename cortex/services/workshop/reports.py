@@ -54,9 +54,9 @@ def _check(turn: TurnRow, plans: Sequence[PlanRow], tool: str, *, is_missing: bo
     if turn.state not in LOOP_ENDS:
         raise UserError("The answer is still being written. Report it when it is done.")
     first, *later = [{each["name"]: bool(each["is_in"]) for each in plan.receipt["decisions"]} for plan in plans]
-    if tool not in first:
+    if tool not in first and not plans[0].receipt.get("unlisted"):
         raise NotFound(f"{tool} was not available for this message.")
-    if is_missing and first[tool]:
+    if is_missing and first.get(tool):
         raise UserError(f"{tool} was sent with this message.")
     if not is_missing and not any(plan.get(tool) for plan in (first, *later)):
         raise UserError(f"{tool} was not sent with this message.")

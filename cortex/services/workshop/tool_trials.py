@@ -20,7 +20,8 @@ from cortex.selection.types import META
 from cortex.services.models.profiles import in_words
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
-from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
+from cortex.services.tools.absent import absent_tools
+from cortex.services.tools.plans import NOTHING_ABSENT, PlannedRound, PlanRequest, planned
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.services.workshop.assumptions import Assumed, Assumptions, Whom
 from cortex.storage.audit import AuditRepository
@@ -109,13 +110,15 @@ class ToolTrials:
         asked = await self._opening(assumed.user, role, text, assumed.entry)
         asked = replace(asked, encoder_skipped=ground.encoder_skipped)
         ready = self._ready(ground, asked, is_assumed=question.is_assumed)
-        lay = partial(
-            planned,
-            snapshot=ground.snapshot,
-            ready=ready,
-            persona=await self.roles.persona(assumed.user),
-            unset={} if question.is_assumed else ground.unset,
+        absent = (
+            NOTHING_ABSENT
+            if question.is_assumed
+            else absent_tools(
+                ground.snapshot, ready, ground.absent, user=asked.user, role=role, mode=asked.mode, channel="chat"
+            )
         )
+        persona = await self.roles.persona(assumed.user)
+        lay = partial(planned, snapshot=ground.snapshot, ready=ready, persona=persona, absent=absent)
         told = f"{assumed.sentence} {in_words(assumed.entry.profile)}"
         return await asyncio.to_thread(self._trial, asked, lay, question.recipe, told)
 

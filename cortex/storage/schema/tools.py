@@ -30,7 +30,7 @@ class ToolSettingTable(Table):
 
 
 class ToolWordTable(Table):
-    """A phrase or an example that was added to a category, or one that ships and was left out."""
+    """A phrase or an example that was added to a category, or an example that ships and was left out."""
 
     __tablename__ = "tool_words"
     __table_args__ = (UniqueConstraint("category", "kind", "text_key", "is_left_out"),)

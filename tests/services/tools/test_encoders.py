@@ -183,7 +183,6 @@ async def test_one_house_closes_none_of_another(settings: Settings, model: Small
 def test_its_state_is_told_by_trying_it(settings: Settings, model: SmallModel) -> None:
     state = opened(settings, model).state()
     assert (state.is_there, state.failed, state.key, state.dimensions) == (True, "", model.key, model.dimensions)
-    assert not state.is_for_all  # another model than the one of the fit
     model.failure = RuntimeError("out of memory")
     assert opened(settings, model).state().failed == "RuntimeError: out of memory"
 

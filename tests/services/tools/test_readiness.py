@@ -12,12 +12,14 @@ from cortex.app import Cortex
 from cortex.base.background import background_tasks
 from cortex.base.settings import load_settings
 from cortex.base.user import User
+from cortex.selection.decisions import LISTED
 from cortex.selection.readiness import make_ready
 from cortex.selection.types import Snapshot
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import PlannedRound, PlanRequest
 from cortex.services.tools.readiness import FIRST_AFTER_S, NOBODY_S, ToolReadiness
 from cortex.services.tools.tools import MANY, ToolsService
+from cortex.services.turns.tool_outcomes import came_late
 from cortex.storage.home import Homes
 from cortex.toolkit.mcp import McpServer, McpTool, mcp_category
 from cortex.toolkit.registry import Registry
@@ -94,6 +96,44 @@ async def test_until_many_new_tools_are_indexed_a_message_has_those_before(
     assert meanwhile.decisions == before.decisions
     assert "orchard_prune" not in meanwhile.reachable
     assert "orchard_prune" in {item.name for item in after.sent}
+
+
+async def test_where_somebody_prepares_not_even_the_first_message_waits_for_many_tools(
+    tools: ToolsService, registry: Registry, indexing: Indexing
+) -> None:
+    registry.put([orchard(MANY)])
+    tools.prepare_ahead()
+    indexing.may.clear()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(tools.make_ready())
+        async with asyncio.timeout(PATIENCE_S):
+            await indexing.begun.wait()
+        first = (await planned(tools, "add milk to my shopping list")).plan
+        indexing.may.set()
+    assert "task_create" in first.reachable
+    assert "orchard_prune" not in first.reachable
+    assert "orchard_prune" in (await planned(tools)).plan.reachable
+
+
+async def test_of_ten_thousand_tools_a_receipt_lists_those_of_which_there_is_something_to_say(
+    tools: ToolsService, registry: Registry
+) -> None:
+    registry.put([orchard(LISTED)])
+    made = await planned(tools)
+    receipt, whole = made.receipt, made.plan.decisions
+    listed = {one["name"] for one in receipt["decisions"]}
+    assert len(listed) < 100
+    assert listed >= {item.name for item in made.plan.sent if item.name.startswith("orchard_")}
+    assert receipt["unlisted"] == len(whole) - len(listed)
+    assert receipt["permitted"] == len(whole) > LISTED
+    assert {one.reason for one in whole if one.name not in listed} == {"nothing in the message speaks for it"}
+    by_stage: dict[str, int] = {}
+    for one in whole:
+        if not one.is_in:
+            by_stage[one.stage] = by_stage.get(one.stage, 0) + one.tokens
+    assert {stage: receipt["left_out"][stage] for stage in by_stage} == by_stage
+    assert came_late(receipt, next(one.name for one in whole if one.name not in listed))
+    assert not came_late(receipt, next(iter(listed & {item.name for item in made.plan.sent})))
 
 
 async def test_what_is_gone_or_another_by_now_is_left_out_meanwhile(tools: ToolsService, registry: Registry) -> None:

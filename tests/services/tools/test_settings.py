@@ -14,6 +14,7 @@ from cortex.services.turns.calls import CallLog
 from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
 from cortex.storage.plans import PlansRepository
+from cortex.storage.tool_settings import ToolSettingsRepository, ToolWordRow
 from tests.living_house import LivingHouse
 from tests.plain_world import TURN
 
@@ -134,26 +135,43 @@ async def test_words_are_read_as_they_are_shown(house: LivingHouse) -> None:
     registry = house.cortex.runtime.registry
     typed = WordsText(
         phrases="Groceries [task_create, task_list]\n\n  pantry  ",
-        no_phrases=registry.categories["tasks"].phrases[0].text,
         examples="we are out of bread\nWE are  out of bread [task_list]",
+        no_examples=registry.categories["tasks"].examples[0][0],
     )
     words = read(registry, "tasks", typed, "task_create")
     assert [line(word) for word in words] == [
         "Groceries [task_create task_list]",
         "pantry [task_create]",
-        typed.no_phrases,
         "WE are out of bread [task_list]",
+        typed.no_examples,
     ]
     again = typed_of(words)
     assert read(registry, "tasks", again) == words
 
 
-async def test_a_shipped_phrase_with_other_tools_takes_the_place_of_the_shipped_one(house: LivingHouse) -> None:
+async def test_a_shipped_example_with_other_tools_takes_the_place_of_the_shipped_one(house: LivingHouse) -> None:
     registry = house.cortex.runtime.registry
-    shipped = registry.categories["tasks"].phrases[0].text
+    shipped = registry.categories["tasks"].examples[0][0]
     with pytest.raises(UserError, match="is shipped already"):
-        read(registry, "tasks", WordsText(phrases=f"{shipped} [task_update]"))
-    words = read(registry, "tasks", WordsText(phrases=f"{shipped} [task_update]", no_phrases=shipped))
+        read(registry, "tasks", WordsText(examples=f"{shipped} [task_update]"))
+    words = read(registry, "tasks", WordsText(examples=f"{shipped} [task_update]", no_examples=shipped))
     assert await house.cortex.tool_settings.save_words(house.admin, "tasks", words) == 1
     tasks = next(domain for domain in (await house.cortex.tools.snapshot()).domains if domain.name == "tasks")
-    assert [(each.tools, each.is_own) for each in tasks.triggers if each.text == shipped] == [(("task_update",), True)]
+    assert [(each.tools, each.is_own) for each in tasks.examples if each.text == shipped] == [(("task_update",), True)]
+
+
+async def test_a_phrase_that_shipped_once_and_was_left_out_is_no_matter_any_more(house: LivingHouse) -> None:
+    settings = house.cortex.tool_settings
+    own = ToolWordRow(
+        category="tasks", kind="phrase", text="shopping list", text_key="shopping list", tools=("task_create",)
+    )
+    async with house.cortex.runtime.db.transaction() as repository:
+        await repository(ToolSettingsRepository).add_words([replace(own, tools=(), is_left_out=True)], "ada")
+    ground = await house.cortex.tools.ground()
+    assert ground.snapshot is ground.shipped
+    assert list(await settings.words("tasks")) == []
+    assert await settings.save_words(house.admin, "tasks", ()) == 0
+    assert await settings.save_words(house.admin, "tasks", [own]) == 1
+    assert list(await settings.words("tasks")) == [own]
+    tasks = next(domain for domain in (await house.cortex.tools.snapshot()).domains if domain.name == "tasks")
+    assert [(each.text, each.tools) for each in tasks.triggers] == [("shopping list", ("task_create",))]

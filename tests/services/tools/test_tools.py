@@ -192,3 +192,8 @@ def test_past_turns_keep_the_beginnings_of_what_tools_were_given_and_gave() -> N
     turn = past_turns([[user("write it"), assistant("", *calls), gave, assistant("Done.")]])[0]
     assert turn.arguments == ("a.md", "x" * 200)
     assert turn.results == ("e\u0301" * 100, "")
+
+
+async def test_a_tool_whose_system_has_no_name_is_named_itself(wired: ToolsService) -> None:
+    receipt = await wired.explain(ROOT, "orchestrator", "turn off the kitchen lights")
+    assert receipt["setup"]["text"] == "ha_call_service: not set up on this server."

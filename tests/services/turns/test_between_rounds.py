@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from cortex.base.messages import ToolCall, ToolResult
-from cortex.base.turn import Turn
+from cortex.base.role import ToolMode
+from cortex.base.turn import Need, Turn
 from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository
@@ -42,13 +43,11 @@ async def test_a_call_that_was_made_stands_as_made_when_the_next_answer_never_be
     assert (result.is_error, "milk.txt" in result.text) == (False, True)
 
 
-async def opened_turn(house: LivingHouse) -> Turn:
+async def opened_turn(house: LivingHouse, text: str = "write a file", mode: ToolMode = "all") -> Turn:
     """A turn that was opened and not run."""
     cid = await house.conversation()
     turns = house.rows(TurnsRepository)
-    row = await turns.create(
-        "turn:1", cid, "write a file", mode="all", role="orchestrator", is_tainted=False, reads=NOTHING_READ
-    )
+    row = await turns.create("turn:1", cid, text, mode=mode, role="orchestrator", is_tainted=False, reads=NOTHING_READ)
     turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     return turn
@@ -99,6 +98,20 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - the server tells nobody of its requests
             await asyncio.sleep(0.01)
+
+
+async def test_a_rescue_that_a_kill_cut_brings_its_tools_again(house: LivingHouse) -> None:
+    admin, name = house.admin, "file_write"  # sent only when it is named or found
+    await house.cortex.tool_settings.change(admin, name, is_on=True, sending="never", asks_first=False)
+    turn = await opened_turn(house, "write the word milk into the file milk.txt", "auto")
+    planner = house.cortex.turn_runs.ports.planner
+    first = await planner.plan(turn, Need(round=1))
+    rescue = Need(round=2, missing="I can't write files.")
+    made = await planner.plan(turn, rescue)
+    assert name in made.added
+    assert not set(made.added) & {tool.name for tool in first.tools}
+    again = await planner.plan(turn, rescue)  # committed, and the process died before the engine knew
+    assert (again.added, again.tools, again.tail) == (made.added, made.tools, made.tail)
 
 
 async def test_what_an_earlier_round_told_is_told_again_where_a_later_one_is_taken_up(house: LivingHouse) -> None:

@@ -124,7 +124,7 @@ async def test_another_recipe_shows_its_difference_and_changes_and_asks_nothing(
     assert len(replay.joined) > 10
     assert replay.after["tokens"] > 3 * replay.before["tokens"]
     assert [one.name for one in replay.left] == ["tools_discover"]
-    assert [(one.name, one.form) for one in replay.reshaped][:1] == [("task_update", "stub → full")]
+    assert [(one.name, one.form) for one in replay.reshaped][:1] == [("task_list", "stub → full")]
     for recipe in house.cortex.replays.recipes:
         await house.cortex.replays.replay(house.admin.id, turn, 1, recipe)
     after = [

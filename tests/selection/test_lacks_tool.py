@@ -1,0 +1,50 @@
+"""Whether an answer is one: judged on sentences that were written apart from those that it was fitted on."""
+
+import pytest
+
+from cortex.bench import answers
+from cortex.selection import lacks_tool
+from cortex.selection.lacks_tool import does_not_answer
+
+LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "pt")
+
+
+def test_nine_of_ten_refusals_are_told_and_hardly_an_answer_is_taken_for_one() -> None:
+    rows = answers.sentences(answers.JUDGE)
+    assert [sum(row.is_refusal == kind for row in rows) for kind in (True, False)] == [200, 200]
+    found = answers.judged()
+    assert tuple(found) == (*LANGUAGES, "all")
+    recall, alarms = found["all"]
+    assert recall >= 0.9
+    assert alarms <= 0.03
+    assert min(found[name][0] for name in LANGUAGES) >= 0.8
+    assert max(found[name][1] for name in LANGUAGES) <= 0.1
+
+
+def test_nothing_that_is_judged_by_was_fitted_on() -> None:
+    told = {row.text for row in answers.sentences(answers.FIT)}
+    assert told.isdisjoint(row.text for row in answers.sentences(answers.JUDGE))
+
+
+def test_the_line_is_fitted_on_the_sentences_that_are_there() -> None:
+    assert lacks_tool.read(lacks_tool.FILE.read_bytes()).fitted_on == answers.digest(), "run make train"
+
+
+@pytest.mark.full
+def test_the_same_sentences_give_the_same_line() -> None:
+    assert answers.fitted() == lacks_tool.FILE.read_bytes()
+
+
+@pytest.mark.parametrize("text", ["", "  ", "…", "👍", "```\nraise RuntimeError('I cannot access it')\n```"])
+def test_an_answer_without_words_of_its_own_is_no_refusal(text: str) -> None:
+    assert not does_not_answer(text)
+
+
+def test_what_is_quoted_is_somebody_elses_word() -> None:
+    quoted = "I don't have access to your files."
+    assert does_not_answer(quoted)
+    assert not does_not_answer(f'The message reads: "{quoted}" Ask your admin for it.')
+
+
+def test_a_long_answer_costs_no_time_worth_naming() -> None:
+    assert not does_not_answer("The tower was built in three years. " * 20_000)

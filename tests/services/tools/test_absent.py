@@ -1,0 +1,168 @@
+"""Everyday messages on a fresh installation, where nothing outside is set up: which of them are told of that."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cortex.base.lacking import is_named, note_on, noted_in
+from cortex.base.model import OFFLINE
+from cortex.base.role import Channel
+from tests.living_house import LivingHouse, living_house
+
+NOTHING = """\
+what can I cook with leeks and eggs
+what time is it
+thanks, that was helpful
+never mind
+good morning
+how do I boil an egg
+explain how a heat pump works
+what is the difference between a switch and a router
+give me three names for a grey cat
+remind me at six to take the bins out
+add milk and bread to my shopping list
+what's on my to-do list
+write a poem about the sea in winter
+make this sentence friendlier: send me the report today
+note that the spare key is under the flowerpot
+what does the word serendipity mean
+what's 17% of 2350
+every weekday at seven tell me my tasks
+summarise this text: the committee met on Tuesday and agreed to paint the hall green
+read https://example.org/recipe and tell me the oven temperature
+can you help me plan a birthday party for a six-year-old?
+Was koche ich mit Lauch und Eiern?
+Wie spät ist es?
+Erinnere mich morgen um acht an den Zahnarzt
+explique-moi la photosynthèse en trois phrases
+rappelle-moi d'appeler maman à 18 h
+¿qué puedo cocinar con puerros y huevos?
+scrivimi una poesia sulla pioggia
+hoe kook ik een zacht eitje?
+me conte uma piada
+""".splitlines()
+NEEDS = """\
+turn off the kitchen lights = Home Assistant
+is the garage door open? = Home Assistant
+set the living room to 21 degrees = Home Assistant
+dim the bedroom lamp to 30 percent = Home Assistant
+lock the front door = Home Assistant
+schalte das Licht im Flur aus = Home Assistant
+mach die Rollläden im Schlafzimmer zu = Home Assistant
+éteins la lumière du salon = Home Assistant
+enciende la luz de la cocina = Home Assistant
+spegni le luci del soggiorno = Home Assistant
+doe het licht in de keuken uit = Home Assistant
+apague as luzes da sala = Home Assistant
+search the web for reviews of the Pixel 12 = Web search
+look up online when the Louvre closes today = Web search
+google the train times from Leeds to York = Web search
+busca en internet el precio de la gasolina = Web search
+zoek op internet naar de openingstijden van het museum = Web search
+pesquise na internet o preço do dólar hoje = Web search
+send an e-mail to anna@example.org that I will be late = E-mail
+schick eine E-Mail an anna@example.org, dass ich später komme = E-mail
+envoie un e-mail à paul@example.org pour confirmer le rendez-vous = E-mail
+manda un correo a luis@example.org con la dirección = E-mail
+what did they write in the talk room today? = Nextcloud Talk
+send a message to the Family room on Nextcloud = Nextcloud Talk
+query the Aether database: how many orders were placed in May? = Aether DB
+show me the columns of the table customers in the database = Aether DB
+send a push notification to my phone that the cake is done = Web push
+have aider fix the failing test in cortex = Coding agent
+let the coding agent fix the failing login test in aether_api = Coding agent
+lass aider in cortex den Test reparieren = Coding agent
+""".splitlines()
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
+
+
+async def titles(house: LivingHouse, texts: list[str], *, role: str = "orchestrator") -> list[str]:
+    """What the admin's receipt of each message names as missing."""
+    found = [await house.cortex.tools.explain(house.admin, role, text) for text in texts]
+    return [receipt.get("setup", {}).get("title", "") for receipt in found]
+
+
+async def test_thirty_messages_that_need_nothing_of_it_are_not_told(house: LivingHouse) -> None:
+    found = await titles(house, NOTHING)
+    assert len(NOTHING) == 30
+    assert {text: title for text, title in zip(NOTHING, found, strict=True) if title} == {}
+
+
+async def test_thirty_messages_that_need_it_are_told_of_the_right_system(house: LivingHouse) -> None:
+    wishes = [line.split(" = ") for line in NEEDS]
+    found = await titles(house, [text for text, _ in wishes])
+    assert len(wishes) == 30
+    wrong = {text: title for (text, wanted), title in zip(wishes, found, strict=True) if title != wanted}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("role", ["orchestrator", "coder", "admin"])
+async def test_aider_is_spoken_of_in_every_role_of_an_admin(house: LivingHouse, role: str) -> None:
+    assert await titles(house, ["have aider fix the failing test in cortex"], role=role) == ["Coding agent"]
+
+
+async def test_once_it_is_set_up_another_role_hears_which_has_it(house: LivingHouse) -> None:
+    await house.cortex.integrations.save(house.admin, "coding", "", {}, is_new=True)
+    receipt = await house.cortex.tools.explain(house.admin, "orchestrator", "have aider fix the failing test in cortex")
+    assert receipt["setup"]["text"] == "aider_run is a tool of the role coder. Choose that role to use it."
+    receipt = await house.cortex.tools.explain(house.admin, "coder", "have aider fix the failing test in cortex")
+    assert "setup" not in receipt
+    assert "aider_run" in [one["name"] for one in receipt["sent"]]
+
+
+@pytest.mark.parametrize(
+    ("wish", "tool"),
+    [
+        ("have aider fix the failing test in cortex", "aider_run"),
+        ("send an e-mail to anna@example.org that I will be late", "email_send"),
+        ("run `ls -la` in the shell", "shell_exec"),
+    ],
+)
+async def test_a_member_hears_what_is_for_admins_and_nothing_of_how_it_stands(
+    house: LivingHouse, wish: str, tool: str
+) -> None:
+    receipt = await house.cortex.tools.explain(house.member, "orchestrator", wish)
+    assert receipt["setup"]["text"] == f"{tool} is for admins only: ask whoever runs Cortex."
+    assert receipt["setup"]["page"] == ""
+    assert tool not in {*receipt["reachable"], *(one["name"] for one in receipt["sent"])}
+
+
+async def test_a_member_is_told_no_more_than_an_admin(house: LivingHouse) -> None:
+    found = [await house.cortex.tools.explain(house.member, "orchestrator", text) for text in NOTHING]
+    assert [receipt["setup"]["text"] for receipt in found if "setup" in receipt] == []
+
+
+def test_a_note_is_read_back_and_its_name_found_as_it_stands_there() -> None:
+    assert noted_in(f"[Fri 10:00 UTC]\n{note_on('E-mail', 'not set up here')}") == "E-mail is not set up here."
+    assert noted_in("(a remark that is in brackets.)") == ""
+    assert is_named("E-mail", "Dafür fehlt „E-mail“ auf diesem Server.")
+    assert not is_named("E-mail", "Here is your draft of an e-mail to Anna.")
+    assert not is_named("Web search", "Web searches are of no use here.")
+
+
+@pytest.mark.parametrize("channel", ["cron", "maker", "agent", "api", "result"])
+async def test_where_nobody_looks_on_the_model_hears_it_and_no_other_role_is_named(
+    house: LivingHouse, channel: Channel
+) -> None:
+    tools, user = house.cortex.tools, house.admin
+    role = await house.cortex.roles.role(user, "orchestrator")
+
+    async def noted(text: str) -> str:
+        made = await tools.plan_turn(replace(tools.opening(user, role, text), channel=channel))
+        return noted_in(made.round.tail)
+
+    assert await noted("turn off the kitchen lights") == "Home Assistant is not set up here."
+    assert await noted("have aider fix the failing test in cortex") == ""
+
+
+async def test_a_model_that_takes_no_tools_is_told_of_none(house: LivingHouse) -> None:
+    entry = replace(OFFLINE, tools=False)
+    receipt = await house.cortex.tools.explain(house.admin, "orchestrator", "turn off the kitchen lights", entry=entry)
+    assert "setup" not in receipt
