@@ -20,7 +20,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs assets
+.PHONY: run install ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs texts assets release
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -140,7 +140,7 @@ check: install-test audit
 	@$(BIN)/python -m tests.bench.baseline
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
 	@$(BIN)/cortex tools --markdown | diff -u docs/tools.md - || (echo "docs/tools.md is old: run make docs"; exit 1)
-	@$(BIN)/python .ci/texts.py | diff -u docs/texts.md - || (echo "docs/texts.md is old: run make docs"; exit 1)
+	@$(MAKE) --no-print-directory texts
 	@$(BIN)/python .ci/models.py | diff -u docs/models.md - || (echo "docs/models.md is old: run make docs"; exit 1)
 
 audit: install-test
@@ -150,6 +150,7 @@ format: install-test
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+# Every measure, or those that ARGS names; ARGS="selection …" judges ways to choose tools (docs/bench.md).
 bench: install-test assets
 	@$(BIN)/python -m tests.bench $(ARGS)
 
@@ -174,9 +175,16 @@ lock: install-test
 	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/lock
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python .ci/audit.py --write
 
+# Every sentence that a person may read, by file, to be read in one go.
+texts: install
+	@mkdir -p build && $(BIN)/python .ci/texts.py > build/texts.md
+
 docs: install
 	@$(BIN)/python -m cortex.base.settings > .env.example
 	@$(BIN)/cortex tools --markdown > docs/tools.md
-	@$(BIN)/python .ci/texts.py > docs/texts.md
 	@$(BIN)/python -m tests.model_servers --write
 	@$(BIN)/python .ci/models.py --write
+
+# Wheel, source archive, notes, checksums in dist/; nothing is uploaded.
+release: install-test assets
+	@$(BIN)/python .ci/release.py

@@ -2,7 +2,19 @@
 
 from pathlib import Path
 
-from tests.bench.__main__ import BEGIN, END, README, table, update
+from tests.bench.__main__ import (
+    BEGIN,
+    END,
+    PAGE,
+    PROMPTS_BEGIN,
+    PROMPTS_END,
+    RECIPES_BEGIN,
+    RECIPES_END,
+    TABLES_BEGIN,
+    TABLES_END,
+    table,
+    update,
+)
 from tests.bench.figure import Figure, percentile
 
 HEAD = {"date": "2026-11-21", "machine": "2 cores", "recipe": "cortex", "seed": 1}
@@ -26,9 +38,10 @@ def test_only_what_stands_between_the_markers_is_replaced(tmp_path: Path) -> Non
     assert readme.read_text(encoding="utf-8") == f"above\n{BEGIN}\nnew\n{END}\nbelow\n"
 
 
-def test_the_readme_has_the_markers_once() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert (text.count(BEGIN), text.count(END)) == (1, 1)
+def test_the_page_has_each_marker_once() -> None:
+    marks = (RECIPES_BEGIN, RECIPES_END, PROMPTS_BEGIN, PROMPTS_END, TABLES_BEGIN, TABLES_END, BEGIN, END)
+    text = PAGE.read_text(encoding="utf-8")
+    assert [text.count(mark) for mark in marks] == [1] * 8
 
 
 def test_a_percentile_is_a_value_of_the_sample() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cortex import VERSION
 from cortex.storage.revisions import newest
 from tests.children import environment, run
 from tests.file_server import file_server
@@ -86,22 +87,12 @@ def test_a_plan_is_made_with_the_rights_and_the_model_of_a_person(peopled: Path,
     assert "reading it again is free" in told
 
 
-@pytest.mark.parametrize("command", ["prompt-size hello", "explain hello", "bench selection", "bench cost"])
+@pytest.mark.parametrize("command", ["prompt-size hello", "explain hello"])
 def test_a_name_that_is_none_is_one_line_that_says_what_there_is(peopled: Path, command: str) -> None:
     whom = cortex(peopled, *command.split(), "--user", "nobody")
     assert (whom.returncode, whom.stderr) == (1, "cortex: There is no account 'nobody'; there are ada, bob.\n")
     which = cortex(peopled, *command.split(), "--user", "ada", "--model", "gpt")
     assert (which.returncode, which.stderr) == (1, "cortex: There is no model 'gpt' of ada; there are large, small.\n")
-
-
-def test_a_cost_is_measured_behind_the_model_of_a_person(peopled: Path) -> None:
-    words = ("bench", "cost", "--regime", "cron", "--recipe", "all", "--json")
-    assert parsed(cortex(peopled, *words))["profile"] == "each regime's own"
-    told = parsed(cortex(peopled, *words, "--user", "ada", "--model", "small"))
-    assert (told["user"], told["model"], told["profile"]) == ("ada", "small", "local")
-    assert (
-        told["details"]["cron"]["all"]["tokens"] < parsed(cortex(peopled, *words))["details"]["cron"]["all"]["tokens"]
-    )
 
 
 def test_explain_says_what_would_be_sent_and_why(tmp_path: Path) -> None:
@@ -164,24 +155,6 @@ def test_tools_lists_what_a_role_may_use_as_if_all_were_set_up(tmp_path: Path) -
     assert {row["category"] for row in ready} <= {"file", "git", "skills", "system", "meta"}
 
 
-def test_bench_judges_a_file_and_says_nothing_else_on_stdout(tmp_path: Path) -> None:
-    rows = tmp_path / "mine.jsonl"
-    rows.write_text('{"text": "add milk to my shopping list", "kind": "tool", "need_tools": [["task_create"]]}\n')
-    words = ("bench", "selection", "--data", str(rows), "--recipe", "cortex", "--recipe", "all", "--json")
-    done = cortex(tmp_path / "home", *words)
-    (one,) = parsed(done)["sets"]
-    assert (one["name"], one["kind"], one["rows"], list(one["recipes"])) == ("mine", "routing", 1, ["cortex", "all"])
-    assert one["recipes"]["all"]["recall"] == 1.0
-    assert "mine: 1 rows, cortex" in done.stderr
-    assert not (tmp_path / "home").exists()
-    table = cortex(tmp_path / "home", *words[:-1])
-    assert "mine · routing · 1 rows" in table.stdout
-    rows.write_text("{\n")
-    broken = cortex(tmp_path / "home", *words)
-    assert (broken.returncode, broken.stdout) == (1, "")
-    assert broken.stderr.startswith("cortex: mine.jsonl, line 1: not JSON")
-
-
 def test_the_sentence_model_is_told_and_refused_in_one_line(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert parsed(cortex(home, "encoder", "status", "--json"))["is_there"] is False
@@ -195,7 +168,7 @@ def test_the_sentence_model_is_told_and_refused_in_one_line(tmp_path: Path) -> N
     assert not (home / "encoder").exists()
 
 
-def test_a_sentence_model_that_cannot_be_used_is_told_by_status_explain_and_bench(tmp_path: Path) -> None:
+def test_a_sentence_model_that_cannot_be_used_is_told_by_status_and_explain(tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     folder.mkdir()
     (folder / "model.onnx").write_bytes(b"no model")
@@ -205,27 +178,12 @@ def test_a_sentence_model_that_cannot_be_used_is_told_by_status_explain_and_benc
     assert status.stdout.startswith(f"{folder} cannot be used: ")
     explained = cortex(home, "explain", "what is on my list", "--recipe", "vector", **named)
     assert "\nsentence model left out: " in explained.stdout
-    rows = tmp_path / "mine.jsonl"
-    rows.write_text('{"text": "hello", "kind": "chat"}\n')
-    bench = cortex(home, "bench", "selection", "--data", str(rows), "--encoder", str(folder))
-    assert (bench.returncode, bench.stdout) == (1, "")
-    assert bench.stderr.startswith(f"cortex: {folder} cannot be used: ")
 
 
 def test_the_status_says_what_the_sentence_model_does(tmp_path: Path) -> None:
     folder = real_folder(tmp_path / "real")
     status = cortex(tmp_path / "home", "encoder", "status", CORTEX_ENCODER_FOLDER=str(folder))
     assert "\nIt searches, and chooses among the tools of connected servers.\n" in status.stdout
-
-
-def test_bench_says_what_conversations_cost(tmp_path: Path) -> None:
-    words = ("bench", "cost", "--regime", "cron", "--recipe", "all", "--recipe", "cortex")
-    found = parsed(cortex(tmp_path / "home", *words, "--json"))
-    assert found["regimes"].keys() == {"cron"}
-    assert found["regimes"]["cron"]["all"] == 100.0
-    assert "cron" in cortex(tmp_path / "home", *words).stdout
-    wrong = cortex(tmp_path / "home", "bench", "cost", "--role", "nobody")
-    assert wrong.stderr.startswith("cortex: There is no role 'nobody'")
 
 
 @pytest.mark.names_its_database("a home whose file has no tables yet")
@@ -357,3 +315,8 @@ def test_serve_prints_the_link_answers_and_ends_on_sigterm(tmp_path: Path) -> No
             assert daemon.wait(timeout=PATIENCE_S) == 0
         finally:
             daemon.kill()
+
+
+def test_it_says_its_version(tmp_path: Path) -> None:
+    assert cortex(tmp_path / "home", "--version").stdout == f"Cortex {VERSION}\n"
+    assert not (tmp_path / "home").exists()

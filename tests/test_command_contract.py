@@ -22,10 +22,9 @@ MESSAGE = "add milk to my shopping list"
 JOB = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 
 GROUPS = {
-    "": "audit backup bench doctor encoder explain jobs migrate prompt-size restore secrets serve stop-all tools train"
+    "": "audit backup doctor encoder explain jobs migrate prompt-size restore secrets serve stop-all tools train"
     " update user web worker",
     "audit": "accept verify",
-    "bench": "cost month recall selection",
     "encoder": "install status",
     "jobs": "list preview run",
     "tools": "install",
@@ -35,11 +34,6 @@ OPTIONS = {
     "audit accept": "",
     "audit verify": "--head --json",
     "backup": "--json --to",
-    "bench cost": "--json --model --profile --recipe --regime --role --seed --user",
-    "bench month": "--json",
-    "bench recall": "--json",
-    "bench selection": "--categories --data --encoder --frontier --held-out --json --made --model --profile --recipe"
-    " --role --seed --selector --stages --user",
     "doctor": "--json",
     "encoder install": "--from --model-sha256 --tokenizer-sha256",
     "encoder status": "--json",
@@ -64,17 +58,6 @@ OPTIONS = {
     "worker": "",
 }
 
-SETS: list[
-    tuple[str, list[dict[str, object]]]
-] = [  # one file of each kind that `bench selection` tells apart; `worst_category_recall` needs twenty rows
-    ("routing.jsonl", [{"text": MESSAGE, "kind": "tool", "need_tools": [["task_create"]]}] * 20),
-    ("routing_more.jsonl", [{"text": "hello", "kind": "chat"}, {"text": "write a poem", "kind": "llm"}]),
-    ("unknown.jsonl", [{"text": MESSAGE, "kind": "tool", "need_tools": ["sun_set"]}]),
-    ("talk.jsonl", [{"text": MESSAGE, "kind": "tool", "need_tools": ["task_create"], "conversation": 1}]),
-    ("zoo_catalog.jsonl", [{"name": "seal_feed", "description": "Feed the seal"}]),
-    ("zoo_queries.jsonl", [{"query": "feed the seal", "gold": ["seal_feed"]}]),
-    ("filler_catalog.jsonl", [{"name": "lamp_on", "description": "Switch a lamp on"}]),
-]
 JSON_KEYS = {
     f"explain '{MESSAGE}'": """
         : facts facts_tokens
@@ -105,37 +88,8 @@ JSON_KEYS = {
     "user list": "[]: is_active name rank",
     "jobs list": "[]: expression id is_enabled kind last name next_at time_zone user when",
     "jobs preview 'every day at 7'": "[]:",
-    "bench cost --regime cron --recipe all": """
-        : model profile rank role user window_tokens
-        regimes.cron: all
-        floors: cron
-        above_floor.cron: all
-        details.cron.all: asked_again extra_requests recall requests rewrites tokens
-    """,
-    "bench recall": """
-        people[]: burdened found further name plain set tokens_plain tokens_wanted wanted
-    """,
-    "bench selection --data sets --recipe cortex": """
-        : model profile rank role user window_tokens
-        sets[]: kind name rows source
-        sets[].kinds: chat llm tool
-        sets[].risk.cortex: any rows tools
-        sets[].risk.cortex.risks: ends runs sends spends
-        sets[].unknown_tools: sun_set
-        sets[].intervals.cortex: recall[] tokens_mean[] tools_mean[]
-        sets[].categories.cortex.tasks: recall rows tokens_mean tools_mean
-        sets[].categories.cortex.tasks.intervals: recall[] tokens_mean[] tools_mean[]
-        sets[].recipes.cortex: chat_any chat_tokens_share llm_nonweb p50_ms p99_ms recall recall_after_discover
-        sets[].recipes.cortex: recall_own tokens_mean tokens_share tools_mean worst_category_recall
-        sets[].recipes.cortex: ndcg10 r10 r5
-        sets[].recipes.cortex: rank_p50_ms rank_p99_ms
-    """,
 }
 EXIT_CODES = {
-    "bench cost --regime tropical": 1,
-    "bench cost --strict": 2,
-    "bench selection --data nowhere": 1,
-    "bench selection --profile gemini": 2,
     "doctor": 0,
     "encoder install --model-sha256 00": 1,
     "encoder status": 0,
@@ -164,7 +118,7 @@ EXIT_CODES = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a used home, in which there are people and a job, and with files to judge."""
+    """A folder with a used home, in which there are people and a job."""
     folder = tmp_path_factory.mktemp("contract")
 
     async def used() -> None:
@@ -172,9 +126,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             await house.cortex.jobs.add(house.admin, JOB)
 
     asyncio.run(used())
-    (folder / "sets").mkdir()
-    for name, rows in SETS:
-        (folder / "sets" / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return folder
 
 

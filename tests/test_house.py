@@ -25,6 +25,8 @@ from web import assets
 ROOT = Path(__file__).resolve().parents[1]
 LINES_MAX = 400  # a module is cut by idea; longer than this it holds more than one
 FUNCTION_LINES_MAX = 60
+TEMPLATE_WIDTH = 120  # as of Python
+QUESTIONS = 563  # docstrings that open with What, Who, Whether, Which or How; it only falls
 BROAD_EXCEPTS = {
     "cortex/agent/execute.py": "whatever a tool raises becomes its result",
     "cortex/services/turns/turns.py": "whatever a turn raises ends it with a text",
@@ -127,11 +129,45 @@ def test_modules_and_functions_stay_small(path: Path) -> None:
     assert {one: lines for one, lines in long.items() if lines > FUNCTION_LINES_MAX} == {}
 
 
+def test_lines_of_templates_are_read_without_scrolling() -> None:
+    long = [
+        f"{name(path)}:{number}"
+        for path in (ROOT / "web" / "templates").glob("*.html")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if len(line) > TEMPLATE_WIDTH
+    ]
+    assert long == []
+
+
 @pytest.mark.parametrize("path", modules(), ids=name)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
     words = ast.get_docstring(tree(path))
     assert words
     assert len(words.splitlines()) <= 24 if name(path).startswith("cortex/base/e") else len(words.splitlines()) <= 5
+
+
+def test_docstrings_open_with_a_verb() -> None:
+    questions = [
+        f"{name(path)}:{node.lineno}"
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and re.match(r"(What|Who|Whether|Which|How)\b", ast.get_docstring(node) or "")
+    ]
+    assert len(questions) <= QUESTIONS, questions  # fewer: lower the number
+
+
+def test_modules_that_are_loaded_late_are_there() -> None:
+    named = {
+        (name(path), str(call.args[0].value))
+        for path in modules()
+        for call in ast.walk(tree(path))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "scan.load" and call.args
+        if isinstance(call.args[0], ast.Constant) and str(call.args[0].value).startswith("cortex.")
+    }
+    assert len(named) > 20
+    at = {one: ROOT / one[1].replace(".", "/") for one in named}
+    assert [one for one, path in at.items() if not path.with_suffix(".py").is_file() and not path.is_dir()] == []
 
 
 def test_no_two_public_classes_share_a_name() -> None:

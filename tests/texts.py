@@ -13,14 +13,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "texts.md"
-SPOKEN = re.compile(r"""\b_\((?P<quote>["'])(?P<text>.*?)(?<!\\)(?P=quote)\)""", re.DOTALL)
+SPOKEN = re.compile(r"""\b_\(\s*(?P<quote>["'])(?P<text>.*?)(?<!\\)(?P=quote)\s*\)""", re.DOTALL)
+JOINED = re.compile(r'(?<!\\)"\s+"')  # a sentence over several lines
 IN_SCRIPT = re.compile(r"""(?P<quote>["'`])(?P<text>[^"'`\n]*?[A-Za-z]{2,} [^"'`\n]*?)(?P=quote)""")
 WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z0-9{“\"'$(]")
 UNREAD_CALLS = {"described", "debug", "info", "warning", "error", "exception", "critical", "log"}
 CODE = re.compile(r"^\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|PRAGMA|ALTER|BEGIN|WITH|SET|GRANT)\b|\\[bswd]|^\(\?")
 # Code whose strings no person reads: settings' own descriptions, utterances, grammars, words for the model.
 ASIDE = re.compile(
-    r"cortex/(tools/utterances|bench|selection|schedule|toolkit|agent/prompt|integrations/(sandbox|seccomp|landlock)"
+    r"cortex/(tools/utterances|selection|schedule|toolkit|agent/prompt|integrations/(sandbox|seccomp|landlock)"
     r"|integrations/home_assistant/commands|storage/schema|base/vocabulary|base/hidden)"
 )
 
@@ -55,7 +56,7 @@ def of_template(path: Path) -> Iterator[Line]:
     """What stands behind `_()`."""
     source = path.read_text(encoding="utf-8")
     for match in SPOKEN.finditer(source):
-        yield _line(path, source.count("\n", 0, match.start()) + 1, match["text"])
+        yield _line(path, source.count("\n", 0, match.start()) + 1, JOINED.sub("", match["text"]))
 
 
 def of_script(path: Path) -> Iterator[Line]:

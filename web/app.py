@@ -66,7 +66,7 @@ def create_app(cortex: Cortex) -> FastAPI:
 
 
 def lasting_warning(settings: Settings) -> str:
-    """What stands in red above every page, or ""."""
+    """Return what stands in red above every page, or ""."""
     if settings.allow_plain_http == "lan" and not settings.is_loopback and not settings.public_url.startswith("https"):
         return "This page is served without https: whoever can listen on this network can read passwords and answers."
     return ""
@@ -99,7 +99,7 @@ async def drip() -> Response:
 
 @frame_routes.get("/healthz/seen")
 async def seen(request: Request) -> Response:
-    """How this request came here: whoever sent it sees what a proxy changed."""
+    """Return how this request came here: whoever sent it sees what a proxy changed."""
     return JSONResponse({"host": request.headers.get("host", ""), "scheme": request.url.scheme})
 
 

@@ -36,7 +36,7 @@ def stamp() -> str:
 
 
 def is_current() -> bool:
-    """Whether the files were made from the sources as they are now."""
+    """Tell whether the files were made from the sources as they are now."""
     return STAMP.is_file() and STAMP.read_text(encoding="utf-8") == stamp()
 
 

@@ -67,7 +67,7 @@ def takes(most: int | Callable[[Cortex], int], *, has_files: bool = False) -> Ca
 
 
 def taken_by(endpoint: Callable[..., Any], *, is_open: bool) -> Takes:
-    """What this endpoint takes. is_open: whoever asks need not be logged in."""
+    """Return what this endpoint takes. is_open: whoever asks need not be logged in."""
     marked: Takes | None = getattr(endpoint, "takes", None)
     return marked or (VISITOR if is_open else FORM)
 
@@ -101,7 +101,7 @@ def asked_by(request: Request, user_id: str) -> None:
 
 
 def asker(request: Request) -> str:
-    """Who sends it, "" where that is not proven."""
+    """Return who sends it, "" where that is not proven."""
     return str(getattr(request.state, "asker", ""))
 
 
@@ -125,7 +125,7 @@ class BodyRequest(Request):
 
     @property
     def length(self) -> int:
-        """How long the body says it is, in bytes; `web/security.py` has seen to it that it says so."""
+        """Return how long the body says it is, in bytes; `web/security.py` has seen to it that it says so."""
         return int(self.headers.get("content-length", 0))
 
     async def body(self) -> bytes:

@@ -98,7 +98,7 @@ async def chat_context(
 
 
 async def tool_choices(request: Request) -> dict[str, str]:
-    """What a form says of tools in a conversation: the fields `use.<tool>`, each always, never or empty."""
+    """Return what a form says of tools in a conversation: the fields `use.<tool>`, each always, never or empty."""
     fields = await request.form()
     return {name.removeprefix("use."): str(value) for name, value in fields.items() if name.startswith("use.")}
 

@@ -72,7 +72,7 @@ class Completion:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes ahead of it."""
+        """Return what goes ahead of it."""
         return headers_of(self.place)
 
     def _head(self, kind: str) -> dict[str, Any]:

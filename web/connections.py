@@ -59,7 +59,7 @@ class Connections:
         self._held: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        """How many are open."""
+        """Return how many are open."""
         return len(self._open)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -230,7 +230,7 @@ def in_line(request: Request) -> Iterator[None]:
 
 
 def most_connections() -> int:
-    """What the descriptors that this process may still open leave for connections, at least 8."""
+    """Return what the descriptors that this process may still open leave for connections, at least 8."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MOST

@@ -67,7 +67,7 @@ CurrentLogin = Annotated[LoginView, Depends(login)]
 
 
 async def current_user(request: Request) -> User:
-    """Who is asking."""
+    """Return who is asking."""
     return (await login(request)).user
 
 
@@ -75,7 +75,7 @@ CurrentUser = Annotated[User, Depends(current_user)]
 
 
 async def admin(request: Request) -> User:
-    """Who is asking, when that is an admin; NotAllowed otherwise."""
+    """Return who is asking, when that is an admin; NotAllowed otherwise."""
     user = await current_user(request)
     if not user.is_admin:
         raise NotAllowed("Only an admin can open this page.")
@@ -86,7 +86,7 @@ Admin = Annotated[User, Depends(admin)]
 
 
 async def reauthed_user(request: Request) -> User:
-    """Who is asking, when they gave the password within the last 10 minutes; ConfirmNeeded otherwise."""
+    """Return who is asking, when they gave the password within the last 10 minutes; ConfirmNeeded otherwise."""
     view = await login(request)
     if not view.is_confirmed:
         raise ConfirmNeeded

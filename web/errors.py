@@ -207,7 +207,7 @@ def request_id(request: Request) -> str:
 
 
 def wants_json(request: Request) -> bool:
-    """Whether a program asks: JSON accepted, HTML not, and htmx not the asker."""
+    """Tell whether a program asks: JSON accepted, HTML not, and htmx not the asker."""
     if request.url.path.startswith(API):
         return True
     accept = request.headers.get("accept", "")

@@ -65,7 +65,7 @@ def _row(icon: Icon, row: int) -> bytes:
 
 
 def _cover(distance: float, unit: float) -> float:
-    """How much of a pixel lies inside a shape whose edge is so far away (negative: inside)."""
+    """Return how much of a pixel lies inside a shape whose edge is so far away (negative: inside)."""
     return min(1.0, max(0.0, 0.5 - distance / unit))
 
 

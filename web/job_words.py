@@ -49,7 +49,7 @@ def when_at(at: datetime, zone: str) -> Markup:
 
 
 def in_line(since: datetime, before: int, zone: str) -> str:
-    """What a run says that waits for a free place: since when, and how many begin before it."""
+    """Return what a run says that waits for a free place: since when, and how many begin before it."""
     told = f"waiting in line since {since.astimezone(_zone(zone)):%H:%M}"
     return f"{told}, {before} before it" if before else f"{told}, next to start"
 
@@ -76,14 +76,14 @@ def summed(bars: Sequence[RunBar]) -> str:
 
 
 def titled(bar: RunBar, zone: str) -> str:
-    """What a bar says when it is pointed at."""
+    """Return what a bar says when it is pointed at."""
     why = f", {bar.why}" if bar.why else ""
     by_hand = ", started manually" if bar.is_by_hand else ""
     return f"{bar.due_at.astimezone(_zone(zone)):%Y-%m-%d %H:%M}: {STATES[bar.state]}{why}{by_hand}"
 
 
 def is_live(bars: Sequence[RunBar]) -> bool:
-    """Whether the newest run is still to end."""
+    """Tell whether the newest run is still to end."""
     return bool(bars) and bars[-1].state in LIVE
 
 

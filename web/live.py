@@ -78,7 +78,7 @@ class OpenPage:
         self._has_news.clear()
 
     async def texts(self, ends_s: float) -> AsyncGenerator[str, None]:
-        """What is pushed, all that waits in one, until then; a sign of life every 15 quiet seconds.
+        """Return what is pushed, all that waits in one, until then; a sign of life every 15 quiet seconds.
 
         Ends when there is no more, and when the page fell behind: then it has been sent the log up to `seq` alone.
         """
@@ -149,7 +149,7 @@ class ConversationFeed(Feed):
         self._between = asyncio.Lock()  # pages join between two changes
 
     async def caught_up(self, page: OpenPage) -> AsyncGenerator[str, None]:
-        """What brings the page from its `seq` to where the others are; the rest is pushed."""
+        """Return what brings the page from its `seq` to where the others are; the rest is pushed."""
         self.add(page)
         if self.is_over:
             return  # perhaps before pages could join

@@ -176,7 +176,7 @@ def shown_to(text: str) -> int:
 
 
 def left_out(text: str) -> Left | None:
-    """How much of a long text `render` shows; None when that is all of it."""
+    """Return how much of a long text `render` shows; None when that is all of it."""
     end = shown_to(text)
     if end == len(text):
         return None

@@ -183,6 +183,6 @@ class RuleRenderings:
 
 
 def _note(token: Token, env: Env) -> tuple[str, int]:
-    """What the ids of a note hold, and its number."""
+    """Return what the ids of a note hold, and its number."""
     number = token.meta["id"] + 1
     return f"{env['key']}-{number}" if env.get("key") else str(number), number

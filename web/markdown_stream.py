@@ -71,7 +71,7 @@ class Stream:
         self.text += more
 
     def flush(self) -> list[PartChange]:
-        """What changed on the page since the last flush."""
+        """Return what changed on the page since the last flush."""
         if self.is_cut or self._has_hardly_grown():
             return []
         if shown_to(self.text) < len(self.text):
@@ -105,7 +105,7 @@ class Stream:
         return changes
 
     def _has_hardly_grown(self) -> bool:
-        """Whether a long open block may wait: each look at it costs all of it."""
+        """Tell whether a long open block may wait: each look at it costs all of it."""
         size = len(self.text) - self._settled
         return self._fence is None and size > _OPEN_LONG and len(self.text) - self._looked_at < size * _GROWTH
 

@@ -41,7 +41,7 @@ class OllamaForm:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes ahead of it."""
+        """Return what goes ahead of it."""
         return headers_of(self.place)
 
     def opening(self) -> str:

@@ -48,7 +48,7 @@ class AnswerForm(Protocol):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes ahead of it."""
+        """Return what goes ahead of it."""
         ...
 
     def opening(self) -> str:
@@ -106,7 +106,7 @@ MakeForm = Callable[[str, int, str], AnswerForm]  # of an answer's id, its secon
 async def served(
     request: Request, serve: Callable[[Caller], Awaitable[Response]], refuse: Refuse | None = None
 ) -> Response:
-    """What `serve` answers the program that asks, or the error in the shape that its protocol wants."""
+    """Return what `serve` answers the program that asks, or the error in the shape that its protocol wants."""
     refuse = refuse or refused
     try:
         caller = await caller_of(request)
@@ -295,7 +295,7 @@ async def _until_gone(receive: Receive, answering: Awaitable[Finished]) -> Finis
 
 
 def headers_of(place: str) -> dict[str, str]:
-    """What goes ahead of an answer that its person can read at `place`, "" for nowhere."""
+    """Return what goes ahead of an answer that its person can read at `place`, "" for nowhere."""
     return {**HEADERS, **({"X-Cortex-Conversation": place} if place else {})}
 
 

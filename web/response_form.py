@@ -37,7 +37,7 @@ class ResponseForm:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes ahead of it."""
+        """Return what goes ahead of it."""
         return headers_of(self.place)
 
     def opening(self) -> str:

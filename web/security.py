@@ -59,7 +59,7 @@ class HostRule:
     any_address: bool = False
 
     def allows(self, header: str) -> bool:
-        """Whether a Host header names this daemon; a name that an attacker's DNS points here does not."""
+        """Tell whether a Host header names this daemon; a name that an attacker's DNS points here does not."""
         host = _host_name(header)
         if host in self.names:
             return True
@@ -152,7 +152,7 @@ class Shield:
 
 
 def is_cross_site(method: str, path: str, headers: Headers) -> bool:
-    """Whether another site's page made this request where only our own may.
+    """Tell whether another site's page made this request where only our own may.
 
     Unsafe methods must show `Sec-Fetch-Site` same-origin or none, else an `Origin` that is our host. Streams and other
     reads are refused only when the browser says that a foreign page asked and it is not a plain navigation.
@@ -173,7 +173,7 @@ def is_cross_site(method: str, path: str, headers: Headers) -> bool:
 
 
 def is_from_page(headers: Headers) -> bool:
-    """Whether a browser says that a page of another site made this request, whatever its method."""
+    """Tell whether a browser says that a page of another site made this request, whatever its method."""
     is_foreign = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
     return is_foreign or ("origin" in headers and not _is_own_origin(headers))
 
@@ -204,7 +204,7 @@ def login_token(request: Request) -> str:
 
 
 def is_secure(request: Request) -> bool:
-    """Whether the browser came over https (a trusted proxy's word counts, uvicorn has checked it)."""
+    """Tell whether the browser came over https (a trusted proxy's word counts, uvicorn has checked it)."""
     return request.url.scheme == "https"
 
 

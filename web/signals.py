@@ -62,7 +62,7 @@ class ProcessSignals:
             del self._orders[number]
 
     def run(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """What it returns, by a loop of its own; None where it was cancelled because the process shall end."""
+        """Return what it returns, by a loop of its own; None where it was cancelled because the process shall end."""
         try:
             return asyncio.run(work)
         except asyncio.CancelledError:
@@ -82,7 +82,7 @@ class ProcessSignals:
 
 
 async def cancelled_by(signals: ProcessSignals, work: Coroutine[Any, Any, T]) -> T:
-    """What the work returns; it is cancelled when the process is told to end."""
+    """Return what the work returns; it is cancelled when the process is told to end."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
     with signals.ending(task.cancel):

@@ -90,7 +90,7 @@ def partial(target: str, swap: str, html: str = "") -> Markup:
 
 
 def open_streams(parts: tuple[OpenPart, ...]) -> "dict[str, Stream]":
-    """What a page shows of the parts that are being written while it is rendered."""
+    """Return what a page shows of the parts that are being written while it is rendered."""
     return {part.part: _fed(part) for part in parts}
 
 
@@ -162,7 +162,7 @@ class Painter:
         return found or [SseMessage(data="", event="seen", id=event.seq)]
 
     def _signals(self, event: Event, changes: list[ViewChange], was_running: bool) -> Iterator[tuple[str, str]]:
-        """What app.js must know: scroll to a question, switch the stop button, say it in the status line."""
+        """Yield what app.js must know: scroll to a question, switch the stop button, say it in the status line."""
         for change in changes:
             if change.kind == "turn.new":
                 yield "turn", f"q{key_of(change.turn)}"
@@ -177,7 +177,7 @@ class Painter:
             yield "run", "start" if is_running else "idle"
 
     def _paint_aside(self, event: Event, was_running: bool) -> str:
-        """What changes outside the log: the mark in the sidebar, how full the context is in the header."""
+        """Return what changes outside the log: the mark in the sidebar, how full the context is in the header."""
         is_running, html = self._log.running is not None, Markup("")
         if is_running != was_running or event.kind == "approval":
             is_waiting = event.kind == "approval" and event.payload["state"] == "asked"

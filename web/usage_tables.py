@@ -35,7 +35,7 @@ class TableColumn:
 
     @property
     def is_figure(self) -> bool:
-        """Whether the values stand to the right, in one line with their digits."""
+        """Tell whether the values stand to the right, in one line with their digits."""
         return self.kind in ("number", "usd", "share")
 
     def write(self, value: Any) -> str:

@@ -12,10 +12,10 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from cortex.base import scan
+from cortex.base.browsers import browser_name
 from cortex.base.hidden import holds_hiding, is_hiding
 from cortex.base.json_text import parsed
 from cortex.services.chat.transcript_views import dom_id
-from web.browsers import browser_name
 
 META = "meta"  # the category of the tools that find and call other tools
 _LONG_BLANK = re.compile(r" {24,}|\n{4,}")

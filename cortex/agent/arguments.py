@@ -47,7 +47,7 @@ class CheckedCall:
 
     @property
     def sends_out(self) -> bool:
-        """Whether exactly this call carries data to a place outside."""
+        """Tell whether exactly this call carries data to a place outside."""
         return bool(destination(self)) if self.tool.sends_to else self.tool.sends_out
 
 
@@ -155,7 +155,7 @@ def _parse(arguments: str) -> dict[str, Any] | str:
 
 
 def _unwrap(values: dict[str, Any]) -> tuple[str, dict[str, Any]] | str:
-    """What stands behind the bridge `tool_call(name, arguments)`."""
+    """Return what stands behind the bridge `tool_call(name, arguments)`."""
     name, inner = values.get("name"), values.get("arguments", {})
     if isinstance(inner, str):
         inner = _parse(inner)

@@ -133,7 +133,7 @@ def _without_stops(text: str) -> str:
 
 
 def fenced(text: str) -> Iterator[str]:
-    """What stands in the fences of a text."""
+    """Yield what stands in the fences of a text."""
     return (found["inside"] for found in _FENCE.finditer(text))
 
 
@@ -151,7 +151,7 @@ def _calls(text: str, depth: int) -> list[WrittenCall]:
 
 
 def _insides(text: str) -> list[str]:
-    """What stands between marks, one after the other; [] where the text does not begin with one."""
+    """Return what stands between marks, one after the other; [] where the text does not begin with one."""
     found: list[str] = []
     rest = text
     while rest:

@@ -129,7 +129,7 @@ class Executor:
     async def _request(
         self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
     ) -> ApprovalRequest | CallEnding:
-        """What the person would be asked; the ending of a call whose place is not there."""
+        """Return what the person would be asked; the ending of a call whose place is not there."""
         tool = checked.tool
         readers = await readers_of(facts, checked, self._ctx(turn, record, tool, facts), self._look)
         if isinstance(readers, Output):
@@ -315,7 +315,7 @@ class Executor:
         return Performed(result=result, found=(tool.name, *output.found), words=stored.words)
 
     def _ctx(self, turn: Turn, record: CallRecord, tool: Tool, facts: CallFacts, *, is_again: bool = False) -> Ctx:
-        """What the tool's function is given beside its arguments."""
+        """Return what the tool's function is given beside its arguments."""
         return Ctx(
             user=facts.user,
             conversation_id=turn.conversation_id,

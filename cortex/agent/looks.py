@@ -19,7 +19,7 @@ Run = Callable[[Tool, Ctx, BaseModel], Awaitable[tuple[Output, str]]]
 
 
 async def preview_of(checked: CheckedCall, ctx: Ctx, run: Run) -> CallPreview | None:
-    """What the call would do, looked up for the person; None where its tool cannot say."""
+    """Return what the call would do, looked up for the person; None where its tool cannot say."""
     look = checked.tool.preview
     if look is None:
         return None

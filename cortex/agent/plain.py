@@ -49,7 +49,7 @@ async def run_command(turn: Turn, command: PlainCommand, history: History, tool_
 
 
 def _why_not(result: ToolResult, answer: Answer | None) -> str:
-    """What the person reads of a call that did not end well; "" for one that did."""
+    """Return what the person reads of a call that did not end well; "" for one that did."""
     if not result.is_error:
         return ""
     if result.text == UNKNOWN:

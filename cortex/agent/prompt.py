@@ -38,6 +38,11 @@ def with_tail(messages: list[Message], text: str) -> list[Message]:
     return [*messages, user(f"({text})")]
 
 
+def is_note(said: str) -> bool:
+    """Whether the words of the person's side have the form of a note of Cortex that stands by itself."""
+    return said.startswith("(") and said.endswith(")")
+
+
 def with_reveal(messages: list[Message], names: tuple[str, ...]) -> list[Message]:
     """The turn's messages, the last of them saying that these tools are there from now on."""
     if not names:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from cortex.agent.plain import TOLD, run_command
 from cortex.agent.prompt import with_reveal, with_tail
-from cortex.agent.toolless import NOW_HEAD
+from cortex.agent.toolless import now_there
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.model import OFFLINE
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, PlainCommand, Reply, RoundPlan, Turn, TurnState
@@ -54,7 +54,7 @@ class _Run:
     heard_at: int = 0
 
     def need(self, *, is_last: bool = False, missing: str = "") -> Need:
-        """What the planner must know before the coming round."""
+        """Return what the planner must know before the coming round."""
         return Need(
             round=self.number + 1,
             is_last=is_last,
@@ -75,7 +75,7 @@ class _Run:
 
     @property
     def is_last(self) -> bool:
-        """Whether the coming round is the last that may be counted: it goes out without tools."""
+        """Tell whether the coming round is the last that may be counted: it goes out without tools."""
         return self.counted + 1 >= self.turn.max_rounds
 
 
@@ -140,7 +140,7 @@ async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> Reply | N
     """One extra round when an answer is none and the planner finds tools for the message; None = the answer stands.
 
     Not counted as a round; once a message, and only where no tool was used for it. The offline model is asked once: it
-    calls by rules of its own.
+    calls by rules of its own. Where no model answers the second time, the first answer stands.
     """
     text = reply.message.text if reply.message else ""
     if is_last or run.has_retried or run.has_acted or run.turn.mode != "auto" or reply.model == OFFLINE.name:
@@ -153,9 +153,14 @@ async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> Reply | N
         return None
     names = ", ".join(plan.added)
     await run.ports.history.say(run.turn, run.number, f"Trying again with more tools: {names}.", "notice")
-    run.added.append(user(f"{NOW_HEAD}{names}. Go on with the request.)"))
+    run.added.append(user(now_there(plan.added)))
     run.counted -= 1
-    return await _answer(run, plan)
+    second = await _answer(run, plan)
+    if second.message is None and reply.message is not None:
+        await run.ports.history.say(run.turn, run.number, f"The second try failed. {second.failure}", "notice")
+        run.added.append(reply.message)  # behind what was told meanwhile: later turns read an answer to it
+        return None
+    return second
 
 
 async def _refuse_last(run: _Run, message: Message) -> Outcome:
@@ -177,7 +182,7 @@ async def _speak(run: _Run, text: str) -> None:
 
 
 async def _command(turn: Turn, ports: LoopPorts) -> PlainCommand | None:
-    """What is to be done without a model, None where one is asked."""
+    """Return what is to be done without a model, None where one is asked."""
     if turn.given is not None and turn.is_given_alone:
         return PlainCommand(calls=(turn.given,), done=TOLD)
     return await ports.commands.command(turn) if ports.commands else None

@@ -23,12 +23,12 @@ def of_call(facts: CallFacts, call: ToolCall) -> CallFacts:
 
 
 def asks(facts: CallFacts, checked: CheckedCall, readers: tuple[Readers, ...]) -> bool:
-    """Whether the person has to be asked before this call, where nothing was allowed beforehand."""
+    """Tell whether the person has to be asked before this call, where nothing was allowed beforehand."""
     return bool(readers) or _asks_by_itself(facts, checked)
 
 
 def _asks_by_itself(facts: CallFacts, checked: CheckedCall) -> bool:
-    """Whether this call would ask wherever it writes."""
+    """Tell whether this call would ask wherever it writes."""
     tool = checked.tool
     is_told_to = tool.confirm or tool.name in facts.asks_first
     changes = not tool.free and (tool.effect == "write" or checked.sends_out)
@@ -39,7 +39,7 @@ def _asks_by_itself(facts: CallFacts, checked: CheckedCall) -> bool:
 def request_of(
     facts: CallFacts, checked: CheckedCall, record: CallRecord, readers: tuple[Readers, ...]
 ) -> ApprovalRequest:
-    """What the card says: what it does, where to, the whole of it, because of what."""
+    """Return what the card says: what it does, where to, the whole of it, because of what."""
     tool = checked.tool
     read = f": {facts.taint_title}" if facts.taint_title else ""
     because = "others will read this, and " if readers else ""
@@ -86,7 +86,7 @@ def unchecked_record(call_id: str, call: ToolCall) -> CallRecord:
 
 
 def offer_of(tool: Tool, note: UndoNote) -> UndoOffer:
-    """What the card's button will take back."""
+    """Return what the card's button will take back."""
     return UndoOffer(
         category=tool.category, target=note.target, before=note.before, expected=note.expected, label=note.label
     )

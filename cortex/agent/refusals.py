@@ -151,7 +151,7 @@ def verb_of(text: str) -> str:
 
 
 def for_person(text: str, tools: AbstractSet[str]) -> str:
-    """What a tool said of its failure, without the sentences that tell the model what to do next.
+    """Return what a tool said of its failure, without the sentences that tell the model what to do next.
 
     tools: their names; a sentence that has one is for the model.
     """

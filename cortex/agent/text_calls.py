@@ -50,7 +50,7 @@ def calls_in(text: str, tools: Sequence[ToolSchema]) -> tuple[ToolCall, ...]:
 
 
 def looks_like_calls(text: str, tools: Sequence[ToolSchema]) -> bool:
-    """Whether an answer that was not taken as calls has one in it, in a form or with marks that mean one."""
+    """Tell whether an answer that was not taken as calls has one in it, in a form or with marks that mean one."""
     names = {tool.name for tool in tools}
     parts = [text, *fenced(text), *(part for part in text.split("\n\n") if part.lstrip().startswith(("{", "[")))]
     if any(call.name in names for part in parts for call in written(part)):
@@ -60,7 +60,7 @@ def looks_like_calls(text: str, tools: Sequence[ToolSchema]) -> bool:
 
 
 def may_be_calls(text: str, tools: Sequence[ToolSchema]) -> bool:
-    """Whether an answer that begins so may turn out to be calls: while it does, it is not shown as words."""
+    """Tell whether an answer that begins so may turn out to be calls: while it does, it is not shown as words."""
     begin = text.lstrip()[:_BEGIN_MOST]
     if not begin or not tools:
         return bool(tools)
@@ -79,7 +79,7 @@ def may_be_calls(text: str, tools: Sequence[ToolSchema]) -> bool:
 
 
 def is_told(call: ToolCall, said: Iterable[str], outside: Iterable[str]) -> bool:
-    """Whether the call stood in what the model was given, so that it may be no more than a quote.
+    """Tell whether the call stood in what the model was given, so that it may be no more than a quote.
 
     said: by the person or by tools of this server: the arguments as they are. outside: there it is enough that the
     tool's name and each of its values stand in one text.
@@ -169,7 +169,7 @@ def _fits(value: Any, schema: Any, root: Mapping[str, Any], depth: int) -> bool:
 
 
 def _is_of(value: Any, kinds: Any) -> bool:
-    """Whether the value is of the type, or of one of the types, that a schema names."""
+    """Tell whether the value is of the type, or of one of the types, that a schema names."""
     if kinds is None:
         return True
     names = [kinds] if isinstance(kinds, str) else kinds
@@ -191,7 +191,7 @@ def _fits_inside(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any],
 
 
 def _at(reference: str, root: Mapping[str, Any]) -> Any:
-    """What a reference within the schema names; a schema of anything where it names nothing."""
+    """Return what a reference within the schema names; a schema of anything where it names nothing."""
     found: Any = root
     for step in reference.removeprefix("#/").split("/"):
         found = found.get(step) if isinstance(found, Mapping) else None

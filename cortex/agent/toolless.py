@@ -3,19 +3,28 @@
 A view, as `history.py` is: the transcript keeps all of it, and the next request with tools shows it again.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cortex.agent.arguments import SPILLED, behind_bridge
+from cortex.agent.prompt import is_note
 from cortex.base.attachments import without_readers
 from cortex.base.messages import Message, Part, Text, ToolCall, ToolResult, assistant, user
 from cortex.base.tokens import minified
 from cortex.selection.pipeline import NOTES_HEAD
 from cortex.selection.skill_search import HEAD as SKILLS_HEAD
 
-NOW_HEAD = "(Cortex: these tools are available now: "
+_NOW_HEAD, _NOW_END = "(Cortex: these tools are available now: ", ". Go on with the request.)"
+_NOW = re.compile(rf"{re.escape(_NOW_HEAD)}[\w.-]+(?:, [\w.-]+)*{re.escape(_NOW_END)}")
+GO_ON = "(Cortex: Go on with the request.)"
 _SEARCH = "tools_discover"
 _LISTS = (NOTES_HEAD, SKILLS_HEAD)
+
+
+def now_there(names: Sequence[str]) -> str:
+    """The note that says which tools came in between."""
+    return f"{_NOW_HEAD}{', '.join(names)}{_NOW_END}"
 
 
 def as_text(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -23,10 +32,13 @@ def as_text(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
     Providers refuse tool parts without tool definitions; the words stay with their speaker, and
     results become the user's side of the talk so that speakers still take turns. Searches for tools, the signatures of
-    those that came late and how more of a text is read are left out: a model would only imitate them.
+    those that came late and how more of a text is read are left out: a model would only imitate them. Where the
+    last message is left out, words to go on take its place: many a server refuses a request that ends with the model's.
     """
     names = {call.id: behind_bridge(call)[0] for message in messages for call in message.calls}
-    return tuple(told for message in messages if (told := _told(message, names)) is not None)
+    told = tuple(told for message in messages if (told := _told(message, names)) is not None)
+    is_models = bool(told) and told[-1].speaker == "assistant"
+    return (*told, user(GO_ON)) if is_models and messages[-1].speaker != "assistant" else told
 
 
 def _told(message: Message, names: Mapping[str, str]) -> Message | None:
@@ -46,11 +58,11 @@ def _told(message: Message, names: Mapping[str, str]) -> Message | None:
 
 def _spoken(message: Message) -> Message | None:
     """A message of the person's side: what they typed as it is, what Cortex put behind it without its tools."""
-    if message.said.startswith(NOW_HEAD):
+    if _NOW.fullmatch(message.said):  # a person's own words may begin so
         return None
     parts: list[Part] = []
     for at, part in enumerate(message.parts):
-        if isinstance(part, Text) and (at or part.text.startswith("(")):
+        if isinstance(part, Text) and (at or is_note(part.text)):
             words = _without_lists(without_readers(part.text))
             parts += [part if words == part.text else replace(part, text=words)] if words else []
         else:

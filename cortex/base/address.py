@@ -100,7 +100,7 @@ def vet(address: str | IP, policy: AddressPolicy, *, host: str = "", port: int =
 
 
 def is_inside_name(host: str) -> bool:
-    """Whether a host, as a URL has it, says itself that it stands inside: an inside address, or a local name.
+    """Tell whether a host, as a URL has it, says itself that it stands inside: an inside address, or a local name.
 
     A name that only resolves to one is not known here: `vet` refuses it at the socket.
     """

@@ -24,17 +24,17 @@ class Attachment:
 
     @property
     def is_picture(self) -> bool:
-        """Whether it is shown as one."""
+        """Tell whether it is shown as one."""
         return self.media_type in PICTURES
 
     @property
     def kind(self) -> str:
-        """What its type is called."""
+        """Return what its type is called."""
         return KINDS.get(self.media_type, self.media_type)
 
 
 def attachments_of(payload: dict[str, Any]) -> tuple[Attachment, ...]:
-    """What the log's row of a message says was attached to it."""
+    """Return what the log's row of a message says was attached to it."""
     return tuple(Attachment(**each) for each in payload.get("attachments", ()))
 
 
@@ -60,7 +60,7 @@ def words_of_file(
 
 
 def is_long(texts: Sequence[str]) -> bool:
-    """Whether one of these, made by `words_of_file`, is the beginning of a text only."""
+    """Tell whether one of these, made by `words_of_file`, is the beginning of a text only."""
     return any(text.rpartition("\n")[2].startswith(_READ_ON) for text in texts)
 
 
@@ -71,15 +71,15 @@ def without_readers(text: str) -> str:
 
 
 def words_of_unread(name: str) -> str:
-    """What a model reads later of a file whose message was ended before a model was asked."""
+    """Return what a model reads later of a file whose message was ended before a model was asked."""
     return f"{HEAD} {name} · not read.]"
 
 
 def words_of_gone(name: str) -> str:
-    """What a model reads in place of a picture whose file was deleted."""
+    """Return what a model reads in place of a picture whose file was deleted."""
     return f"{HEAD} {name} · picture. It was deleted.]"
 
 
 def words_of_unseen(name: str) -> str:
-    """What a model that does not see reads in place of a picture."""
+    """Return what a model that does not see reads in place of a picture."""
     return f"{HEAD} {name} · picture. This model cannot see pictures; say so if it matters.]"

@@ -9,7 +9,7 @@ def seal(key: bytes, text: str) -> bytes:
 
 
 def opened(key: bytes, sealed: bytes) -> str | None:
-    """What was sealed; None when it was sealed under another key or changed since."""
+    """Return what was sealed; None when it was sealed under another key or changed since."""
     try:
         return Fernet(key).decrypt(sealed).decode()
     except InvalidToken:

@@ -36,7 +36,7 @@ class Vault:
         return sealed
 
     def unseal(self, sealed: bytes) -> str:
-        """What was sealed. ConfigError when it was sealed under another key or changed since."""
+        """Return what was sealed. ConfigError when it was sealed under another key or changed since."""
         text: str | None = scan.load(_CIPHER).opened(self._key, sealed)
         if text is None:
             raise ConfigError(
@@ -46,7 +46,7 @@ class Vault:
         return text
 
     def fits(self, sealed: bytes) -> bool:
-        """Whether it was sealed under this key and is whole: by its signature alone, without the cipher."""
+        """Tell whether it was sealed under this key and is whole: by its signature alone, without the cipher."""
         try:
             token = base64.urlsafe_b64decode(sealed)
         except ValueError:  # cut or changed

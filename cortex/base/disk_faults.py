@@ -35,7 +35,7 @@ def of_folder(folder: Path) -> str:
 
 
 def is_read_only(folder: Path) -> bool:
-    """Whether its disk is mounted read-only."""
+    """Tell whether its disk is mounted read-only."""
     try:
         return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
     except OSError:
@@ -43,7 +43,7 @@ def is_read_only(folder: Path) -> bool:
 
 
 def allow(path: Path) -> str:
-    """What to do where a file or its folder may not be used."""
+    """Return what to do where a file or its folder may not be used."""
     there = path if os.path.exists(path) else path.parent  # not so either in a folder that is closed to us
     name, bits = shlex.quote(str(there)), "rwx" if there.is_dir() else "rw"
     return f"Give it to the user that runs Cortex: chown {os.geteuid()} {name}; chmod u+{bits} {name}"

@@ -17,6 +17,7 @@ CortexError(message, status)
 ├── ProviderError    a model endpoint failed; `is_retryable` says whether another try is safe
 ├── EncoderFailed    the sentence model gave no answer in time: the choice goes on without it
 ├── DeliveryError    a notification could not be handed over; `fate` says whether to try again
+├── DamagedFile      a file of this version of Cortex cannot be read: it must be installed again
 └── ConfigError      a setting is wrong: only ever raised while starting
 """
 
@@ -209,6 +210,10 @@ class DeliveryError(CortexError):
         self.fate = fate
         self.retry_after_s = retry_after_s
         self.is_unknown = is_unknown
+
+
+class DamagedFile(CortexError):
+    """A file that came with this version is missing, damaged or of another version; the message names it."""
 
 
 class ConfigError(CortexError):

@@ -97,7 +97,7 @@ def _of_disk(code: int, reason: str, path: Path) -> str:
 
 
 def _mend_damage(path: Path) -> str:
-    """What to do with a damaged database."""
+    """Return what to do with a damaged database."""
     name, quoted = path.name, shlex.quote(str(path))
     if name == ENGINE_FILE:
         return (

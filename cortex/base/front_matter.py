@@ -52,7 +52,7 @@ def front_matter(text: str, where: str) -> tuple[dict[str, Value], str]:
 
 
 def split(text: str, where: str) -> tuple[str | None, str]:
-    """What stands between the fences, None without any, and the text behind, exactly.
+    """Return what stands between the fences, None without any, and the text behind, exactly.
 
     UserError where no fence closes it, or it is far too long.
     """
@@ -174,7 +174,7 @@ def _text(value: str) -> str | None:
 
 
 def _typed(value: Words) -> Value:
-    """What a text without quotes stands for."""
+    """Return what a text without quotes stands for."""
     if not isinstance(value, Plain):
         return value
     if value.casefold() in _WORDS:

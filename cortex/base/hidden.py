@@ -16,7 +16,7 @@ _DRAWN_AS_NOTHING = re.compile(
 
 @lru_cache(maxsize=4096)
 def is_hiding(char: str) -> bool:
-    """Whether a character cannot be seen for what it is; plain spaces, tabs and line ends can."""
+    """Tell whether a character cannot be seen for what it is; plain spaces, tabs and line ends can."""
     if char in "\n\t ":
         return False
     is_control_or_space = unicodedata.category(char)[0] in "CZ"
@@ -24,7 +24,7 @@ def is_hiding(char: str) -> bool:
 
 
 def holds_hiding(text: str) -> bool:
-    """Whether any character of the text hides; a long text costs its distinct characters only."""
+    """Tell whether any character of the text hides; a long text costs its distinct characters only."""
     return any(map(is_hiding, set(text)))
 
 

@@ -43,5 +43,5 @@ def short(id: str) -> str:
 
 
 def is_named(id: str, key: str) -> bool:
-    """Whether the key is the id, or so much of its end that it is meant; the key in small letters."""
+    """Tell whether the key is the id, or so much of its end that it is meant; the key in small letters."""
     return len(key) >= SHORT_CHARACTERS and id.casefold().endswith(key)

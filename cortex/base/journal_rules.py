@@ -35,12 +35,12 @@ def checked_text(text: str) -> str:
 
 
 def taken(name: str) -> UserError:
-    """What is said when a journal in use has the name."""
+    """Return what is said when a journal in use has the name."""
     return UserError(f"There is a journal named {name!r} already. Choose another name.", field="name")
 
 
 def full() -> UserError:
-    """What is said when no more journals fit."""
+    """Return what is said when no more journals fit."""
     return UserError(f"The limit of {JOURNALS_MAX} journals is reached. Remove one first.")
 
 

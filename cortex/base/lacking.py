@@ -5,6 +5,7 @@ The note names a system, and an answer that needed it names it too; the name is 
 
 import re
 
+PERHAPS = "setup_perhaps"  # in a receipt: what may be meant, which the model is told nothing of
 _WAY = "If you cannot answer without it, name it; else leave it out."
 _NOTE = re.compile(rf"^\((.+ is .+\.) {re.escape(_WAY)}\)$", re.MULTILINE)
 

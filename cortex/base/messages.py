@@ -97,7 +97,7 @@ class Message:
 
     @property
     def said(self) -> str:
-        """What a person reads of it: a user's own words, without what Cortex put behind them (date, notes)."""
+        """Return what a person reads of it: a user's own words, without what Cortex put behind them (date, notes)."""
         first = next((part.text for part in self.parts if isinstance(part, Text)), "")
         return first if self.speaker == "user" else self.text
 

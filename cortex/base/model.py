@@ -1,7 +1,9 @@
 """Facts about one model: how it is reached, what it costs, what its provider caches. No network here."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -34,6 +36,30 @@ class Profile:
     life_s: int = 300
     late_tools: Literal["native", "bridge", "stubs", "rewrite"] = "rewrite"
     strength: Strength = "strong"
+
+
+# What a person may say instead of an address. `anthropic`: a strong model of the kind most people use.
+ProfileName = Literal["anthropic", "openai", "local", "none"]
+_STRONG = Profile(caches=True, read_factor=0.1, late_tools="bridge")
+PROFILES: Mapping[ProfileName, Profile] = MappingProxyType(
+    {
+        "anthropic": replace(_STRONG, write_factor=1.25),
+        "openai": _STRONG,
+        "local": Profile(
+            caches=True, read_factor=0.0, minimum_tokens=1, life_s=600, late_tools="stubs", strength="weak"
+        ),
+        "none": Profile(),
+    }
+)
+
+
+def kind_of(profile: Profile) -> ProfileName:
+    """The named profile that this one is like; figures such as its life may differ."""
+    if not profile.caches:
+        return "none"
+    if profile.read_factor == 0:
+        return "local"
+    return "anthropic" if profile.write_factor > 1 else "openai"
 
 
 def assumed_window(profile: Profile, found: Profile | None = None) -> int:
@@ -107,12 +133,12 @@ class ModelEntry:
 
     @property
     def is_slow(self) -> bool:
-        """Whether its first words may take minutes: a weak model, on hardware of one's own."""
+        """Tell whether its first words may take minutes: a weak model, on hardware of one's own."""
         return self.profile.strength == "weak"
 
     @property
     def takes_pictures(self) -> bool:
-        """Whether pictures are sent to it: as its person says, else as its family is known to."""
+        """Tell whether pictures are sent to it: as its person says, else as its family is known to."""
         return self.sees if self.sees is not None else _SEES.search(self.model) is not None
 
 

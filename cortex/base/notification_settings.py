@@ -98,7 +98,7 @@ class NotificationSettings(BaseSettings):
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether the host is this machine by its loopback address."""
+    """Tell whether the host is this machine by its loopback address."""
     if host == "localhost":
         return True
     try:

@@ -36,7 +36,7 @@ class Outages:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something waits for the database now."""
+        """Tell whether something waits for the database now."""
         return self._waiting > 0
 
     def answered(self) -> None:

@@ -80,7 +80,7 @@ def own(home: Path) -> None:
 
 
 def give(home: Path) -> str:
-    """What to do about another user's files."""
+    """Return what to do about another user's files."""
     command = f"chown -R {os.geteuid()} {shlex.quote(str(home))}"
     return f"Run Cortex as the user who owns it, or give it all to this one: {command}"
 
@@ -160,7 +160,7 @@ class _Folder:
 
 
 def _visit(name: str, within: int | None, shown: str, seen: ModeReport, is_mending: bool) -> bool:
-    """Whether this is a folder of ours, to be gone into."""
+    """Tell whether this is a folder of ours, to be gone into."""
     about = os.stat(name, dir_fd=within, follow_symlinks=False)
     if about.st_uid != os.geteuid():
         seen.foreign.add(shown)

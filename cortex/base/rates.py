@@ -19,7 +19,7 @@ class Rates:
         self._came.setdefault(whose, deque()).append(now)
 
     def count(self, whose: Hashable, now: datetime) -> int:
-        """How many came within the last minute."""
+        """Return how many came within the last minute."""
         came = self._came.get(whose)
         if came is None:
             return 0

@@ -35,3 +35,17 @@ class Role:
     is_admin_only: bool = False
     within: tuple[str, ...] | None = None
     lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleView:
+    """What the choice of tools needs of a role; `budget_tokens` is its `tool_budget_tokens`."""
+
+    name: str
+    tools: tuple[str, ...] = ()
+    admin_tools: tuple[str, ...] = ()
+    core: tuple[str, ...] = ()
+    budget_tokens: int | None = None
+    is_admin_only: bool = False
+    within: tuple[str, ...] | None = None
+    lacks: tuple[str, ...] = ()

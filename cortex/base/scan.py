@@ -28,13 +28,13 @@ def load(dotted: str) -> ModuleType:
         raise ValueError(f"{dotted!r} is not a module of ours")
     if dotted in sys.modules:
         return importlib.import_module(dotted)
-    with _nothing_collected():
+    with uncollected():
         return importlib.import_module(dotted)
 
 
 @contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """What is loaded stays: no garbage is looked for meanwhile, nor among it ever after.
+def uncollected() -> Iterator[None]:
+    """What is made meanwhile stays: no garbage is looked for until it is there, nor among it ever after.
 
     A model's SDK is 200,000 objects, and each look through them held the event loop for 0.2 s (2026-11-24).
     """
@@ -63,7 +63,7 @@ def modules(package_name: str) -> tuple[str, ...]:
 
 
 def is_installed(name: str) -> bool:
-    """Whether a package of an extra is there, without importing it."""
+    """Tell whether a package of an extra is there, without importing it."""
     return importlib.util.find_spec(name) is not None
 
 

@@ -33,7 +33,7 @@ def serving(home: Path) -> Iterator[None]:
 
 
 def is_served(home: Path) -> bool:
-    """Whether a process holds the lock now."""
+    """Tell whether a process holds the lock now."""
     try:
         with _path(home).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

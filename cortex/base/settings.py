@@ -298,12 +298,12 @@ class Settings(NotificationSettings):
 
     @property
     def is_postgresql(self) -> bool:
-        """Whether the database is PostgreSQL."""
+        """Tell whether the database is PostgreSQL."""
         return self.database.startswith("postgres")
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the bind is one that only this machine can reach."""
+        """Tell whether the bind is one that only this machine can reach."""
         return is_this_machine(self.host)
 
     @property
@@ -318,7 +318,7 @@ class Settings(NotificationSettings):
 
     @property
     def known_secrets(self) -> tuple[str, ...]:
-        """What may stand in no log line."""
+        """Return what may stand in no log line."""
         return tuple(getattr(self, name) for name in _SECRET)
 
     @property

@@ -103,7 +103,7 @@ def on_a_line(text: str) -> str:
 
 
 def reading(skill: Skill, body: str) -> str:
-    """What a model gets that reads it."""
+    """Return what a model gets that reads it."""
     return f"# {on_a_line(skill.title)}\n\n{body}"
 
 

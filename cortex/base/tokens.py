@@ -25,6 +25,7 @@ from cortex.base.messages import (
     ToolSchema,
 )
 
+VOCABULARY_CRC = 0x9D7A720B  # of its table, which changes with its form only
 _KEPT_COUNTS = 8_192
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))

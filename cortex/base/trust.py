@@ -14,14 +14,14 @@ OWN = "If it is signed by an authority of your own, paste that authority's certi
 
 
 def untrusted(*failures: str) -> str:
-    """What a person reads where one of these failures is a certificate that is not trusted; "" where none is."""
+    """Return what a person reads where one of these failures is a certificate that is not trusted; "" where none is."""
     found = next((match for match in map(_REFUSED.search, failures) if match), None)
     return f"Its certificate is not trusted ({found[1].strip(' .')}). {OWN}" if found else ""
 
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """What TLS trusts; read once a process, because each reading holds the event loop for 30 to 150 ms."""
+    """Return what TLS trusts; read once a process, because each reading holds the event loop for 30 to 150 ms."""
     return _context()
 
 
@@ -44,7 +44,7 @@ def _context() -> ssl.SSLContext:
 
 
 def unusable(environ: Mapping[str, str]) -> str:
-    """What is wrong with the authorities that are trusted here, in words; "" for nothing."""
+    """Return what is wrong with the authorities that are trusted here, in words; "" for nothing."""
     named = environ.get("SSL_CERT_FILE")
     try:
         if named:

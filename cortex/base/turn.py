@@ -84,7 +84,7 @@ class Need:
 class RoundPlan:
     """What goes out with one model call. `system` holds prompt and catalog of the epoch, byte-stable within it.
 
-    `added`: names declared now that the round before did not declare.
+    `added`: names that the round before did not declare; in a rescue first the likelier one that it did.
     `tail` (date, usage notes) is appended to the last user message, never to the prefix. `hints`: tool ->
     probability, read by the offline model only. `calls_as_text`: render past calls as text (no tool is declared).
     `models`: the chain to ask in place of the turn's. `refusal`: why no model may be asked; then nothing goes out.

@@ -17,5 +17,5 @@ class User:
 
     @property
     def is_admin(self) -> bool:
-        """Whether the rank is admin."""
+        """Tell whether the rank is admin."""
         return self.rank == "admin"

@@ -53,7 +53,7 @@ class Chosen:
 
 
 def read(home: Path) -> Chosen | None:
-    """What is chosen for this HOME; None where no update was ever made, or the file is not ours."""
+    """Return what is chosen for this HOME; None where no update was ever made, or the file is not ours."""
     try:
         return Chosen(**json.loads((home / FOLDER / FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def own_name(home: Path) -> str:
 
 
 def identity(root: Path) -> str:
-    """What an installation is: another one after each change of it by hand, by git or by a package manager."""
+    """Return what an installation is: another one after each change of it by hand, by git or by a package manager."""
     if (root / ".git").exists():
         try:
             command = ["git", "-C", str(root), "rev-parse", "HEAD"]
@@ -173,7 +173,7 @@ def _go_back(home: Path, chosen: Chosen, note: str) -> Chosen:
 
 
 def _take_tables_back(home: Path, chosen: Chosen) -> str:
-    """What is wrong, "" for nothing."""
+    """Return what is wrong, "" for nothing."""
     python = str(python_of(home, chosen.name))
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", HANDED)}
     command = [python, "-P", "-m", "web", "migrate", "--to", chosen.revision]

@@ -3,7 +3,6 @@
 Loaded by `tokens.py` at the first count: 3 MB with the patterns' library, 12 ms.
 """
 
-import mmap
 import re
 import sys
 from array import array
@@ -13,7 +12,8 @@ from zlib import crc32
 
 import regex
 
-from cortex.base.memory import give_back
+from cortex.base.memory import give_back, mapped, shipped
+from cortex.base.tokens import VOCABULARY_CRC
 
 # The table: FACTS_BYTES of JSON, where it is from; SLOTS numbers of 32 bits; the bytes of all tokens, the most frequent
 # first. A token's slot is the first free one from its CRC-32 on: 256 times where it begins, plus its length. 0: free.
@@ -22,8 +22,10 @@ SHIPPED = Path(__file__).with_name("o200k.bin")
 FACTS_BYTES, SLOTS = 512, 1 << 19
 _TOKENS = FACTS_BYTES + 4 * SLOTS
 
-with SHIPPED.open("rb") as _file:
-    _table = mmap.mmap(_file.fileno(), 0, access=mmap.ACCESS_READ)
+with shipped(SHIPPED):
+    _table = mapped(SHIPPED)
+    if crc32(_table) != VOCABULARY_CRC:  # a garbled table may be searched without end
+        raise ValueError("its checksum is wrong")
 _slots: "memoryview | array[int]" = memoryview(_table)[FACTS_BYTES:_TOKENS].cast("I")
 if sys.byteorder == "big":
     _slots = array("I", _slots)
@@ -47,7 +49,7 @@ give_back()  # the start took and gave back 4 MB
 
 
 def count(text: str) -> int:
-    """How many o200k tokens the text has; a word over LONG_WORD_BYTES is estimated from its beginning."""
+    """Return how many o200k tokens the text has; a word over LONG_WORD_BYTES is estimated from its beginning."""
     return sum([_of_short(part) if len(part) <= _SHORT_PART else _of_text(part) for part in _CUTS.split(text)])
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from cortex import VERSION
 from cortex.app import Cortex, shipped_registry
 from cortex.base.errors import NotFound
 from cortex.base.settings import load_settings
@@ -20,7 +21,6 @@ from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
 from cortex.commands.at_rest import at_rest
 from cortex.commands.backup import backup, restore
-from cortex.commands.bench import bench, train
 from cortex.commands.doctor import examine
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
@@ -29,6 +29,7 @@ from cortex.commands.programs import install_program
 from cortex.commands.rehearse import move
 from cortex.commands.secrets import secrets
 from cortex.commands.tool_docs import tools_page
+from cortex.commands.train import train
 from cortex.commands.update import update
 from cortex.services.health.audit_log import MEND
 from cortex.services.tools.tools import ToolsService
@@ -40,7 +41,6 @@ STOPPED_LOOK_S, STOPPED_WITHIN_LOOKS = 0.1, 50
 
 app = typer.Typer(
     name="cortex",
-    help="A self-hosted assistant: one daemon, one page, tools chosen per turn and explained.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -53,7 +53,6 @@ app.add_typer(tools, name="tools")
 app.add_typer(people, name="user")
 app.add_typer(audit, name="audit")
 app.add_typer(secrets, name="secrets")
-app.add_typer(bench, name="bench")
 app.add_typer(encoder, name="encoder")
 app.add_typer(jobs, name="jobs")
 app.command()(explain)
@@ -65,6 +64,21 @@ app.command("update")(update)
 
 RankName = Annotated[Rank, typer.Option("--rank", help="As whom: admin or member.")]
 Name = Annotated[str, typer.Argument(help="The account's name.")]
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"Cortex {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def whole(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """A self-hosted assistant: one daemon, one page, tools chosen per turn and explained."""
 
 
 @app.command()

@@ -1,20 +1,22 @@
 """`cortex explain` and `cortex prompt-size`: what a message would be given and would weigh. No model is asked."""
 
 import json
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
 
 from cortex.app import Cortex
+from cortex.base.model import ProfileName
 from cortex.base.role import ToolMode
 from cortex.base.user import Rank
 from cortex.commands.at_rest import at_rest
-from cortex.selection.cache_profiles import ProfileName
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.models.profiles import in_words
 from cortex.services.tools.tools import ToolsService, request_tokens
 from cortex.services.workshop.assumptions import Assumed, Whom
 
+Receipt = dict[str, Any]  # as `tools.explain` writes it: Any for whatever JSON can say
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Message = Annotated[str, typer.Argument(help="What a person would write.")]
 RoleName = Annotated[str, typer.Option("--role", help="The role that answers; empty: the person's, or orchestrator.")]
@@ -38,60 +40,60 @@ Backend = Annotated[
 ]
 
 
-def explain(
-    message: Message,
-    user: Person = "",
-    rank: RankName = None,
-    role: RoleName = "",
-    model: ModelName = "",
-    profile: Backend = None,
-    recipe: Recipe = "",
-    mode: Mode = None,
-    assume_configured: Configured = False,
-    as_json: Json = False,
-) -> None:
-    """Show which tools this message would be given, and why. No model is asked."""
-    whom = Whom(user=user, rank=rank, role=role, mode=mode, model=model, profile=profile or "")
-    assumed, receipt = _explained(message, whom, recipe, assume_configured)
-    if as_json:
-        _print_json({**receipt, **assumed.facts})
-        return
-    saved = receipt["saved"]
-    typer.echo(
-        f"{len(receipt['sent'])} of {receipt['permitted']} tools, {receipt['tokens']:,} tokens a round, {saved:,} saved"
+def _command(
+    name: str, words: str, value: Callable[[Receipt], Receipt], lines: Callable[[Receipt], Iterator[str]]
+) -> Callable[..., None]:
+    """Make a command of a message: it prints `value` as JSON, or `lines` and what was assumed."""
+
+    def command(
+        message: Message,
+        user: Person = "",
+        rank: RankName = None,
+        role: RoleName = "",
+        model: ModelName = "",
+        profile: Backend = None,
+        recipe: Recipe = "",
+        mode: Mode = None,
+        assume_configured: Configured = False,
+        as_json: Json = False,
+    ) -> None:
+        whom = Whom(user=user, rank=rank, role=role, mode=mode, model=model, profile=profile or "")
+        assumed, receipt = _explained(message, whom, recipe, assume_configured)
+        if as_json:
+            typer.echo(json.dumps({**value(receipt), **assumed.facts}, ensure_ascii=False, indent=2))
+            return
+        for line in lines(receipt):
+            typer.echo(line)
+        typer.echo(f"{assumed.sentence} {in_words(assumed.entry.profile)}")
+
+    command.__name__, command.__doc__ = name, words
+    return command
+
+
+def _reasons(receipt: Receipt) -> Iterator[str]:
+    yield (
+        f"{len(receipt['sent'])} of {receipt['permitted']} tools, {receipt['tokens']:,} tokens a round, "
+        f"{receipt['saved']:,} saved"
     )
     for one in receipt["sent"]:
-        typer.echo(f"  {one['name']:<24} {one['form']:<6} {one['tokens']:>5}  {one['reason']}")
+        yield f"  {one['name']:<24} {one['form']:<6} {one['tokens']:>5}  {one['reason']}"
     for one in receipt["decisions"]:
         if not one["is_in"]:
-            typer.echo(f"  {one['name']:<24} out          {one['reason']}")
-    typer.echo(f"{assumed.sentence} {in_words(assumed.entry.profile)}")
+            yield f"  {one['name']:<24} out          {one['reason']}"
     if SENTENCE_MODEL in receipt["labels"]:
-        typer.echo(f"{SENTENCE_MODEL} {receipt['labels'][SENTENCE_MODEL]}")
+        yield f"{SENTENCE_MODEL} {receipt['labels'][SENTENCE_MODEL]}"
 
 
-def prompt_size(
-    message: Message,
-    user: Person = "",
-    rank: RankName = None,
-    role: RoleName = "",
-    model: ModelName = "",
-    profile: Backend = None,
-    recipe: Recipe = "",
-    mode: Mode = None,
-    assume_configured: Configured = False,
-    as_json: Json = False,
-) -> None:
-    """Count the tokens of the exact first request that this message makes."""
-    whom = Whom(user=user, rank=rank, role=role, mode=mode, model=model, profile=profile or "")
-    assumed, receipt = _explained(message, whom, recipe, assume_configured)
-    parts = request_tokens(receipt)
-    if as_json:
-        _print_json({**parts, **assumed.facts})
-        return
-    for name, count in parts.items():
-        typer.echo(f"{name:<12} {count:>6,}")
-    typer.echo(f"{assumed.sentence} {in_words(assumed.entry.profile)}")
+def _sizes(receipt: Receipt) -> Iterator[str]:
+    return (f"{name:<12} {count:>6,}" for name, count in request_tokens(receipt).items())
+
+
+explain = _command(
+    "explain", "Show which tools this message would be given, and why. No model is asked.", dict, _reasons
+)
+prompt_size = _command(
+    "prompt-size", "Count the tokens of the exact first request that this message makes.", request_tokens, _sizes
+)
 
 
 def tools_of(cortex: Cortex, *, assume_configured: bool) -> ToolsService:
@@ -110,10 +112,10 @@ def tools_of(cortex: Cortex, *, assume_configured: bool) -> ToolsService:
     )
 
 
-def _explained(message: str, whom: Whom, recipe: str, assume_configured: bool) -> tuple[Assumed, dict[str, Any]]:
+def _explained(message: str, whom: Whom, recipe: str, assume_configured: bool) -> tuple[Assumed, Receipt]:
     """What was assumed, and the receipt of the message as the first of a new conversation."""
 
-    async def asked(cortex: Cortex) -> tuple[Assumed, dict[str, Any]]:
+    async def asked(cortex: Cortex) -> tuple[Assumed, Receipt]:
         assumed = await cortex.assumptions.of(whom)
         tools = tools_of(cortex, assume_configured=assume_configured)
         receipt = await tools.explain(
@@ -122,7 +124,3 @@ def _explained(message: str, whom: Whom, recipe: str, assume_configured: bool) -
         return assumed, receipt
 
     return at_rest(asked)
-
-
-def _print_json(value: Any) -> None:  # Any: whatever JSON can say
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))

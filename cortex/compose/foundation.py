@@ -172,13 +172,13 @@ class Foundation(FileServices):
 
     @cached_property
     def closed_folders(self) -> Sequence[Path]:
-        """What no program of others is given, whatever a card says."""
+        """Return what no program of others is given, whatever a card says."""
         system = map(Path, ("/proc", "/sys", "/dev", "/run", "/var/run"))
         return (self.settings.home, Path(".env").absolute(), *system)
 
     @cached_property
     def mcp_host(self) -> McpHost:
-        """What this machine gives to MCP servers."""
+        """Return what this machine gives to MCP servers."""
         settings = self.settings
         own = settings.public_url or f"http://{settings.host}:{settings.port}"
         return McpHost(

@@ -112,7 +112,7 @@ class TurnServices(Foundation):
 
     @cached_property
     def tool_clients(self) -> Mapping[type[Any], Opening]:
-        """What tools may open for a user, less what itself needs the tools."""
+        """Return what tools may open for a user, less what itself needs the tools."""
         found = clients(
             self.settings, self.accounts, self.document_reading, self._sandbox, self._log_book, is_boxed=self._is_boxed
         )
@@ -271,7 +271,7 @@ class TurnServices(Foundation):
 
     @cached_property
     def traces_sent(self) -> Any:  # Any: a class of an extra, read where it is asked for
-        """What sends OpenTelemetry traces; None where no place for them is set."""
+        """Return what sends OpenTelemetry traces; None where no place for them is set."""
         endpoint = self.settings.otel_endpoint
         if not endpoint:
             return None
@@ -291,7 +291,7 @@ class TurnServices(Foundation):
 
     @cached_property
     def turn_body(self) -> Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]:
-        """What the engine runs for a turn."""
+        """Return what the engine runs for a turn."""
         body = self.turn_runs.run_turn
         return body if self.traces_sent is None else self.traces_sent.turn(body)
 

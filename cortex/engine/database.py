@@ -24,7 +24,7 @@ KNOWS_SUBSEC = (3, 42)  # https://sqlite.org/lang_datefunc.html, read 2026-11-27
 
 
 def is_postgres(url: str) -> bool:
-    """Whether the URL names a PostgreSQL database."""
+    """Tell whether the URL names a PostgreSQL database."""
     return url.startswith("postgresql")
 
 

@@ -219,7 +219,7 @@ class Engine:
 
     @property
     def is_closing(self) -> bool:
-        """Whether a run that is being cancelled right now will be resumed later, rather than was stopped."""
+        """Tell whether a run that is being cancelled right now will be resumed later, rather than was stopped."""
         return self._runs.is_closing
 
     # --- Runner -------------------------------------------------------------------------------------------------

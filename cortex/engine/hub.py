@@ -115,7 +115,7 @@ class LocalHub:
         return False
 
     def watchers(self, conversation_id: str) -> int:
-        """How many wait on this conversation now."""
+        """Return how many wait on this conversation now."""
         return len(self._waiters.get(conversation_id, ()))
 
 

@@ -110,7 +110,7 @@ class Recovery:
         return sorted({state.executor_id for state in states if state.executor_id})
 
     def _hold(self) -> bool:
-        """Whether our own lock is held, on a connection that lives."""
+        """Tell whether our own lock is held, on a connection that lives."""
         if self._connection is not None:
             try:
                 self._connection.execute(sa.text("SELECT 1"))

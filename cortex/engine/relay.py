@@ -120,7 +120,7 @@ class RelayHub:
         return await self._hub.changed(conversation_id, since, timeout_s)
 
     def is_watched_elsewhere(self, conversation_id: str) -> bool:
-        """Whether another process said of late that it is watched there."""
+        """Tell whether another process said of late that it is watched there."""
         return self._leases.get(conversation_id, 0.0) > self._ticks()
 
     # --- other news ---------------------------------------------------------------------------------------------

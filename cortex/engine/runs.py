@@ -101,7 +101,7 @@ class Runs:
         return list(self._runs)
 
     def is_parked(self, run_id: str) -> bool:
-        """Whether it executes here and waits for somebody."""
+        """Tell whether it executes here and waits for somebody."""
         run = self._runs.get(run_id)
         return run is not None and run.is_parked
 

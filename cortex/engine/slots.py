@@ -18,7 +18,7 @@ class QueueSlots:
         self._users: dict[tuple[str, str], int] = {}
 
     def is_free(self, queue: str, key: str) -> bool:
-        """Whether a run that asks for a slot now would not wait."""
+        """Tell whether a run that asks for a slot now would not wait."""
         gate = self._gates.get(_name(queue, key))
         return gate is None or not gate.locked()
 

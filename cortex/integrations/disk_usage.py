@@ -22,7 +22,7 @@ class DiskUsage:
 
 
 def usage_of(folder: str, most: DiskUsage) -> DiskUsage:
-    """What the folder holds; it stops counting once there is more than `most`. No link is followed."""
+    """Return what the folder holds; it stops counting once there is more than `most`. No link is followed."""
     used_bytes = files = hidden = 0
     linked: set[tuple[int, int]] = set()
     waiting = [folder]

@@ -128,7 +128,7 @@ class Files:
         return await self._do(path, lambda root, rest: self._stat(root, rest, path))
 
     async def list(self, path: str, *, is_deep: bool = False) -> list[FolderItem]:
-        """What a folder holds, sorted, hidden names too; links are shown and never followed."""
+        """Return what a folder holds, sorted, hidden names too; links are shown and never followed."""
         return await self._do(path, lambda root, rest: list(self._entries(root, rest, is_deep=is_deep)))
 
     async def read(self, path: str, *, limit_bytes: int = READ_BYTES) -> bytes:
@@ -250,7 +250,7 @@ class Files:
                 os.close(parent)
 
     def _before(self, root: Root, rest: str, path: str, expected: str | None) -> bytes | None:
-        """What stands there now (None: nothing), checked against the version that the caller saw."""
+        """Return what stands there now (None: nothing), checked against the version that the caller saw."""
         try:
             before: bytes | None = self._read(root, rest, path, WRITE_BYTES)
         except FileNotFoundError:

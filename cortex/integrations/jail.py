@@ -106,7 +106,7 @@ def _walk(root: int, path: str, flags: int, mode: int) -> int:
 
 
 def _has_link(folder: int, parts: list[str]) -> bool:
-    """Whether a component in this folder is a symbolic link (O_DIRECTORY on a link says "not a directory")."""
+    """Tell whether a component in this folder is a symbolic link (O_DIRECTORY on a link says "not a directory")."""
     for part in parts:
         try:
             if stat.S_ISLNK(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode):

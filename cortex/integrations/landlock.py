@@ -132,7 +132,7 @@ def _restrict_calls(order: Order) -> int:
 
 
 def _own_threads() -> int:
-    """How many threads this user runs already: the kernel counts them all against RLIMIT_NPROC."""
+    """Return how many threads this user runs already: the kernel counts them all against RLIMIT_NPROC."""
     count = 0
     for name in os.listdir("/proc"):
         with suppress(OSError, ValueError):

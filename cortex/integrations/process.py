@@ -189,7 +189,7 @@ async def _end(process: Process, waits: "Sequence[asyncio.Future[str]]", pumps: 
 
 
 def can_count() -> bool:
-    """Whether this kernel tells a process's children (CONFIG_PROC_CHILDREN); without it no tree can be held."""
+    """Tell whether this kernel tells a process's children (CONFIG_PROC_CHILDREN); without it no tree can be held."""
     return os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
 
 
@@ -233,7 +233,7 @@ def kill_below(root: int) -> None:
 
 
 def _lives(pid: int) -> bool:
-    """Whether it has not ended; one that only waits to be reaped has."""
+    """Tell whether it has not ended; one that only waits to be reaped has."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False

@@ -70,7 +70,7 @@ class Sentences:
 
     @property
     def key(self) -> str:
-        """What the model is known by; EncoderFailed while it is being loaded, and where it cannot be."""
+        """Return what the model is known by; EncoderFailed while it is being loaded, and where it cannot be."""
         return self._model().key
 
     @property
@@ -80,7 +80,7 @@ class Sentences:
 
     @property
     def n_kept(self) -> int:
-        """How many vectors are kept."""
+        """Return how many vectors are kept."""
         return len(self._kept)
 
     def asked(self, texts: Sequence[str]) -> Vectors:
@@ -138,7 +138,7 @@ class Sentences:
                 self._late[pool] = future
 
     def _result(self, future: "Future[T]", late: str) -> T:
-        """What came of it; whatever the model's libraries raised is a failure of the model."""
+        """Return what came of it; whatever the model's libraries raised is a failure of the model."""
         try:
             error = future.exception(self._limit_s)
         except TimeoutError as slow:
@@ -183,7 +183,7 @@ def _mark(text: str) -> bytes:
 
 
 def _stored(path: Path, dimensions: int) -> dict[bytes, Vectors]:
-    """What was kept; nothing, with a line in the log, where the file cannot be read: it is worked out again."""
+    """Return what was kept; nothing, with a line in the log, where the file cannot be read: it is worked out again."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
             marks, rows = found["marks"], found["rows"].astype(np.float32)

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError, 
 from cortex.base import scan
 from cortex.base.address import named
 from cortex.base.errors import NotAllowed, ServiceDown, ToolFailed
-from cortex.base.pem import usable_certificates
+from cortex.base.pem import Certificates
 from cortex.base.web_address import bare_address, web_place
 from cortex.ports.outgoing import Post, Room
 
@@ -63,12 +63,7 @@ class TalkForm(BaseModel):
         title="App password",
         description="In Nextcloud, as that account: Personal settings, Security, Create new app password.",
     )
-    ca: str = Field(
-        default="",
-        title="Certificate authority",
-        description="PEM text, for your own certificate. Leave empty to use the ones this machine trusts.",
-        max_length=20_000,
-    )
+    ca: Certificates = ""
 
     @field_validator("address")
     @classmethod
@@ -88,11 +83,6 @@ class TalkForm(BaseModel):
         if not _VISIBLE.fullmatch(word.get_secret_value()):
             raise ValueError("an app password is letters, digits and dashes, without spaces")
         return word
-
-    @field_validator("ca")
-    @classmethod
-    def _is_certificate(cls, value: str) -> str:
-        return usable_certificates(value)
 
 
 class _Room(BaseModel):
@@ -201,7 +191,7 @@ class TalkServer:
         *,
         is_of_room: bool = True,
     ) -> Any:  # Any: the wire's `data`
-        """What the envelope of a good answer holds; [] where there is nothing new."""
+        """Return what the envelope of a good answer holds; [] where there is nothing new."""
         asked = f"?{urlencode(query)}" if query else ""
         got = await self._fetch(method, f"{self._form.address}/ocs/v2.php/apps/spreed/api{path}{asked}", body)
         if got.status == 304:
@@ -244,7 +234,7 @@ class TalkServer:
 
 
 def _refused(got: "FetchedPage", *, is_of_room: bool) -> ToolFailed:
-    """What an answer that is no yes means. The server's own words are not repeated: nobody vouches for them."""
+    """Return what an answer that is no yes means. The server's own words are not repeated: nobody vouches for them."""
     status = got.status
     if status == 404 and not is_of_room:
         return ServiceDown("There is no Nextcloud Talk at this address. Check it under Integrations.")

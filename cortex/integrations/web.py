@@ -54,7 +54,7 @@ class Web:
         self._read_timeout_s = read_timeout_s
 
     async def fetch(self, url: str, *, stays: bool = False) -> "FetchedPage":
-        """What stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else.
+        """Return what stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else.
 
         `stays`: what the address carries is for its host alone, so a redirect to another one is refused.
         """

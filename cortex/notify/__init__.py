@@ -83,7 +83,7 @@ def ready(channel: Channel, target: Target) -> Target:
 
 
 def trial(id: str, channel: str) -> Notice:
-    """What "send a test" sends: nothing private, so that the whole way is seen."""
+    """Return what "send a test" sends: nothing private, so that the whole way is seen."""
     text = f"Notifications by {channel.replace('_', ' ')} arrive here."
     return Notice(id=id, kind="test", title="Cortex: test", text=text, tag="test", ttl_s=300, is_private=False)
 

@@ -42,7 +42,7 @@ class HttpAnswer:
 
     @property
     def is_ok(self) -> bool:
-        """Whether it was taken."""
+        """Tell whether it was taken."""
         return 200 <= self.status < 300
 
     def failure(self, hint: str = "") -> DeliveryError:

@@ -21,7 +21,7 @@ def public_key(key: str) -> str:
 
 
 def is_point(key: str) -> bool:
-    """Whether this is a public key on the curve, as a browser's subscription has one."""
+    """Tell whether this is a public key on the curve, as a browser's subscription has one."""
     try:
         raw = decoded(key)
         ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), raw)

@@ -54,12 +54,12 @@ def one_line(text: str) -> str:
 
 
 def utf8_bytes(text: str) -> int:
-    """What the text weighs."""
+    """Return what the text weighs."""
     return len(text.encode("utf-8"))
 
 
 def json_bytes(text: str) -> int:
-    """What the text weighs inside a JSON string."""
+    """Return what the text weighs inside a JSON string."""
     return len(json.dumps(text, ensure_ascii=False).encode("utf-8")) - 2
 
 

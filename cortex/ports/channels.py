@@ -80,7 +80,7 @@ class TalkRooms(Protocol):
     """Nextcloud Talk, as the channel `talk` reaches it: set up on a card, and open to some accounts perhaps."""
 
     async def lacks(self, user_id: str) -> str:
-        """What must be done before anything of this account can go there; "" when nothing."""
+        """Return what must be done before anything of this account can go there; "" when nothing."""
         ...
 
     async def post(self, user_id: str, link: str, id: str, text: str) -> None:

@@ -93,5 +93,5 @@ class SharedHub(Hub, Protocol):
     """A hub that also knows of the server's other processes."""
 
     def is_watched_elsewhere(self, conversation_id: str) -> bool:
-        """Whether another process waits on this conversation; seen up to 15 seconds after it stopped."""
+        """Tell whether another process waits on this conversation; seen up to 15 seconds after it stopped."""
         ...

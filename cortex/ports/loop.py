@@ -82,7 +82,7 @@ class History(Protocol):
     """The conversation around a turn."""
 
     async def past(self, turn: Turn) -> Past:
-        """What was said before, fitted into the window; the same for the same turn, always."""
+        """Return what was said before, fitted into the window; the same for the same turn, always."""
         ...
 
     async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class PlainCommands(Protocol):
     """Reads orders that need no model."""
 
     async def command(self, turn: Turn) -> PlainCommand | None:
-        """What the turn's message orders for certain; None: a model has to read it."""
+        """Return what the turn's message orders for certain; None: a model has to read it."""
         ...
 
 
@@ -122,7 +122,7 @@ class ToolRunner(Protocol):
     """The executor as the loop uses it: decide (gate), wait (approval), perform (gate again, effect)."""
 
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
-        """Whether this call may run now, must be asked for, or is refused."""
+        """Tell whether this call may run now, must be asked for, or is refused."""
         ...
 
     async def wait_for_answer(self, turn: Turn, decision: Decision) -> Answer:
@@ -262,7 +262,7 @@ class CallLogPort(Protocol):
     """Rows and log events of calls; each method is one transaction."""
 
     async def is_begun(self, turn: Turn, call_id: str) -> bool:
-        """Whether an earlier try noted its intent and never ended."""
+        """Tell whether an earlier try noted its intent and never ended."""
         ...
 
     async def facts(self, turn: Turn, call_id: str) -> CallFacts:
@@ -294,15 +294,15 @@ class Approvals(Protocol):
     """Approvals and grants."""
 
     async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
-        """Whether the question of this call stands already: an earlier try was cut behind it."""
+        """Tell whether the question of this call stands already: an earlier try was cut behind it."""
         ...
 
     async def is_asked_again(self, turn: Turn, call: CallRecord) -> bool:
-        """Whether the person wants to be asked for this call, which they did not answer in time."""
+        """Tell whether the person wants to be asked for this call, which they did not answer in time."""
         ...
 
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
-        """Whether the person allowed it before: this very call, or by a live grant for exactly its destination.
+        """Tell whether the person allowed it before: this very call, or by a live grant for exactly its destination.
 
         Where others will read it: whether what is written for all of them here, or by this job, was allowed before.
         """
@@ -317,7 +317,7 @@ class Approvals(Protocol):
         ...
 
     async def changed(self, turn: Turn, call_id: str) -> ChangedCall:
-        """What the person put in place of this call; NotFound where they did not."""
+        """Return what the person put in place of this call; NotFound where they did not."""
         ...
 
 
@@ -328,7 +328,7 @@ class Targets(Protocol):
     """What calls act on, by the call's id, kept with their intent."""
 
     async def target(self, call_id: str) -> dict[str, Any] | None:
-        """What an earlier try of this call acts on; None when it died before it knew."""
+        """Return what an earlier try of this call acts on; None when it died before it knew."""
         ...
 
     async def keep_target(self, call_id: str, target: dict[str, Any]) -> dict[str, Any]:

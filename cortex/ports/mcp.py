@@ -7,7 +7,7 @@ LEFT_OUT = "cortex_left_out"  # a mark that no server can set: why a tool that i
 
 
 def category_name(server: str) -> str:
-    """What the category of a server's tools is called; roles name it, or all of them as `mcp`."""
+    """Return what the category of a server's tools is called; roles name it, or all of them as `mcp`."""
     return f"{FAMILY}_{server}"
 
 

@@ -35,7 +35,7 @@ class ListedModel:
 
     @property
     def name(self) -> str:
-        """What people call it: its id, or of a path the last part, without the ending of a file."""
+        """Return what people call it: its id, or of a path the last part, without the ending of a file."""
         return name_of(self.id)
 
 
@@ -51,7 +51,7 @@ def name_of(id: str) -> str:
 
 
 def is_path(id: str) -> bool:
-    """Whether this is where a model lies on its server's disk."""
+    """Tell whether this is where a model lies on its server's disk."""
     return _PATH.match(id) is not None
 
 

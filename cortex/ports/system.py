@@ -79,7 +79,7 @@ class Upkeep(Protocol):
         ...
 
     async def preview(self) -> Upgrade:
-        """What an update would change now; changes nothing."""
+        """Return what an update would change now; changes nothing."""
         ...
 
     async def update(self, version: str) -> str:

@@ -67,7 +67,7 @@ async def list_models(server: ModelServer) -> ModelList:
 
 
 async def look_at_model(server: ModelServer, model: str) -> ServerFacts | None:
-    """What the server says of this model as it is served now; None where it says nothing."""
+    """Return what the server says of this model as it is served now; None where it says nothing."""
     look: LookAtModel = (await asyncio.to_thread(scan.load, f"{__name__}.looks")).look
     return await look(server, model)
 

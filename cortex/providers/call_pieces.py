@@ -84,7 +84,7 @@ class CallPieces:
         return None if (call.name and call.name != name) or self._is_whole(call) else call
 
     def _is_whole(self, call: _Call) -> bool:
-        """Whether its arguments are a whole object; read only where they may end, and not without end."""
+        """Tell whether its arguments are a whole object; read only where they may end, and not without end."""
         if not call.may_be_whole or self._read > _READ_MOST:
             return False
         text = call.arguments

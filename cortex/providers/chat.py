@@ -45,7 +45,7 @@ _WORDS = ("text", "summary", "thinking")  # what of them is to be read
 
 
 def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
-    """What is sent; what the server refuses is left out."""
+    """Return what is sent; what the server refuses is left out."""
     entry, row = terms.entry, terms.row
     found: dict[str, Any] = {"model": entry.model, "messages": _messages(request, terms)}
     if request.tools:

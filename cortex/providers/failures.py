@@ -55,7 +55,7 @@ class Unwanted(Exception):
 
 
 def is_error(kind: str, data: Mapping[str, Any]) -> bool:
-    """Whether an event, or an answer, is the endpoint's word that something went wrong."""
+    """Tell whether an event, or an answer, is the endpoint's word that something went wrong."""
     if kind == "error" or data.get("type") == "error" or data.get("object") == "error":
         return True
     response = data.get("response")
@@ -205,7 +205,7 @@ def _said(body: Any, text: str) -> str:
 
 
 def _words(text: str) -> str:
-    """What a page says: its title, else its first words."""
+    """Return what a page says: its title, else its first words."""
     title = _TITLE.search(text[:20_000])
     return " ".join((title.group(1) if title else _TAGS.sub(" ", text[:20_000])).split())[:200]
 

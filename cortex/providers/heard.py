@@ -27,7 +27,7 @@ class HeardAnswer:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it ran away."""
+        """Tell whether it ran away."""
         return self._guard.is_stopped
 
     def take(self, delta: Delta) -> list[Delta]:

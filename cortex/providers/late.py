@@ -1,6 +1,6 @@
 """Tools that came after the prefix was cached, told on a wire that can declare them late without touching it.
 
-Which models do it by themselves stands in `selection/late_tools.py`.
+Which models do it by themselves stands in `services/models/endpoint_caches.py`.
 """
 
 import hashlib

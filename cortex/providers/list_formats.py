@@ -67,7 +67,7 @@ def models_of(rows: Iterable[Row], server: ServerRow) -> tuple[tuple[ListedModel
 
 
 def id_of(row: Row) -> str:
-    """What the server calls the model; "" where it could not be asked for by it."""
+    """Return what the server calls the model; "" where it could not be asked for by it."""
     name = next((row[key] for key in ("id", "key", "model", "name") if isinstance(row.get(key), str)), "")
     plain = (name if is_path(name) else name.removeprefix("models/")).strip()  # Google's way, not in its chat
     is_odd = len(plain) > 200 or any(map(is_hiding, plain)) or (" " in plain and not is_path(plain))

@@ -104,7 +104,7 @@ class _Asking:
         return ModelList(models=models, base_url=self._server.base_url and root, left_out=left_out)
 
     async def _with_extras(self, found: ModelList, base: str) -> ModelList:
-        """What a server that people run adds on its own pages. Each fails without harm: the list is there."""
+        """Return what a server that people run adds on its own pages. Each fails without harm: the list is there."""
         root = base.removesuffix("v1/")
         paths = [path for row in SERVERS for path in row.more_at]
         bodies = await asyncio.gather(*(self._extra(urljoin(f"{root}v1/", path)) for path in paths))
@@ -153,7 +153,7 @@ class _Asking:
     async def _each(
         self, models: Sequence[ListedModel], ask_about: Callable[[ListedModel], Awaitable[_T]]
     ) -> tuple[_T | ListedModel, ...]:
-        """What is found out about each model, a few at a time; those behind the first 200 as they are."""
+        """Return what is found out about each model, a few at a time; those behind the first 200 as they are."""
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def gated(model: ListedModel) -> _T:
@@ -163,7 +163,7 @@ class _Asking:
         return (*await asyncio.gather(*map(gated, models[:MOST_SHOWN])), *models[MOST_SHOWN:])
 
     async def _extra(self, url: str, body: Mapping[str, str] | None = None) -> Any:  # Any: what a server says
-        """What this page says, parsed; None where it does not."""
+        """Return what this page says, parsed; None where it does not."""
         left_s = min(EXTRA_S, self._deadline_s - ticks_s())
         return await json_of(self._client, url, headers=self._headers, most_bytes=MOST_BYTES, left_s=left_s, body=body)
 

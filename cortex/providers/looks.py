@@ -31,7 +31,7 @@ MOST_BYTES = 2_000_000
 
 
 async def look(server: ModelServer, model: str) -> ServerFacts | None:
-    """What it says of this model; None where it is away or does not have the model."""
+    """Return what it says of this model; None where it is away or does not have the model."""
     row = by_id("anthropic") if server.provider == "anthropic" else server_of(server.base_url, engine=server.engine)
     async with await opened(server) as client:
         pages = _Pages(client=client, server=server, row=row)

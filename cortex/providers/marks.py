@@ -93,7 +93,7 @@ class ReasoningMarks:
         self._is_call = False
 
     def feed(self, text: str) -> list[Piece]:
-        """What is known of the answer with this piece."""
+        """Return what is known of the answer with this piece."""
         for at in range(0, len(text), _PIECE):  # each mark moves what is held: of a long text that takes seconds
             piece = text[at : at + _PIECE]
             self._raw.append(piece)
@@ -355,7 +355,7 @@ class ReasoningMarks:
 
 
 def _partial(text: str, marks: tuple[str, ...]) -> int:
-    """How many characters at the end of the text may be the beginning of a mark."""
+    """Return how many characters at the end of the text may be the beginning of a mark."""
     most = max(map(len, marks)) - 1
     tail = text[-most:]
     firsts = {sign for mark in marks for sign in (mark[0].lower(), mark[0].upper())}
@@ -371,7 +371,7 @@ def _trimmed(text: str) -> str:
 
 
 def _is_spoken_of(before: str, behind: str) -> bool:
-    """Whether a mark between these is a word of a sentence: quoted, or followed by how a sentence goes on."""
+    """Tell whether a mark between these is a word of a sentence: quoted, or followed by how a sentence goes on."""
     last = before.rstrip(" \t")[-1:]
     if last == "\n" or (last in _STOPS and last and not before.rstrip().endswith("...")):
         return False

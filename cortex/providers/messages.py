@@ -43,7 +43,7 @@ _BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 10_000, "high": 16_384, "x
 
 
 def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
-    """What is sent: marks for the cache after the tools, the instructions and the last message."""
+    """Return what is sent: marks for the cache after the tools, the instructions and the last message."""
     entry = terms.entry
     settings = _settings(request, terms)
     found: dict[str, Any] = {"model": entry.model, "max_tokens": most_tokens}
@@ -73,7 +73,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
 
 
 def _settings(request: Request, terms: Terms) -> dict[str, Any]:
-    """What tunes the answer, as this API takes it: no warmer than 1, no blank stop sequences."""
+    """Return what tunes the answer, as this API takes it: no warmer than 1, no blank stop sequences."""
     given = settings_of(request, terms)
     found = {_NAMES.get(key, key): value for key, value in given.items() if key not in _UNKNOWN_HERE}
     if isinstance(found.get("temperature"), int | float):
@@ -84,7 +84,7 @@ def _settings(request: Request, terms: Terms) -> dict[str, Any]:
 
 
 def headers(sent: Mapping[str, Any]) -> dict[str, str]:
-    """What goes over a body besides the key."""
+    """Return what goes over a body besides the key."""
     is_told = any(message["role"] == "system" for message in sent["messages"])
     return {"anthropic-beta": CHANGES_BETA} if is_told else {}
 
@@ -103,7 +103,7 @@ def _thinking(value: Any, most_tokens: int) -> dict[str, Any]:
 
 
 def _is_open(found: Mapping[str, Any]) -> bool:
-    """Whether a turn goes on that began without the thinking that is asked for now: that is refused."""
+    """Tell whether a turn goes on that began without the thinking that is asked for now: that is refused."""
     is_asked = isinstance(found["thinking"], Mapping) and found["thinking"].get("type") == "enabled"
     said = [message["content"] for message in found["messages"] if message["role"] == "assistant"]
     goes_on = found["messages"][-1]["content"][0].get("type") == "tool_result"

@@ -148,12 +148,12 @@ def _asked(messages: tuple[Message, ...], start: int) -> str:
 
 
 def _notes(messages: tuple[Message, ...], start: int) -> list[str]:
-    """What Cortex added to the message."""
+    """Return what Cortex added to the message."""
     return [part.text for part in messages[start].parts if isinstance(part, Text)][1:] if start >= 0 else []
 
 
 def _is_done(message: Message, call: ToolCall) -> bool:
-    """Whether an earlier try of this message made the same call, as the note behind its words says."""
+    """Tell whether an earlier try of this message made the same call, as the note behind its words says."""
     done = next((note for note in _notes((message,), 0) if DONE_ALREADY in note), "")
     lines = (line.removeprefix(f"- {call.name} ") for line in done.splitlines() if line.startswith(f"- {call.name} {{"))
     asked = json.loads(call.arguments)
@@ -183,7 +183,7 @@ def _words(message: Message) -> str:
 
 
 def _is_empty(tool: ToolSchema, arguments: dict[str, Any]) -> bool:
-    """Whether the call would write words that name nothing: "remember things", "delete everything"."""
+    """Tell whether the call would write words that name nothing: "remember things", "delete everything"."""
     required = tool.parameters.get("required", [])
     return does(tool) != "read" and any(
         isinstance(arguments[name], str) and says_nothing(arguments[name]) for name in required
@@ -233,7 +233,7 @@ def _worded(result: ToolResult, tools: tuple[ToolSchema, ...]) -> str:
 
 
 def _received(message: Message) -> str:
-    """What came with the message, by name; "" for nothing."""
+    """Return what came with the message, by name; "" for nothing."""
     names = [picture.name for picture in message.pictures]
     texts = [part.text for part in message.parts if isinstance(part, Text)][1:]
     names += [match[1] for text in texts if (match := _ATTACHED.match(text))]
@@ -243,7 +243,7 @@ def _received(message: Message) -> str:
 
 
 def _without_id(match: re.Match[str]) -> str:
-    """What else stands in the brackets of an id."""
+    """Return what else stands in the brackets of an id."""
     return f" ({match[1]})" if match[1] else ""
 
 

@@ -107,7 +107,7 @@ def _kinds(schema: dict[str, Any]) -> set[str]:
 
 
 def _is_plain(name: str, schema: dict[str, Any]) -> bool:
-    """Whether a parameter takes free words: a string without a format, an enum or a telling name."""
+    """Tell whether a parameter takes free words: a string without a format, an enum or a telling name."""
     own_name = name.replace("_", " ")
     return (
         "string" in _kinds(schema)

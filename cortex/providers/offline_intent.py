@@ -56,7 +56,7 @@ _VAGUE = frozenset(_VAGUE_WORDS.split())
 
 
 def aim_of(sentence: str) -> Aim:
-    """What the person wants done; "advice" where nothing is to be done, "" where the sentence does not say."""
+    """Return what the person wants done; "advice" where nothing is to be done, "" where the sentence does not say."""
     text = cleaned(sentence)
     if _NO.match(text):
         return "advice"
@@ -71,14 +71,14 @@ def aim_of(sentence: str) -> Aim:
 
 
 def does(tool: ToolSchema) -> Aim:
-    """What the tool is for: by the verb that its description begins with, else by one in its name."""
+    """Return what the tool is for: by the verb that its description begins with, else by one in its name."""
     said = re.match(r"[a-z]+", tool.description.lower())
     found: Aim = _AIMS.get(said[0], "") if said else ""
     return found or next((_AIMS[word] for word in reversed(tool.name.split("_")) if word in _AIMS), "")
 
 
 def asks_for(sentence: str, tool: ToolSchema) -> bool:
-    """Whether the sentence may mean this tool at all."""
+    """Tell whether the sentence may mean this tool at all."""
     aim, purpose = aim_of(sentence), does(tool)
     line = tool.description.partition("\n")[0]
     if aim == "advice" or (_FOR_ITSELF.search(line) and "your" not in words_of(sentence)):
@@ -108,7 +108,7 @@ def least_chance(sentence: str, tool: ToolSchema) -> float:
 
 
 def says_nothing(text: str) -> bool:
-    """Whether the words name no thing: "it", "everything"."""
+    """Tell whether the words name no thing: "it", "everything"."""
     return set(re.findall(r"[^\W_]+", text.lower())) <= _VAGUE
 
 
@@ -127,17 +127,17 @@ def _own(tool: ToolSchema) -> set[str]:
 
 
 def _is_called_by_name(sentence: str, tool: ToolSchema) -> bool:
-    """Whether the tool's own name is in it, such as task_list."""
+    """Tell whether the tool's own name is in it, such as task_list."""
     return "_" in tool.name and re.search(rf"\b{re.escape(tool.name)}\b", sentence) is not None
 
 
 def _is_named_first(sentence: str, tool: ToolSchema) -> bool:
-    """Whether it begins with the tool's own verb, or with its thing and a colon ("todo: call the bank")."""
+    """Tell whether it begins with the tool's own verb, or with its thing and a colon ("todo: call the bank")."""
     text = cleaned(sentence)
     first = words_of(text.split(" ", 1)[0])
     return bool(first & words_of(tool.name)) or (bool(_HEADED.match(text)) and bool(head(sentence) & _own(tool)))
 
 
 def _has_rhythm(sentence: str, tool: ToolSchema) -> bool:
-    """Whether both speak of times that come again."""
+    """Tell whether both speak of times that come again."""
     return "when" in tool.parameters.get("properties", {}) and find_rhythm(sentence) is not None

@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ),
     (r"what time|what(?:'s| is) the (?:time|date)|what day|which day|time\??$", "time"),
     (r"hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day)|hallo|hola|bonjour|ciao", "hello"),
-    (r"ok(?:ay)?|yes|no|sure|great|nice|cool|perfect|lol|haha+|fine|good|wow", "fine"),
+    (r"ok(?:ay)?|yes|no|sure|great|nice|cool|perfect|lol|haha+|fine|good|wow|never ?mind|forget (?:it|that)", "fine"),
 )
 _PATTERNS = tuple((re.compile(rf"(?:{pattern})\b", re.IGNORECASE), kind) for pattern, kind in _KINDS)
 _ABOUT_NOW = re.compile(
@@ -45,7 +45,7 @@ _BARE_WORDS = 5
 
 
 def is_about_now(said: str) -> bool:
-    """Whether the words ask for the time or the day and nothing else: no search tells it better than the clock."""
+    """Tell whether the words ask for the time or the day and nothing else: no search tells it better than the clock."""
     return _ABOUT_NOW.fullmatch(said.strip()) is not None
 
 
@@ -80,7 +80,7 @@ def reply(said: str, now: datetime, lacking: str = "") -> str:
 
 
 def _kind(said: str) -> str:
-    """What sort of talk it is, "" for none that it knows."""
+    """Return what sort of talk it is, "" for none that it knows."""
     text = " ".join(said.split()).strip(" .!,;:")
     count = len(text.split())
     if not text.strip("?"):

@@ -54,7 +54,7 @@ async def json_of(
     client: httpx.AsyncClient, url: str, *, headers: Mapping[str, str], most_bytes: int, left_s: float,
     body: Mapping[str, Any] | None = None,
 ) -> Any:  # Any: what a server says  # fmt: skip
-    """What this page says, parsed, where a body is posted; None where it says nothing, or not in time."""
+    """Return what this page says, parsed, where a body is posted; None where it says nothing, or not in time."""
     content = None if body is None else json.dumps(body).encode()
     try:
         page = await _fetched(client, url, headers, most_bytes, left_s, content)

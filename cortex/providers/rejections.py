@@ -218,7 +218,7 @@ def _what(row: ServerRow, status: int, heard: str) -> tuple[RejectionKind, Mappi
 
 
 def _is_other(what: RejectionKind, heard: str) -> bool:
-    """Whether words of this kind mean another one here."""
+    """Tell whether words of this kind mean another one here."""
     if what == "window":  # the answer's length, or what is left of a minute
         is_rate = re.search(r"rate limit reached|tokens per day|\(TPD\)|used \d+, requested", heard, re.IGNORECASE)
         is_credit = re.search(r"requires more credits|monthly limit|only afford", heard, re.IGNORECASE)
@@ -360,7 +360,7 @@ def _places(value: object, level: int) -> Iterable[int]:
 
 
 def _page(text: str) -> Iterable[str]:
-    """What a page says that came in place of an answer: its title; a plain text as it is."""
+    """Return what a page says that came in place of an answer: its title; a plain text as it is."""
     found = re.search(_TITLES, text[:_MOST_CHARACTERS], re.IGNORECASE | re.DOTALL)
     if found is not None:
         yield " ".join(found["title"].split())

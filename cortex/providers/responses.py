@@ -39,7 +39,7 @@ _OF_CALLS = ("id", "namespace")
 
 
 def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
-    """What is sent; what the server refuses is left out."""
+    """Return what is sent; what the server refuses is left out."""
     entry = terms.entry
     found: dict[str, Any] = {"model": entry.model}
     messages = fitted(request, terms)
@@ -68,7 +68,7 @@ def body(request: Request, terms: Terms, most_tokens: int) -> dict[str, Any]:
 
 
 def _text(given: dict[str, Any]) -> dict[str, Any]:
-    """How the words of an answer have to be, taken out of what chat completions call it."""
+    """Return how the words of an answer have to be, taken out of what chat completions call it."""
     found: dict[str, Any] = {}
     if (form := given.pop("response_format", None)) is not None:
         found["format"] = {"type": form["type"], **form.get("json_schema", {})}

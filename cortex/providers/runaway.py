@@ -52,7 +52,7 @@ class Runaway:
         self._short: set[str] = set()
 
     def feed(self, text: str) -> bool:
-        """Whether the answer with this piece repeats itself without end."""
+        """Tell whether the answer with this piece repeats itself without end."""
         self._unread += text
         looks = len(self._unread) // _LOOK_EACH
         for at in range(0, looks * _LOOK_EACH, _LOOK_EACH):
@@ -77,7 +77,7 @@ class Runaway:
         return min(_LENGTH_MOST, length * self._patience * (_IN_CODE if self._is_code else 1))
 
     def _goes_round(self) -> bool:
-        """Whether the end of the text is one round, again and again."""
+        """Tell whether the end of the text is one round, again and again."""
         tail = self._tail
         probe = tail[-_PROBE:]
         at = tail.rfind(probe, 0, len(tail) - 1)
@@ -98,7 +98,7 @@ class Runaway:
         return True
 
     def _is_stale(self, text: str) -> bool:
-        """Whether nothing but sentences that came often before were said for long, in whatever order."""
+        """Tell whether nothing but sentences that came often before were said for long, in whatever order."""
         *ended, self._open = _SENTENCE.split(self._open + text)
         upto = self._fed - len(self._open)
         self._open = self._open[-_SENTENCE_MOST:]
@@ -141,11 +141,11 @@ class AnswerGuard:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it ran away."""
+        """Tell whether it ran away."""
         return self._kept is not None
 
     def feed(self, kind: Literal["text", "thinking", "void"], text: str) -> bool:
-        """Whether the answer with this piece repeats itself without end."""
+        """Tell whether the answer with this piece repeats itself without end."""
         if kind == "void":
             self._guards.clear()
             return False
@@ -174,5 +174,5 @@ class AnswerGuard:
 
 
 def _is_round(text: str, length: int, span: int) -> bool:
-    """Whether the last `span` characters say again what stands `length` characters before each of them."""
+    """Tell whether the last `span` characters say again what stands `length` characters before each of them."""
     return len(text) >= span + length and text[-span:] == text[-span - length : -length]

@@ -352,7 +352,7 @@ def by_id(server_id: str) -> ServerRow:
 
 
 def headers_of(row: ServerRow, key: str) -> dict[str, str]:
-    """What every request to this server sends besides its body: the key, "" for none, where the row wants it."""
+    """Return what every request to this server sends besides its body: the key, "" for none, where the row wants it."""
     held = {row.key_header: key} if row.key_header else {"Authorization": f"Bearer {key}"}
     return {**row.headers, **(held if key else {})}
 

@@ -47,11 +47,11 @@ class Terms:
     late: Late = "none"
 
     def streams(self, request: Request) -> bool:
-        """Whether the answer is asked for as a stream."""
+        """Tell whether the answer is asked for as a stream."""
         return self.entry.streams and not self.leaves_out(request, "stream")
 
     def leaves_out(self, request: Request, parameter: str) -> bool:
-        """Whether this parameter is not sent: the server refuses it, or it was asked to be left out."""
+        """Tell whether this parameter is not sent: the server refuses it, or it was asked to be left out."""
         return parameter in self.row.omits or parameter in self.entry.refused or parameter in request.without
 
 
@@ -82,7 +82,7 @@ class AnswerReader(Protocol):
         ...
 
     def end(self) -> tuple[list[Delta], Answer]:
-        """What was held back, and the answer, once nothing more comes."""
+        """Return what was held back, and the answer, once nothing more comes."""
         ...
 
 
@@ -207,7 +207,7 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
 
 
 def text_of(result: ToolResult) -> str:
-    """What a result says, for wires that cannot mark an error."""
+    """Return what a result says, for wires that cannot mark an error."""
     text = result.text or NOTHING
     return json.dumps({"error": text}, ensure_ascii=False, separators=(",", ":")) if result.is_error else text
 

@@ -201,7 +201,7 @@ class WireProvider:
         return StreamEnd(message=message, usage=self._usage(request, message, answer), finish=finish)
 
     def _stopped(self, message: Message, usage: Usage) -> StreamEnd:
-        """What an answer that repeated itself without end said before it did."""
+        """Return what an answer that repeated itself without end said before it did."""
         if not message.text.strip():
             raise failures.repeats(self._entry)
         return StreamEnd(message=message, usage=usage, finish="repeats")

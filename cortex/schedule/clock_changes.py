@@ -53,7 +53,7 @@ def _change_shown(
 
 
 def _effect(timing: Timing, change: OffsetChange, zone: ZoneInfo, runs: Sequence[datetime]) -> str:
-    """What the timing does that day; "" for nothing at all."""
+    """Return what the timing does that day; "" for nothing at all."""
     named = _named(timing, change)
     is_wall = timing.kind != "cron" or parse(timing.expression).is_wall
     if named and is_wall:
@@ -97,7 +97,7 @@ def _day_times(timing: Timing, low: datetime, high: datetime) -> list[datetime]:
 
 
 def _is_interval(timing: Timing) -> bool:
-    """Whether it counts real time from its first moment."""
+    """Tell whether it counts real time from its first moment."""
     return timing.kind == "every" and " days from " not in timing.expression
 
 
@@ -111,7 +111,7 @@ def _do(walls: Sequence[datetime]) -> str:
 
 
 def _shown(at: datetime, offset: timedelta) -> datetime:
-    """What a clock of this offset shows."""
+    """Return what a clock of this offset shows."""
     return (at + offset).replace(tzinfo=None)
 
 

@@ -57,17 +57,17 @@ class CronLine:
 
     @property
     def is_any_day(self) -> bool:
-        """Whether every day of the month fits."""
+        """Tell whether every day of the month fits."""
         return self.days >= set(range(1, 32))
 
     @property
     def is_any_weekday(self) -> bool:
-        """Whether every weekday fits."""
+        """Tell whether every weekday fits."""
         return len(self.weekdays) == 7
 
 
 def is_cron(text: str) -> bool:
-    """Whether the text is meant as a cron line, well formed or not."""
+    """Tell whether the text is meant as a cron line, well formed or not."""
     parts = text.split()
     if text.startswith("@"):
         return len(parts) == 1

@@ -136,7 +136,7 @@ def _checked(phrase: UnreadPhrase, on: OnDate) -> None:
 
 
 def _take_offset(phrase: UnreadPhrase) -> int | None:
-    """How many days from today: 1 for tomorrow; None when nothing of the kind is said."""
+    """Return how many days from today: 1 for tomorrow; None when nothing of the kind is said."""
     found = phrase.take(_RELATIVE)
     if not found:
         return None

@@ -33,7 +33,7 @@ class OffsetChange:
 
     @property
     def shift(self) -> timedelta:
-        """How far the clock jumps; negative when it goes back."""
+        """Return how far the clock jumps; negative when it goes back."""
         return self.after - self.before
 
 

@@ -41,7 +41,7 @@ def timing_at(words: str, at: datetime, wall: datetime, now: datetime, zone: Zon
 
 
 def _clock_note(at: datetime, wall: datetime, local: datetime, zone: ZoneInfo) -> str:
-    """What a change of the clock does to the time that was meant; "" for nothing."""
+    """Return what a change of the clock does to the time that was meant; "" for nothing."""
     if wall != local.replace(tzinfo=None):
         change = first_change(zone, at - timedelta(days=1), at)
         clocks = (

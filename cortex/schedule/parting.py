@@ -47,7 +47,7 @@ _FROM_NOW = re.compile(r"(?:in|after|within)\b")
 
 
 def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[str, Timing]:
-    """What is told, and when. UserError when no time is in it, or nothing but a time."""
+    """Return what is told, and when. UserError when no time is in it, or nothing but a time."""
     words = _ASKING.sub("", " ".join(said.replace("\u2014", " \u2014 ").split())).split()
     if not words:
         raise UserError(f"Enter what to remind you of. {SUCH_AS}", field="words")
@@ -100,7 +100,7 @@ def _places(words: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _may_be_time(front: str, end: str) -> bool:
-    """Whether neither holds a person's name nor breaks off, and not both say the day or how often."""
+    """Tell whether neither holds a person's name nor breaks off, and not both say the day or how often."""
     if any(_LONE_MONTH.search(_MEANT_MONTH.sub(" ", text)) for text in (front, end)):
         return False  # "with May", not "in May", "5 May" or "May the 5th"
     if _DANGLING.fullmatch(front) or _NO_START.match(end):
@@ -118,13 +118,13 @@ def _read(words: list[str], timings: Timings, now: datetime, time_zone: str) -> 
 
 
 def _is_a_number_of_the_text(words: list[str], timings: Timings, now: datetime, time_zone: str) -> bool:
-    """Whether the first word is a bare number that time does not need: the 5 of "chapter 5 tomorrow"."""
+    """Tell whether the first word is a bare number that time does not need: the 5 of "chapter 5 tomorrow"."""
     is_number = plain(words[0]).isdigit()
     return is_number and (len(words) == 1 or _read(words[1:], timings, now, time_zone) is not None)
 
 
 def _ends_in_text(front: list[str]) -> bool:
-    """Whether its last word is a bare number behind a mark: the 30 of "every day at 7: 30 minutes of yoga"."""
+    """Tell whether its last word is a bare number behind a mark: the 30 of "every day at 7: 30 minutes of yoga"."""
     return len(front) > 1 and plain(front[-1]).isdigit() and _MARK.fullmatch(front[-2]) is not None
 
 

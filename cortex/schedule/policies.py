@@ -81,7 +81,7 @@ def quiet_until(quiet: QuietHours | None, at: datetime) -> datetime | None:
 def on_overlap(
     policy: MissedPolicy, *, is_running: bool, waiting: int, is_catching_up: bool = False
 ) -> Literal["start", "wait", "skip"]:
-    """What a slot does while the job's earlier slots still run or wait.
+    """Return what a slot does while the job's earlier slots still run or wait.
 
     Slots that are caught up wait for each other under either rule: they were decided together. A queue has
     `QUEUE_MOST` places, so that a job slower than its rhythm loses slots in the open and not its memory.
@@ -94,7 +94,7 @@ def on_overlap(
 
 
 def is_too_late(policy: MissedPolicy, slot: datetime, now: datetime) -> bool:
-    """Whether a slot that waited may no longer start."""
+    """Tell whether a slot that waited may no longer start."""
     return now - slot > timedelta(seconds=policy.fire_within_s)
 
 
@@ -107,7 +107,7 @@ def retry_at(policy: MissedPolicy, attempt: int, failed_at: datetime) -> datetim
 
 
 def pauses(policy: MissedPolicy, failures: int) -> bool:
-    """Whether the job pauses itself after so many failures in a row."""
+    """Tell whether the job pauses itself after so many failures in a row."""
     return 0 < policy.pause_after <= failures
 
 

@@ -62,7 +62,7 @@ def newest_slots(timing: Timing, after: datetime, until: datetime, most: int) ->
 
 
 def due(timing: Timing, last_slot: datetime, now: datetime, policy: MissedPolicy) -> DueSlots:
-    """What becomes of the slots after `last_slot` up to `now`. Every slot ends in `run`, `missed` or `unlisted`.
+    """Return what becomes of the slots after `last_slot` up to `now`. Every slot ends in `run`, `missed` or `unlisted`.
 
     `last_slot`: the newest slot that was decided before, or when the job was made or switched on.
     """

@@ -122,7 +122,7 @@ def _nearest(word: str) -> str:
 
 
 def _is_other(word: str, known: str) -> bool:
-    """Whether it begins otherwise, which slips seldom do: `looking` is not coming, but `veery` is every."""
+    """Tell whether it begins otherwise, which slips seldom do: `looking` is not coming, but `veery` is every."""
     return word[0] != known[0] and word[:2] != known[1::-1]
 
 

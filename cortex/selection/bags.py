@@ -9,7 +9,6 @@ from cortex.selection.types import ToolEntry
 
 NAME_WEIGHT, SUMMARY_WEIGHT, PARAMETER_WEIGHT, EXAMPLE_WEIGHT = 2.0, 1.0, 0.5, 0.5
 UNKNOWN_WORTH = 0.5  # what a term tells that no document holds, beside a rare one
-GRAM = 3
 Bag = Mapping[str, float]
 
 
@@ -31,12 +30,6 @@ def telling(said: str) -> tuple[str, ...]:
     """The stemmed words that say something."""
     common = common_terms()
     return tuple(term for term in text.terms(said) if term not in common)
-
-
-def grams(said: str) -> tuple[str, ...]:
-    """Runs of GRAM letters within the words that mean something, their edges marked."""
-    edged = (f"<{term}>" for term in telling(said))
-    return tuple(term[at : at + GRAM] for term in edged for at in range(len(term) - GRAM + 1))
 
 
 def digest(entry: ToolEntry, told: Iterable[str]) -> int:

@@ -11,53 +11,42 @@ from cortex.selection.types import ToolEntry
 Late = Literal["native", "bridge", "rewrite"]
 
 ROUNDS_MORE, TURNS_MORE = 1.0, 6.0
-PREFIX_TOKENS, ROUND_OUTPUT_TOKENS, OUTPUT_FACTOR = 1_500, 60, 5
-WAIT_TOKENS = 4_000
-GRAVE_TOKENS = 70
+PREFIX_TOKENS, OUTPUT_TOKENS = 1_500, 5 * 60  # of one more round; a token written costs five
+WAIT_TOKENS, GRAVE_TOKENS = 3_200, 55
 WEAK_OPENS_TOKENS = 2_048
-BRIDGE_WRAPPER_TOKENS = 60
-BRIDGE_MISSES = 0.05
+BRIDGE_WRAPPER_TOKENS, BRIDGE_MISSES = 60, 0.05
 
 
 def price(profile: Profile, tool: ToolEntry, *, is_full: bool = False) -> float:
     """From which chance on the tool is sent: what it costs to send it for nothing, against what a miss costs.
 
-    A miss is one more round over the prefix, with its output, and the wait of a person, which is held to be worth
-    WAIT_TOKENS (3 to 4 s against about a cent of a mainstream model). Behind a cache a sent tool is written once and
-    read in each later request of the epoch; without one it is paid in the rounds of this message alone. A grave one
-    costs GRAVE_TOKENS more: called for nothing, it does harm. `is_full`: in its full form, else as a stub.
+    A miss is one more round over the prefix with its output, and a person's wait, held to be worth WAIT_TOKENS. Behind
+    a cache a sent tool is written once and read in each later request of the epoch; without one it is paid in the
+    rounds of this message. A grave one costs GRAVE_TOKENS more: called for nothing, it does harm.
     """
-    output = ROUND_OUTPUT_TOKENS * OUTPUT_FACTOR
+    read, sent = 1.0, 1 + ROUNDS_MORE
     if profile.caches:
-        sent = profile.write_factor + profile.read_factor * TURNS_MORE
-        missed = profile.read_factor * PREFIX_TOKENS
-    else:
-        sent, missed = 1 + ROUNDS_MORE, 1.0 * PREFIX_TOKENS
+        read, sent = profile.read_factor, profile.write_factor + profile.read_factor * TURNS_MORE
     cost = (tool.tokens_full if is_full else tool.tokens_stub) * sent + GRAVE_TOKENS * tool.is_grave
-    return cost / (missed + output + WAIT_TOKENS)
+    return cost / (read * PREFIX_TOKENS + OUTPUT_TOKENS + WAIT_TOKENS)
 
 
 def opens_at(profile: Profile) -> int:
     """From how many tokens on an epoch opens before any tool is needed: with the request that begins to be cached.
 
-    A local slot keeps a prompt from its first token on. There the epoch waits for the first need all the same: a weak
-    model calls best what is declared to it. Only a talk that begins with a long prompt has the way to tools at once.
+    A local slot keeps a prompt from its first token on, yet waits for a need: a weak model calls best what is declared.
     """
     return max(profile.minimum_tokens, WEAK_OPENS_TOKENS) if profile.strength == "weak" else profile.minimum_tokens
 
 
 def has_bridge(profile: Profile) -> bool:
-    """Whether the bridge is declared when an epoch opens: behind a cache, where a tool cannot be declared late.
-
-    A weak model has it too: what it would misuse now and then costs less than reading its whole prompt again.
-    """
+    """Whether the bridge is declared when an epoch opens: behind a cache, where a tool cannot be declared late."""
     return profile.caches and profile.late_tools in ("bridge", "stubs")
 
 
 def takes_early_stubs(profile: Profile) -> bool:
     """Whether likely neighbours are declared as stubs from the start: a weak model calls best what it sees."""
-    is_weak_bridge = profile.late_tools == "bridge" and profile.strength == "weak"
-    return profile.caches and (profile.late_tools == "stubs" or is_weak_bridge)
+    return has_bridge(profile) and (profile.late_tools == "stubs" or profile.strength == "weak")
 
 
 def late_way(

@@ -4,7 +4,8 @@ Lines (name and summary), else names by domain, else the domains with a word on 
 declared is not listed again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,27 +27,24 @@ class CatalogText:
 
 def catalog(rights: Rights, declared: Iterable[ToolEntry], budget_tokens: int = BUDGET_TOKENS) -> CatalogText:
     """The listing of the permitted tools but the declared ones, empty for none. The same tools give the same bytes."""
-    shown = [entry for entry in declared if entry.name in rights.names]
+    shown = {entry.name: entry for entry in declared if entry.name in rights.names}
     if len(shown) == len(rights.business):
         return CatalogText()
-    taken: dict[str, list[ToolEntry]] = {}
-    for entry in shown:
-        taken.setdefault(entry.category, []).append(entry)
-    filled = tuple(
-        domain.name
-        for domain in rights.domains
-        if domain.name not in taken or len(rights.by_category[domain.name]) > len(taken[domain.name])
-    )
-    beside = [entry for name in filled for entry in taken.get(name, ())]
-    count = sum(len(rights.by_category[name]) for name in filled) - len(beside)
-    lines = _sum(rights.line_tokens, filled) - sum(entry.tokens_line for entry in beside) + 2 * count + _HEAD_TOKENS
+    members, taken = rights.by_category, Counter(entry.category for entry in shown.values())
+    filled = tuple(each.name for each in rights.domains if len(members[each.name]) > taken[each.name])
+    beside = [entry for entry in shown.values() if entry.category in filled]
+    count = sum(len(members[name]) for name in filled) - len(beside)
+    lines = sum(rights.line_tokens[name] for name in filled) - sum(entry.tokens_line for entry in beside)
+    lines += _HEAD_TOKENS + 2 * count
     if lines <= budget_tokens:
-        rows = [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in _left(rights, filled, taken)]
+        left = (entry for name in filled for entry in members[name] if entry.name not in shown)
+        rows = [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in left]
         return CatalogText(text="\n".join((_HEAD, *rows)), tokens=lines)
-    names = _sum(rights.name_tokens, filled) - sum(entry.tokens_name for entry in beside) + count
-    names += _HEAD_TOKENS + 3 * len(filled)
+    names = sum(rights.name_tokens[name] for name in filled) - sum(entry.tokens_name for entry in beside)
+    names += _HEAD_TOKENS + count + 3 * len(filled)
     if names <= budget_tokens:
-        rows = [f"{name}: {', '.join(quoted(tool.name) for tool in _left(rights, [name], taken))}" for name in filled]
+        told = {name: [quoted(entry.name) for entry in members[name] if entry.name not in shown] for name in filled}
+        rows = [f"{name}: {', '.join(left)}" for name, left in told.items()]
         return CatalogText(text="\n".join((_HEAD, *rows)), tokens=names)
     return _domains(rights, filled, budget_tokens)
 
@@ -61,15 +59,6 @@ def _domains(rights: Rights, names: tuple[str, ...], budget_tokens: int) -> Cata
         return CatalogText(text="\n".join((_HEAD, *rows)), tokens=told)
     bare = ", ".join(map(quoted, names))
     return CatalogText(text=f"{_HEAD} {bare}", tokens=_HEAD_TOKENS + sum(domain.tokens_name for domain in filled))
-
-
-def _left(rights: Rights, names: Iterable[str], taken: Mapping[str, list[ToolEntry]]) -> list[ToolEntry]:
-    """The tools of these domains that are not declared."""
-    return [entry for name in names for entry in rights.by_category[name] if entry not in taken.get(name, ())]
-
-
-def _sum(tokens: Mapping[str, int], names: Iterable[str]) -> int:
-    return sum(tokens[name] for name in names)
 
 
 def quoted(words: str) -> str:

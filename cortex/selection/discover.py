@@ -4,13 +4,16 @@ Each recipe may bring its own ranking; this server's is `ranking.py`. May answer
 that exist. Grants nothing.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from cortex.selection import text
 from cortex.selection.baselines import ora
 from cortex.selection.index import index_of
 from cortex.selection.ranking import ToolHit, ranked
 from cortex.selection.signatures import signature
+from cortex.selection.talk import common_terms, is_assent
+from cortex.selection.thesaurus import in_english
 from cortex.selection.types import Snapshot
 
 MOST = 5
@@ -45,19 +48,24 @@ def discover(
     return DiscoveryResult(hits=hits, text="\n".join((*rows, way)))
 
 
+def in_words(query: str, said: Iterable[str]) -> str:
+    """The query; one that only points ("do that", "that tool") behind the first of these texts that says more."""
+    told = next((each for each in said if not _points(each)), "") if _points(query) else ""
+    return f"{told}\n{query}" if told else query
+
+
+def _points(said: str) -> bool:
+    terms = text.terms(in_english(said, lambda _: False))
+    return is_assent(said) or all(term in common_terms() or term == "tool" for term in terms)
+
+
 def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[ToolHit, ...]:
     """Those of the named tools that fit the query, best first, `most` at most; meta tools never."""
     return ranked(index_of(snapshot), query, names, most)
 
 
-def _rank_as_ora(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[ToolHit, ...]:
-    """The ranking of the recipe `ora`."""
-    found = ora.rank(query, snapshot, names, most)
-    return tuple(ToolHit(name=fit.name, score=fit.score, how=fit.how) for fit in found)
-
-
 Ranking = Callable[[str, Snapshot, Collection[str], int], tuple[ToolHit, ...]]
-RANKINGS: dict[str, Ranking] = {"cortex": rank, "ora": _rank_as_ora}
+RANKINGS: dict[str, Ranking] = {"cortex": rank, "ora": ora.rank}
 
 
 def _domains(snapshot: Snapshot, allowed: frozenset[str]) -> str:

@@ -1,4 +1,4 @@
-"""Texts with a slot each, searched by words and by letters; of a change only what is new is cut into words.
+"""Texts with a slot each, searched by words; of a change only what is new is cut into words.
 
 Slots are the places of the texts. Equal texts give equal scores, whatever way they came in. What ships is cut already:
 `shipped_index.py`. Loaded late: numpy is heavy.
@@ -13,15 +13,11 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.base.memory import give_back
+from cortex.base.packed import Arrays, WordList
 from cortex.selection import bags
-from cortex.selection.packed import Arrays
-from cortex.selection.search import Bm25, Letters, spread_out
-from cortex.selection.talk import common_terms
+from cortex.selection.search import Bm25
 from cortex.selection.types import ToolEntry
-from cortex.selection.word_list import WordList
 
-LETTERS_K1 = 3.0
 HALF_BITS = 12  # of a row's figures: a term's number, then how many halves it weighs
 MOST_HALVES = (1 << HALF_BITS) - 1
 
@@ -94,26 +90,8 @@ class Documents:
     @cached_property
     def words(self) -> Bm25:
         """The texts by their words."""
-        numbers, halves = self.flat >> HALF_BITS, self.flat & MOST_HALVES
-        return Bm25(self.terms, numbers, self._slots_of_all, halves, len(self.texts))
-
-    @cached_property
-    def letters(self) -> Bm25:
-        """The texts by runs of letters within the words that mean something, their edges marked."""
-        numbers, place = np.unique(self.flat >> HALF_BITS, return_inverse=True)
-        common = common_terms()
-        terms = map(self.terms.of, numbers.tolist())
-        runs = Letters(["" if term in common else f"<{term}>" for term in terms])
-        sizes, where = spread_out(runs.starts, place)
-        halves = np.repeat(self.flat & MOST_HALVES, sizes)
-        slots = np.repeat(self._slots_of_all, sizes)
-        made = Bm25(runs, runs.codes[where], slots, halves, len(self.texts), k1=LETTERS_K1)
-        give_back()
-        return made
-
-    @property
-    def _slots_of_all(self) -> NDArray[np.int32]:
-        return np.repeat(np.arange(len(self.texts), dtype=np.int32), np.diff(self.starts))
+        slots = np.repeat(np.arange(len(self.texts), dtype=np.int32), np.diff(self.starts))
+        return Bm25(self.terms.find, self.flat >> HALF_BITS, slots, self.flat & MOST_HALVES, len(self.texts))
 
 
 class CutRows:

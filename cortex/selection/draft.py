@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 from cortex.base.skill import SkillFit
@@ -25,18 +24,16 @@ class Vote:
 
 
 BY_YOU = Vote(stage="pins", p=0.0, why="you chose “always” for this chat")
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChances:
-    """What the fitted model makes of a text.
+    """What the fitted model makes of a text: the chance of each tool that it knows.
 
-    `chances`: of each tool that it knows. `wish`: that anything is wanted at all; `work`: that it is more than words
-    and the web.
+    `wish`: that anything is wanted at all; `work`: that it is more than words and the web.
     """
 
-    chances: Mapping[str, float] = field(default_factory=lambda: NOTHING)
+    chances: Mapping[str, float] = field(default_factory=dict)
     wish: float = 1.0
     work: float = 1.0
 
@@ -49,22 +46,20 @@ class PlanDraft:
     """A plan in the making.
 
     `is_shut`: nothing is sent; `is_all`: everything permitted is. `pins` are in, whatever the score; `resting` join
-    them once something else opens the epoch. `chances`: one probability a tool. `threshold`: the one
-    that a recipe holds them against; None = each tool's own. `fresh`: what this round adds to
-    `kept`. `dropped`: why a wanted tool stays out. `is_afresh`: no epoch, `fresh` is the whole set of this round.
-    `listing`: a catalog that a stage wrote itself; None leaves it to the epoch. `labels` ride in the receipt.
-    `grown`: what the recipe keeps for the whole conversation (`PlannerMemory.grown`). `forms`: of tools not sent in
-    full. `skills`: those of the user that fit.
+    once something else opens the epoch. `chances`: one probability a tool; `threshold`: what a recipe holds them
+    against, None = each tool's own. `fresh`: what this round adds to `kept`; without an epoch (`is_afresh`) all of it.
+    `dropped`: why a wanted tool stays out. `listing`: a catalog that a stage wrote itself; None leaves it to the epoch.
+    `labels` ride in the receipt. `grown`: as in `PlannerMemory`. `forms`: of tools not sent in full.
     """
 
     rights: Rights = NO_RIGHTS
     is_shut: bool = False
     is_all: bool = False
-    pins: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
-    resting: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
-    votes: Mapping[str, tuple[Vote, ...]] = field(default_factory=lambda: NOTHING)
+    pins: Mapping[str, Vote] = field(default_factory=dict)
+    resting: Mapping[str, Vote] = field(default_factory=dict)
+    votes: Mapping[str, tuple[Vote, ...]] = field(default_factory=dict)
     learned: ModelChances = NOT_LEARNED
-    chances: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
+    chances: Mapping[str, Vote] = field(default_factory=dict)
     wanted: tuple[str, ...] = ()
     threshold: float | None = None
     is_open: bool = False
@@ -74,19 +69,25 @@ class PlanDraft:
     fresh: tuple[SentTool, ...] = ()
     noted: tuple[str, ...] = ()
     late: str = ""
-    dropped: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
+    dropped: Mapping[str, Vote] = field(default_factory=dict)
     is_afresh: bool = False
     listing: CatalogText | None = None
     tool_choice: Literal["auto", "required", "none"] = "auto"
-    labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    labels: Mapping[str, str] = field(default_factory=dict)
     grown: tuple[str, ...] = ()
-    forms: Mapping[str, Form] = field(default_factory=lambda: NOTHING)
+    forms: Mapping[str, Form] = field(default_factory=dict)
     skills: tuple[SkillFit, ...] = ()
 
     @property
     def permitted(self) -> tuple[ToolEntry, ...]:
         """What may be used, in registry order, meta tools last."""
         return self.rights.permitted
+
+
+def everything(draft: PlanDraft) -> tuple[SentTool, ...]:
+    """All that is permitted, as the mode All sends it: nothing is left to discover."""
+    why = "All: everything that the role permits"
+    return tuple(SentTool(name=name, form="full", stage="all", reason=why) for name in draft.rights.listed)
 
 
 def marked(draft: PlanDraft, **marks: Any) -> PlanDraft:

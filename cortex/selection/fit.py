@@ -1,6 +1,6 @@
 """`cortex train`: fits the model of `weights.py` on utterances, judges it on those it has not seen, and says how well.
 
-Regularised least squares, one column a tool, category and kind (`ridge.py`). The calibrations are fitted on what each
+One-sided least squares, one column a tool, category and kind (`ridge.py`). The calibrations are fitted on what each
 utterance scores when its fifth is left out. Deterministic.
 """
 
@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +16,25 @@ from numpy.typing import NDArray
 from cortex.selection import known_words, quoted, ridge, text
 from cortex.selection.calibrations import (
     KINDS,
-    Calibration,
     Calibrations,
     Floats,
     TextChances,
+    chance,
     gate_features,
     tool_features,
 )
 from cortex.selection.grams import BUCKETS, grams, words
-from cortex.selection.types import META, Example, Snapshot
+from cortex.selection.types import META, Snapshot
 from cortex.selection.weights import GRAM_SHARE, NEED, Weights, quantised
 
 RIDGE = 1.0
 MOST_WORTH = 2.0
 LEAST_TEXTS = 3  # a third fewer features than from 2 on, and no figure moves (2026-11-27)
-STEPS = 60
-SETTLED = 1e-9
+STEPS = 12  # of Newton
 SHRINKAGE = 1e-3
 WEB = "web"
+
+Places = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,8 @@ def told_by(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
     known = {entry.name for entry in snapshot.entries if not entry.is_meta}
     rows: dict[str, LabelledUtterance] = {}
     for example in (*(each for domain in snapshot.domains for each in domain.examples), *snapshot.several):
-        rows.setdefault(text.normal(example.text), _labelled(example, known))
+        tools = tuple(name for name in example.tools if name in known)
+        rows.setdefault(text.normal(example.text), LabelledUtterance(text=example.text, tools=tools))
     for example in snapshot.none:
         rows.setdefault(text.normal(example.text), LabelledUtterance(text=example.text, kind=example.tools[0]))
     return tuple(row for row in rows.values() if row.tools or row.kind)
@@ -84,58 +87,52 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
     tools = tuple(entry.name for entry in entries)
     categories = tuple(name for name in domains if any(entry.category == name for entry in entries))
     home = np.array([categories.index(entry.category) for entry in entries], dtype=np.int32)
-    places, idf, rows = _features([quoted.wish_of(row.text) for row in told])
+    texts = [row.text for row in told]
+    places, idf, rows = _features([quoted.wish_of(said) for said in texts])
     labels = _labels(told, tools, categories, home)
     bias = (labels * 2 - 1).mean(axis=0, dtype=np.float64).astype(np.float32)
     targets, worth = labels * 2 - 1 - bias, RIDGE / _worth(labels[:, len(tools) :])
     unseen = ridge.left_out(rows, len(idf), targets, worth) + bias
-    eight_bit, scale = quantised(ridge.fitted(rows, len(idf), targets, worth))
-    is_web = np.array([entry.category == WEB for entry in entries])
-    found = calibrated(told, unseen, labels, home, is_web)
+    matrix, scale = quantised(ridge.fitted(rows, len(idf), targets, worth))
+    found = _calibrations(told, unseen, labels, home, np.array([entry.category == WEB for entry in entries]))
     weights = Weights(
         tools=tools,
         categories=categories,
         rows=places,
         idf=idf,
-        matrix=eight_bit,
+        matrix=matrix,
         scale=scale,
         bias=bias,
         home=home,
         calibrations=found,
-        known=known_words.of_texts([row.text for row in told]),
+        known=known_words.of_texts(texts),
         examples=examples_hash(told),
         made=made,
     )
-    chances = found.judged([row.text for row in told], unseen, home, len(categories))
+    chances = found.judged(texts, unseen, home, len(categories))
     return FittedModel(weights=weights, told=tuple(told), scores=unseen, labels=labels, chances=chances)
 
 
-def calibrated(
-    told: Sequence[LabelledUtterance],
-    scores: Floats,
-    labels: Floats,
-    home: NDArray[np.int32],
-    is_web: NDArray[np.bool_],
+def _calibrations(
+    told: Sequence[LabelledUtterance], scores: Floats, labels: Floats, home: Places, is_web: NDArray[np.bool_]
 ) -> Calibrations:
-    """What these scores of utterances that were left out, (n, n_columns), are worth."""
-    n_categories, texts = int(home.max()) + 1, [row.text for row in told]
-    wanted = labels[:, : len(home)]
-    features = tool_features(scores, home, n_categories)
-    tool = _calibrated(features.reshape(-1, features.shape[-1]), wanted.reshape(-1), _scored(told, is_web))
-    gates = gate_features(texts, scores, tool.chance(features), n_categories)
+    """What these scores of utterances that were left out, (n, n_columns), are worth.
+
+    The web's tools are neither right nor wrong for `open` wishes.
+    """
+    n_categories, wanted = int(home.max()) + 1, labels[:, : len(home)]
     kinds = np.array([row.kind for row in told])
-    need = (kinds == "").astype(np.float32)
-    beyond_web = (wanted[:, ~is_web].max(axis=1) > 0).astype(np.float32)
-    wish = _calibrated(gates, need, np.isin(kinds, ["", "chat"]))
-    work = _calibrated(gates, beyond_web, (kinds != "chat") & ((kinds != "") | (beyond_web > 0)))
-    return Calibrations(tool=tool, wish=wish, work=work)
+    features = tool_features(scores, home, n_categories)
+    scored = (kinds != "open")[:, None] | ~is_web
+    tool = _calibrated(features[scored], wanted[scored])
+    gates = gate_features([row.text for row in told], scores, chance(tool, features), n_categories)
+    beyond_web = wanted[:, ~is_web].max(axis=1) > 0
+    asked, worked = np.isin(kinds, ["", "chat"]), (kinds == "llm") | (kinds == "open") | beyond_web
+    wish = _calibrated(gates[asked], kinds[asked] == "")
+    return Calibrations(tool=tool, wish=wish, work=_calibrated(gates[worked], beyond_web[worked]))
 
 
-def _labelled(example: Example, known: set[str]) -> LabelledUtterance:
-    return LabelledUtterance(text=example.text, tools=tuple(name for name in example.tools if name in known))
-
-
-def _features(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, list[ridge.Row]]:
+def _features(texts: Sequence[str]) -> tuple[Places, Floats, list[ridge.Row]]:
     """Bucket -> feature, each feature's idf, and the texts as rows of features: words, then letters."""
     bags = [(Counter(words(said)), Counter(grams(said))) for said in texts]
     spread = Counter(bucket for bag in bags for half in bag for bucket in half)
@@ -147,7 +144,7 @@ def _features(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, list[rid
     return places, idf, [_row(bag, places, idf) for bag in bags]
 
 
-def _row(bag: Sequence[Counter[int]], places: NDArray[np.int32], idf: Floats) -> ridge.Row:
+def _row(bag: Sequence[Counter[int]], places: Places, idf: Floats) -> ridge.Row:
     features, values = [], []
     for half, share in zip(bag, (1.0, GRAM_SHARE), strict=True):
         found = places[np.fromiter(half.keys(), dtype=np.int32, count=len(half))]
@@ -160,49 +157,38 @@ def _row(bag: Sequence[Counter[int]], places: NDArray[np.int32], idf: Floats) ->
 
 
 def _labels(
-    told: Sequence[LabelledUtterance], tools: tuple[str, ...], categories: tuple[str, ...], home: NDArray[np.int32]
+    told: Sequence[LabelledUtterance], tools: tuple[str, ...], categories: tuple[str, ...], home: Places
 ) -> Floats:
     """(n_texts, n_columns) of 0 and 1: tools, their categories, kinds, need."""
     columns = {name: at for at, name in enumerate((*tools, *(f"[{name}]" for name in categories), *KINDS, NEED))}
     labels = np.zeros((len(told), len(columns)), dtype=np.float32)
     for at, row in enumerate(told):
-        for name in row.tools:
-            labels[at, columns[name]] = 1
-            labels[at, columns[f"[{categories[home[columns[name]]]}]"]] = 1
-        labels[at, columns[row.kind or NEED]] = 1
+        own = [columns[name] for name in row.tools]
+        labels[at, [*own, *(len(tools) + home[own]), columns[row.kind or NEED]]] = 1
     return labels
 
 
-def _scored(told: Sequence[LabelledUtterance], is_web: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which (text, tool) pairs say anything: the web is neither right nor wrong for `open` wishes."""
-    is_open = np.array([row.kind == "open" for row in told])
-    return np.asarray(~(is_open[:, None] & is_web[None, :]).reshape(-1))
-
-
-def _calibrated(features: Floats, labels: Floats, used: NDArray[np.bool_]) -> Calibration:
-    """Logistic regression by Newton's method, slightly shrunk, over the used rows."""
-    rows, wanted = features[used].astype(np.float64), labels[used].astype(np.float64)
+def _calibrated(features: Floats, labels: NDArray[Any]) -> Floats:
+    """Logistic regression by Newton's method, slightly shrunk."""
+    rows, wanted = features.astype(np.float64), labels.astype(np.float64)
     mean, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-9
     scaled = np.column_stack([(rows - mean) / spread, np.ones(len(rows))])
     found = np.zeros(scaled.shape[1])
     for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-(scaled @ found)))
-        slope = scaled.T @ (chance - wanted) / len(wanted) + SHRINKAGE * found
-        curve = (scaled * (chance * (1 - chance))[:, None]).T @ scaled / len(wanted)
-        step = np.linalg.solve(curve + SHRINKAGE * np.eye(len(found)), slope)
-        found -= step
-        if np.abs(step).max() < SETTLED:
-            break
+        p = 1 / (1 + np.exp(-(scaled @ found)))
+        slope = scaled.T @ (p - wanted) / len(wanted) + SHRINKAGE * found
+        curve = (scaled * (p * (1 - p))[:, None]).T @ scaled / len(wanted)
+        found -= np.linalg.solve(curve + SHRINKAGE * np.eye(len(found)), slope)
     scale = found[:-1] / spread
-    return Calibration(scale=scale.astype(np.float32), bias=float(found[-1] - (scale * mean).sum()))
+    return np.append(scale, found[-1] - scale @ mean).astype(np.float32)
 
 
 def _worth(labels: Floats) -> Floats:
-    """How much each text counts: those of small categories and kinds more, so that they are not outvoted.
+    """How much each text counts, one column: those of small categories and kinds more, or they would be outvoted.
 
     The root of how much rarer its rarest label is than the middle one, within MOST_WORTH.
     """
     sizes = labels.sum(axis=0)
-    rarest = np.where(labels > 0, sizes, np.inf).min(axis=1)
+    rarest = np.where(labels > 0, sizes, np.inf).min(axis=1, keepdims=True)
     worth = np.clip(np.sqrt(np.median(sizes) / rarest), 1 / MOST_WORTH, MOST_WORTH)
     return np.asarray(worth, dtype=np.float32)

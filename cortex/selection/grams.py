@@ -7,7 +7,6 @@ a misspelt or unseen word still shares most of its letters with a known one.
 from array import array
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
 from zlib import crc32
 
 from cortex.selection import text
@@ -43,21 +42,10 @@ def _plain(said: str) -> tuple[str, ...]:
     return text.terms(text.bare(said))[:MOST_TERMS]
 
 
-class _Term(NamedTuple):
-    """A term as the features of words hold it: its own bucket, and the sums up to what follows it, next or after one.
-
-    A sum of a pair goes on from that of its first word, so that no pair is written out.
-    """
-
-    raw: bytes
-    alone: int
-    then: int
-    skip: int
-
-
 @lru_cache(maxsize=TERMS_KEPT)
-def _term(term: str) -> _Term:
-    return _Term(term.encode(), _word(f"w {term}"), crc32(f"p {term} ".encode()), crc32(f"k {term} ".encode()))
+def _term(term: str) -> tuple[bytes, int, int, int]:
+    """Its bytes, its own bucket, and the sums from which those of pairs go on: with the next word, or the one after."""
+    return term.encode(), _word(f"w {term}"), crc32(f"p {term} ".encode()), crc32(f"k {term} ".encode())
 
 
 @lru_cache(maxsize=TERMS_KEPT)

@@ -1,4 +1,4 @@
-"""What a registry snapshot is searched by: phrases by first word, words and letters of tools, the model.
+"""What a registry snapshot is searched by: phrases by first word, words of tools, the model.
 
 Built once for a snapshot's version and kept; one that differs in a few tools is derived from the one before. Reading
 it changes nothing. What needs numpy is loaded at the first search.
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cortex.base import scan
 from cortex.selection import text
@@ -20,12 +20,9 @@ from cortex.selection.version_cache import NamesKey
 if TYPE_CHECKING:
     from cortex.selection.documents import Documents
     from cortex.selection.semantic_index import Curves, SemanticIndex
-    from cortex.selection.shipped_index import ShippedIndex
-    from cortex.selection.spelling import Vocabulary
     from cortex.selection.tool_names import ToolNames
     from cortex.selection.weights import Weights
 
-DOCUMENTS, SEMANTIC_INDEX = "cortex.selection.documents", "cortex.selection.semantic_index"
 TYPO_LETTERS = 5
 CANDIDATES = 24
 KEPT = 4
@@ -59,11 +56,9 @@ class Index:
 
     def build(self) -> None:
         """Make the parts now that a plan needs without a sentence model; else the first message waits for them."""
-        for part in ("learned", "table", "table_curves"):
-            getattr(self, part)
-        self.tools.words  # noqa: B018  (is made when it is read)
-
-    # --- the model
+        if self.unlearned(self.names) - self.metas:
+            self.table, self.table_curves, self.tools.words  # noqa: B018  (are made when they are read)
+        self._taught  # noqa: B018  (as above)
 
     @cached_property
     def model(self) -> "Weights | None":
@@ -82,8 +77,6 @@ class Index:
         homes = zip(model.tools, (model.categories[at] for at in model.home), strict=True)
         return frozenset(name for name, home in homes if name in self.entries and self.entries[name].category == home)
 
-    # --- tools by words and letters
-
     @cached_property
     def tools(self) -> "Documents":
         """The tools as documents."""
@@ -93,30 +86,20 @@ class Index:
                 for name in example.tools:
                     told.setdefault(name, []).append(example.text)
         texts = {name: (entry, tuple(told.get(name, ()))) for name, entry in self.entries.items()}
-        late, before = scan.load(DOCUMENTS), self._derived.get("tools")
-        made: Documents = late.tools_as_documents(texts, before, self._shipped.rows)
-        return made
-
-    @property
-    def _shipped(self) -> "ShippedIndex":
-        """What was worked out of the shipped tools when Cortex was built."""
-        found: ShippedIndex = scan.load("cortex.selection.shipped_index").shipped()
-        return found
+        late, before = scan.load("cortex.selection.documents"), self._derived.get("tools")
+        return cast("Documents", late.tools_as_documents(texts, before, _shipped().rows))
 
     @property
     def documents(self) -> Mapping[str, Any]:
         """What another index can be derived from: these parts where they were searched, else those before them."""
-        parts: tuple[str, ...] = ("tools", "semantic", "table")
-        return {**self._derived, **{name: self.__dict__[name] for name in parts if name in self.__dict__}}
-
-    # --- tools by what their words mean
+        made: dict[str, Any] = {
+            name: self.__dict__[name] for name in ("tools", "semantic", "table") if name in self.__dict__
+        }
+        return {**self._derived, **made}
 
     @cached_property
     def semantic(self) -> "SemanticIndex":
-        """The tools as vectors of the snapshot's sentence model, with examples where the fitted model has none.
-
-        EncoderFailed where they are not at hand; asked again, it tries again.
-        """
+        """The tools as vectors of the snapshot's sentence model; EncoderFailed until they are at hand."""
         return self._by_meaning(self.snapshot.encoder, "semantic")
 
     @cached_property
@@ -125,36 +108,30 @@ class Index:
         return self._by_meaning("", "table")
 
     def _by_meaning(self, key: str, part: str) -> "SemanticIndex":
-        late, before = scan.load(SEMANTIC_INDEX), self._derived.get(part)
+        late, before = scan.load("cortex.selection.semantic_index"), self._derived.get(part)
         told = late.documents_of(self.snapshot, self.names, self.learned)
-        made: SemanticIndex = late.SemanticIndex(key, self.snapshot.entries, told, before)
-        return made
+        return cast("SemanticIndex", late.SemanticIndex(key, self.snapshot.entries, told, before))
 
     @cached_property
     def curves(self) -> "Curves | None":
         """What a likeness is worth under the sentence model, from the tools that the fitted model knows."""
-        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(
-            self.snapshot, self.learned, self.snapshot.encoder, self.tools.words
-        )
-        return found
+        return self._fitted(self.snapshot.encoder)
 
     @cached_property
     def table_curves(self) -> "Curves | None":
         """The same under the table of meanings; as it ships where the fitted model knows what it knew there."""
-        if self.learned and self.learned == self._shipped.learned:
-            return self._shipped.curves
-        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned, "", self.tools.words)
-        return found
+        as_shipped = self.learned and self.learned == _shipped().learned
+        return _shipped().curves if as_shipped else self._fitted("")
 
-    # --- names and slips
+    def _fitted(self, key: str) -> "Curves | None":
+        late = scan.load("cortex.selection.semantic_index")
+        return cast("Curves | None", late.fitted(self.snapshot, self.learned, key, self.tools.words))
 
     @cached_property
     def spelt(self) -> "ToolNames":
         """The tools by how their names are spelt; meta tools left out."""
-        made: ToolNames = scan.load("cortex.selection.tool_names").ToolNames(self.names - self.metas)
-        return made
+        return cast("ToolNames", scan.load("cortex.selection.tool_names").ToolNames(self.names - self.metas))
 
-    @lru_cache(maxsize=4096)  # noqa: B019  (as below)
     def name_terms(self, name: str) -> frozenset[str]:
         """The stemmed words of a tool's name."""
         return frozenset(text.terms(text.spaced(name)))
@@ -164,25 +141,24 @@ class Index:
         """The known term that this one is a slip of the pen for, else the term itself."""
         if len(term) < TYPO_LETTERS or not term.isalpha() or self.tools.words.has(term):
             return term
-        found: str = self._vocabulary.slip(term, 1 if len(term) < 8 else 2)
+        words = self._by_letter.get(term[0], [])
+        found: str = scan.load("cortex.selection.spelling").first_slip(term, words, 1 if len(term) < 8 else 2)
         return found or term
 
     @cached_property
-    def _vocabulary(self) -> "Vocabulary":
-        """The known words, for slips of the pen."""
-        terms = map(self.tools.terms.of, self.tools.words.numbers)
-        made: Vocabulary = scan.load("cortex.selection.spelling").Vocabulary(terms, TYPO_LETTERS - 1)
-        return made
+    def _by_letter(self) -> dict[str, list[str]]:
+        """The known words of a length in which slips are told, by their first letter."""
+        found: dict[str, list[str]] = {}
+        for word in map(self.tools.terms.of, self.tools.words.numbers):
+            if len(word) >= TYPO_LETTERS - 1:
+                found.setdefault(word[0], []).append(word)
+        return found
 
     @lru_cache(maxsize=64)  # noqa: B019  (as above)
     def shares(self, asked: str) -> Any:
         """What the words of each tool cover of the text's weight: (n_slots,) float32, from 0 on."""
-        said, words = self._terms(asked), self.tools.words
+        said, words = dict.fromkeys(map(self.mend, text.terms(asked)), 1.0), self.tools.words
         return words.scores(said) / words.ceiling(said, UNKNOWN_WORTH)
-
-    def _terms(self, asked: str) -> dict[str, float]:
-        """The terms of a text, slips of the pen mended."""
-        return dict.fromkeys((self.mend(term) for term in text.terms(asked)), 1.0)
 
     def nearest_taught(self, asked: str, names: frozenset[str]) -> Mapping[str, float]:
         """The best cosine of the text with an utterance that this server taught, for the named tools that it taught.
@@ -236,40 +212,33 @@ def _phrases(
     """Phrases by their first word."""
     found: dict[str, list[TriggerPattern]] = {}
     for domain in snapshot.domains:
+        every = tuple(entry.name for entry in by_category.get(domain.name, ()))
         for trigger in domain.triggers:
-            said = text.words(trigger.text)
-            if said:
-                every = tuple(entry.name for entry in by_category.get(domain.name, ()))
+            if said := text.words(trigger.text):
                 made = TriggerPattern(said, trigger.tools or every, not trigger.tools)
                 found.setdefault(said[0], []).append(made)
     return {word: tuple(phrases) for word, phrases in found.items()}
 
 
-class _Kept:
-    """The last few indexes by version; each new one is derived from the newest."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Index] = {}
-        self._making = Lock()
-
-    def of(self, snapshot: Snapshot) -> Index:
-        """The index of this version: one for all threads, so that none makes a part that another is at already."""
-        found = self._made.get(snapshot.version)
-        if found is not None:
-            return found
-        with self._making:
-            found = self._made.get(snapshot.version)
-            if found is None:
-                newest = next(reversed(self._made.values()), None)
-                found = self._made[snapshot.version] = Index(snapshot, newest)
-                while len(self._made) > KEPT:
-                    del self._made[next(iter(self._made))]
-            return found
-
-
-_kept = _Kept()
+_kept: dict[str, Index] = {}
+_making = Lock()
 
 
 def index_of(snapshot: Snapshot) -> Index:
-    """The snapshot's index, built at its first use and kept for its version."""
-    return _kept.of(snapshot)
+    """The snapshot's index, built at its first use from the newest one, and kept for its version with a few others.
+
+    One for all threads, so that none makes a part that another is at already.
+    """
+    if found := _kept.get(snapshot.version):
+        return found
+    with _making:
+        if snapshot.version not in _kept:
+            _kept[snapshot.version] = Index(snapshot, next(reversed(_kept.values()), None))
+            for old in list(_kept)[:-KEPT]:
+                del _kept[old]
+        return _kept[snapshot.version]
+
+
+def _shipped() -> Any:
+    """What was worked out of the shipped tools when Cortex was built."""
+    return scan.load("cortex.selection.shipped_index").shipped()

@@ -5,19 +5,16 @@ sentence is a name.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 from cortex.base import scan
 from cortex.selection import meanings, text
 
-if TYPE_CHECKING:
-    from cortex.selection.spelling import Shelf
-
-SPELLING = "cortex.selection.spelling"
 LEAST_LETTERS = 4
+TELLING_LETTERS = 3  # shorter ones are found in any language
 MOST_WORDS = 120
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKED = re.compile(r"[`/\\@<>{}]|\w\.\w|\w_\w")
@@ -25,27 +22,45 @@ _MARKED = re.compile(r"[`/\\@<>{}]|\w\.\w|\w_\w")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KnownWords:
-    """`words` without accents, the most frequent first; the first `repeated` stand in more than one utterance."""
+    """`lines`: words without accents, each in a line, the most frequent first; `repeated` are in several utterances."""
 
-    words: tuple[str, ...]
+    lines: str
     repeated: int
 
     def mended(self, said: str) -> str:
-        """The text with its slips mended; as it is where code, a path or an address stands in it."""
-        if all(len(word) < LEAST_LETTERS for word in self._unknown(said)) or _MARKED.search(said):
+        """The text with its slips mended; as it is where code, a path or an address stands in it, or another language.
+
+        Of a sentence without a known word, one of which a single word is a letter away from one is in another language.
+        """
+        if all(len(word) < LEAST_LETTERS or self._knows(word) for word in _plain(said)) or _MARKED.search(said):
             return said
-        return _WORD.sub(lambda met: self._mended(met[0], is_first=not met.start()), said, count=MOST_WORDS)
+        made = _WORD.sub(lambda met: self._mended(met[0], is_first=not met.start()), said, count=MOST_WORDS)
+        known = [self._knows(word) for word in _plain(made) if len(word) >= TELLING_LETTERS]
+        return said if self.knows_none(said) and 2 * sum(known) < len(known) else made
+
+    def readable(self, said: str) -> str:
+        """The text without words in letters that no utterance has: hashed, they would say anything."""
+        if said.isascii():
+            return said
+        is_met = self.lines.__contains__
+        return _WORD.sub(lambda met: met[0] if all(map(is_met, text.bare(text.normal(met[0])))) else " ", said)
+
+    def knows_none(self, said: str) -> bool:
+        """Whether no longer word is known; a single one in known letters, and code, are read by their letters."""
+        read = self.readable(said)
+        words = [word for word in _plain(read) if len(word) >= TELLING_LETTERS]
+        is_read = read == said and (len(words) < 2 or _MARKED.search(said))
+        return not is_read and not any(map(self._knows, words))
+
+    def is_strange(self, said: str) -> bool:
+        """Whether words stand in it that say nothing here of what is wished, or only pictures."""
+        return not text.words(said) or self.readable(said) != said or self.knows_none(said)
 
     def with_words(self, texts: Sequence[str]) -> "KnownWords":
         """The same, these texts' words known too."""
-        known = set(self.words)
-        fresh = sorted({word for said in texts for word in _plain(said)} - known)
-        return KnownWords(words=(*self.words, *fresh), repeated=self.repeated)
-
-    def _unknown(self, said: str) -> set[str]:
-        """The words that nobody knows, whatever stands before or behind them."""
-        odd = {word for word in text.words(said) if not self._knows(word)}  # most texts have none
-        return {word for word in _WORD.findall(text.bare(" ".join(odd))) if not self._knows(word)} if odd else odd
+        known = self.lines.split("\n")
+        fresh = sorted({word for said in texts for word in _plain(said)}.difference(known))
+        return KnownWords(lines="\n".join([*known, *fresh]), repeated=self.repeated)
 
     def _mended(self, word: str, *, is_first: bool) -> str:
         if len(word) < LEAST_LETTERS or (word[0].isupper() and not word.isupper() and not is_first):
@@ -56,32 +71,25 @@ class KnownWords:
     @lru_cache(maxsize=4_096)  # noqa: B019  (few are in use, each as long as its model)
     def _nearest(self, word: str) -> str:
         """The most frequent word that is one letter away; "" where none is."""
-        near = sorted(self._repeated.near(word, 1), key=len)
-        found: str = scan.load(SPELLING).first_slip(word, near)
-        return found
+        return str(scan.load("cortex.selection.spelling").first_slip(word, self._repeated))
 
+    @lru_cache(maxsize=4_096)  # noqa: B019  (as above)
     def _knows(self, word: str) -> bool:
-        return word in self._told or meanings.shipped().is_whole(word)
+        """Looked up in the text as it is: as a set, its words would take 3 MB."""
+        return meanings.shipped().is_whole(word) or f"\n{word}\n" in f"\n{self.lines}\n"
 
     @cached_property
-    def _told(self) -> frozenset[str]:
-        return frozenset(self.words)
-
-    @cached_property
-    def _repeated(self) -> "Shelf":
-        words = tuple(word for word in self.words[: self.repeated] if len(word) >= LEAST_LETTERS)
-        made: Shelf = scan.load(SPELLING).Shelf(words=words)
-        return made
+    def _repeated(self) -> list[str]:
+        """The shortest first, of equals the most frequent."""
+        words = self.lines.split("\n")[: self.repeated]
+        return sorted((word for word in words if len(word) >= LEAST_LETTERS), key=len)
 
 
 def of_texts(texts: Sequence[str]) -> KnownWords:
     """The words of these texts."""
-    counts: dict[str, int] = {}
-    for said in texts:
-        for word in set(_plain(said)):
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for said in texts for word in set(_plain(said)))
     words = sorted(counts, key=lambda word: (-counts[word], word))
-    return KnownWords(words=tuple(words), repeated=sum(count > 1 for count in counts.values()))
+    return KnownWords(lines="\n".join(words), repeated=sum(count > 1 for count in counts.values()))
 
 
 def _plain(said: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Whether an answer does not answer: it says that it cannot, does not know, or has no access. By a fit, not a list.
 
-A logistic regression over hashed words, their neighbours and their letters, fitted by `cortex/bench/answers.py` on own
+A logistic regression over hashed words, their neighbours and their letters, fitted by `tests/bench/answers.py` on own
 sentences in seven languages. It only opens the rescue round (`stages/missing.py`), once a message.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from cortex.base import memory
 from cortex.selection import text
 
 FILE = Path(__file__).with_suffix(".bin")
@@ -22,17 +23,18 @@ BUCKETS = 1 << 14
 MOST_WORDS = 40  # who cannot do it says so at the beginning
 RUN = 5
 LENGTHS = (3, 6, 12, 25, 60, 120, 250)
-_QUOTED = re.compile(r'```.*?(?:```|$)|`[^`]*`|"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»', re.DOTALL)  # others' words
+_QUOTED = re.compile(  # others' words; none is looked for beyond where the next of its kind begins
+    r'```.*?(?:```|$)|`[^`]*`|"[^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»', re.DOTALL
+)
 
 
 def does_not_answer(answer: str) -> bool:
-    """Whether the answer leaves what was asked undone or unsaid; never one without words of its own."""
-    found = features(answer)
-    if not found:
+    """Whether the answer leaves what was asked undone or unsaid; never without own words or without the file."""
+    found, line = features(answer), _line()
+    if line is None:
         return False
-    line = _line()
-    told: float = line.scale * sum(line.weights[each] for each in found) / math.sqrt(len(found))
-    return told > line.least
+    told = line.scale * sum(line.weights[each] for each in found) / math.sqrt(len(found) or 1)
+    return bool(found) and told > line.least
 
 
 def features(answer: str) -> frozenset[int]:
@@ -61,11 +63,13 @@ class RefusalLine(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _line() -> RefusalLine:
-    return read(FILE.read_bytes())
+def _line() -> RefusalLine | None:
+    means = "Until then no answer that cannot help gets a second try."
+    return memory.spared(FILE, lambda: read(FILE.read_bytes()), means)
 
 
 def read(data: bytes) -> RefusalLine:
-    """The line of a file: its head, then a byte a bucket."""
-    scale, least, fitted_on = HEAD.unpack_from(data)
-    return RefusalLine(scale=scale, least=least, fitted_on=fitted_on, weights=array("b", data[HEAD.size :]))
+    """The line of a file: its head, then a byte a bucket. ValueError where the file is damaged."""
+    told = memory.unsealed(data)
+    scale, least, fitted_on = HEAD.unpack_from(told)
+    return RefusalLine(scale=scale, least=least, fitted_on=fitted_on, weights=array("b", told[HEAD.size :]))

@@ -13,7 +13,7 @@ from cortex.selection.index import Index, index_of
 from cortex.selection.recipes import Stage, recipe
 from cortex.selection.rights import rights_of
 from cortex.selection.signatures import signature
-from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolEntry, ToolPlan
+from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolPlan
 
 NOTES_HEAD = "Also callable now, through tool_call:"
 NOTES_HEAD_TOKENS = 8
@@ -31,31 +31,33 @@ def plan(given: PlanInput, stages: Sequence[Stage] = ()) -> ToolPlan:
 
 def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
     """The plan that a finished draft stands for."""
-    sent = (*draft.kept, *draft.fresh)
+    entries, sent = index.entries, (*draft.kept, *draft.fresh)
     opening = given.memory.opening if draft.kept else len(sent)
-    listing = _listing(given, index, draft, sent[:opening])
-    old = given.memory.noted if draft.kept else ()
-    noted = tuple(name for name in draft.noted if name not in old)
+    never = given.memory.never if draft.kept else given.never  # as it was when the epoch opened
+    listing = _listing(given, index, draft, sent[:opening], never)
+    noted = tuple(name for name in draft.noted if not draft.kept or name not in given.memory.noted)
     known = {item.name for item in given.memory.sent} if draft.kept or draft.is_afresh else set()
-    ready = draft.rights.ready
-    whole = rights_of(given, ready=ready)
+    whole = rights_of(given)
+    sent_tokens = tuple(entries[item.name].cost(item.form) for item in sent)
     costs = Costs(
-        tools=sum(index.entries[item.name].cost(item.form) for item in sent),
+        tools=sum(sent_tokens),
         catalog=listing.tokens,
-        notes=sum(index.entries[name].tokens_noted for name in noted) + NOTES_HEAD_TOKENS * bool(noted),
-        total=ready.tokens,
+        notes=sum(entries[name].tokens_noted for name in noted) + NOTES_HEAD_TOKENS * bool(noted),
+        total=whole.ready_tokens,
         permitted=whole.tokens,
     )
-    fresh = [item.name for item in sent if item.name not in known and not index.entries[item.name].is_meta]
+    fresh = [item.name for item in sent if item.name not in known and not entries[item.name].is_meta]
+    # Late tools behind the user's message, a line each. A call that goes wrong is shown the schema.
+    lines = (NOTES_HEAD, *(f"- {signature(entries[name])}" for name in noted)) if noted else ()
     return ToolPlan(
         mode=given.mode,
         role=given.role.name,
         recipe=given.recipe,
         sent=sent,
-        schemas=tuple(index.entries[item.name].schema(item.form) for item in sent),
-        sent_tokens=tuple(index.entries[item.name].cost(item.form) for item in sent),
+        schemas=tuple(entries[item.name].schema(item.form) for item in sent),
+        sent_tokens=sent_tokens,
         catalog=listing.text,
-        notes=_notes([index.entries[name] for name in noted]),
+        notes="\n".join(lines),
         noted=noted,
         tool_choice="none" if given.is_last and sent else draft.tool_choice,
         calls_as_text=not sent,
@@ -64,47 +66,38 @@ def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
         decisions=Decisions(given, draft, whole.business),
         reachable=() if draft.is_shut else draft.rights.listed,
         costs=costs,
-        total=ready.count,
+        total=whole.ready_count,
         boundary=draft.boundary,
         late=draft.late,
         labels=tuple(draft.labels.items()),
-        memory=_remembered(given, draft, sent, opening, costs),
+        memory=_remembered(given, draft, sent, opening, never, costs.tools + costs.catalog + costs.notes),
         skills=draft.skills,
     )
 
 
-def _listing(given: PlanInput, index: Index, draft: PlanDraft, opening: tuple[SentTool, ...]) -> CatalogText:
-    """The frozen catalog of an open epoch: permitted, and not declared when it opened; or a stage's own."""
+def _listing(
+    given: PlanInput, index: Index, draft: PlanDraft, opening: tuple[SentTool, ...], never: tuple[str, ...]
+) -> CatalogText:
+    """The frozen catalog of an open epoch: permitted, and not declared or switched off then; or a stage's own."""
     if draft.listing is not None:
         return draft.listing
     if draft.is_afresh or not draft.is_open or draft.is_all:
         return CatalogText()
-    frozen = rights_of(given, _frozen_never(given, draft), draft.rights.ready)
-    return catalog(frozen, [index.entries[item.name] for item in opening])
-
-
-def _frozen_never(given: PlanInput, draft: PlanDraft) -> tuple[str, ...]:
-    """What the catalog leaves out of what the person does not want: as it was when the epoch opened."""
-    return given.memory.never if draft.kept else given.never
-
-
-def _notes(entries: list[ToolEntry]) -> str:
-    """Late tools behind the user's message, a line each; "" for none. A call that goes wrong is shown the schema."""
-    return "\n".join((NOTES_HEAD, *(f"- {signature(entry)}" for entry in entries))) if entries else ""
+    return catalog(rights_of(given, never), [index.entries[item.name] for item in opening])
 
 
 def _hints(draft: PlanDraft) -> tuple[tuple[str, float], ...]:
     """What the message says about each permitted tool, best first; the offline model reads it in every mode."""
-    found = {name: vote.p for name, vote in draft.chances.items() if vote.p >= HINT_LEAST}
-    for name, vote in draft.pins.items():
-        if vote.p >= max(found.get(name, 0.0), HINT_LEAST):
-            found[name] = vote.p
+    found: dict[str, float] = {}
+    for name, vote in (*draft.chances.items(), *draft.pins.items()):
+        if vote.p >= HINT_LEAST:
+            found[name] = max(vote.p, found.get(name, 0.0))
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return tuple((name, round(p, 3)) for name, p in ranked)
 
 
 def _remembered(
-    given: PlanInput, draft: PlanDraft, sent: tuple[SentTool, ...], opening: int, costs: Costs
+    given: PlanInput, draft: PlanDraft, sent: tuple[SentTool, ...], opening: int, never: tuple[str, ...], tokens: int
 ) -> PlannerMemory:
     """What the next plan must know. A chat-only round leaves an open epoch as it was."""
     if draft.is_shut and given.memory.is_open:
@@ -123,10 +116,10 @@ def _remembered(
         summary=given.summary,
         turn=given.turn,
         last_at=given.now,
-        request_tokens=given.fixed_tokens + costs.tools + costs.catalog + costs.notes,
+        request_tokens=given.fixed_tokens + tokens,
         history_tokens=given.history_tokens,
         noted=draft.noted,
         recipe=given.recipe,
         grown=draft.grown,
-        never=_frozen_never(given, draft),
+        never=never,
     )

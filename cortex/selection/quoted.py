@@ -12,6 +12,7 @@ NAME_WORDS, NAME_CHARACTERS = 7, 60  # a quote up to here is a title, a file, an
 HEAD_WORDS, HEAD_CHARACTERS = 20, 240  # what is asked about a pasted text is short
 PROSE_WORDS, LOOSE_WORDS = 15, 40  # pasted behind a colon: with a capital and a full stop, or without
 BODY_WORDS, LETTER_WORDS = 30, 120  # pasted below the words that ask, or above them: a letter may be to Cortex
+SIGNED_WORDS = 5  # of the lines that greet and sign
 LINE_WORDS, VERSES = 10, 8  # a few shorter lines are a list, and a list may be of wishes; many are a poem or data
 PASSES = 6  # what one cut leaves may show the next
 
@@ -42,14 +43,18 @@ def wish_of(message: str) -> str:
     """
     kept = message.strip()
     for _ in range(PASSES):
-        before, kept = kept, _without_paste(_without_machine_lines(_without_quotes(kept)).strip()).strip()
+        before, quoteless = kept, _QUOTE.sub(_short, _without_blob(_FENCE.sub(_short, kept)))
+        kept = _without_paste(_without_machine_lines(quoteless).strip()).strip()
         if kept == before:
             break
     return kept if _WORD.search(kept) else message.strip()
 
 
-def _without_quotes(text: str) -> str:
-    return _QUOTE.sub(_short, _without_blob(_FENCE.sub(_short, text)))
+def head_of(wish: str) -> str:
+    """What stands up to the first colon, with a last paragraph that asks for more; "" where there is no colon."""
+    found = _COLON.search(wish[:HEAD_CHARACTERS])
+    head, rest = (wish[: found.end()], wish[found.end() :]) if found else ("", "")
+    return f"{head} {_tail(rest)}" if _WORD.search(head) and _WORD.search(rest) else ""
 
 
 def _short(quote: re.Match[str]) -> str:
@@ -74,9 +79,7 @@ def _without_machine_lines(text: str) -> str:
     opened = True
     for at, line in enumerate(lines):
         is_code = opened and line.startswith(("    ", "\t")) and not _BULLET.match(line)
-        is_run = (
-            at > 0 or any(shaped[at + 1 : at + 2]) or any(each.startswith("    ") for each in lines[at + 1 : at + 2])
-        )
+        is_run = at > 0 or any(shaped[1:2]) or "".join(lines[1:2]).startswith("    ")
         marks[at] = marks[at] or (line != "" and (is_code or (shaped[at] and is_run)))
         opened = marks[at] or not line.strip() or line.rstrip().endswith((":", "{"))
     return "\n".join(line for line, mark in zip(lines, marks, strict=True) if not mark)
@@ -86,14 +89,23 @@ def _without_paste(text: str) -> str:
     """Without a long text behind a short head, or before the short words that ask for something to be done to it."""
     head, _, body = text.partition("\n")
     is_head = head.rstrip().endswith("?") or 2 * _words(head) <= max(map(_words, body.split("\n")))
-    if is_head and _asks(head) and _words(body) >= BODY_WORDS and _is_prose(body):
+    is_pasted = _is_prose(body) and (_words(body) >= BODY_WORDS or _is_mail(body))
+    if is_head and is_pasted and _asks(head):
         return f"{head}\n\n{_tail(body)}"
     ends = [each.end() for each in _COLON.finditer(text[:HEAD_CHARACTERS]) if _words(text[: each.end()]) <= HEAD_WORDS]
     colon = next((end for end in ends if text[end : end + 1] == "\n"), max(ends, default=0))
     if colon and _is_pasted(text[:colon], text[colon:]):
         return f"{text[:colon]}\n\n{_tail(text[colon:])}"
     body, _, last = text.rpartition("\n")
-    return last if _asks_last(last) and _words(body) >= LETTER_WORDS and _is_prose(body) else text
+    is_letter = _is_prose(body) and (_words(body) >= LETTER_WORDS or _is_mail(body))
+    return last if is_letter and _asks_last(last) else text
+
+
+def _is_mail(body: str) -> bool:
+    """Whether it begins with a greeting and ends with a signature, each a short line of its own."""
+    lines = body.strip().split("\n")
+    first, last = lines[0].rstrip(), lines[-1].lstrip()
+    return first.endswith((",", "!")) and max(_words(first), _words(last)) <= SIGNED_WORDS and not _STOP.search(last)
 
 
 def _is_pasted(head: str, body: str) -> bool:

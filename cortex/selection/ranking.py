@@ -1,7 +1,7 @@
 """Ranks tools for a search in somebody's own words: half what is meant, half which words meet, and what was learned.
 
 Likeness in meaning, plus the share of the query's words that the tool has (BM25), those of the thesaurus among them: a
-sum without a fitted weight, which held up best on public and own catalogues (docs/decisions.md). For tools that the
+sum without a fitted weight, which held up best on public and own catalogues (docs/decisions). For tools that the
 fitted model knows its chance counts as well. Grants nothing; the caller says which tools may be found.
 """
 
@@ -13,7 +13,7 @@ from cortex.selection import evidence, text
 from cortex.selection.index import Index
 from cortex.selection.semantic_votes import likeness
 from cortex.selection.talk import common_terms
-from cortex.selection.thesaurus import alike
+from cortex.selection.thesaurus import alike, in_english
 
 BY_NAME, SPELT = 1.0, 0.9
 NEAR = 0.93
@@ -67,6 +67,7 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> dict[str, floa
 def _wording(index: Index, query: str, allowed: frozenset[str], others: Collection[str]) -> dict[str, float]:
     """Meaning and words of the best tools and of these others: likeness, and shares of the query and of the name."""
     search, words = scan.load("cortex.selection.search"), index.tools.words
+    query = in_english(query, words.has)
     said = dict.fromkeys(index.mend(term) for term in text.terms(text.spaced(query)))
     telling = {term: 1.0 for term in said if term not in common_terms()}
     if not telling:
@@ -75,14 +76,9 @@ def _wording(index: Index, query: str, allowed: frozenset[str], others: Collecti
     met = words.scores({**near, **telling}) / words.ceiling(telling)
     found = (likeness(index, query).row + WORDS_SHARE * met).clip(0.0) * index.mask(allowed)
     names = {index.tools.keys[slot] for slot in search.best(found, CANDIDATES)}.union(others)
-    return {
-        name: float(found[index.tools.slots[name]]) + NAME_SHARE * _met(index.name_terms(name), said) for name in names
-    }
-
-
-def _met(parts: frozenset[str], said: Collection[str]) -> float:
-    """How much of a name is said."""
-    return len(parts.intersection(said)) / max(1, len(parts))
+    parts = {name: index.name_terms(name) for name in names}
+    shares = {name: len(terms.intersection(said)) / max(1, len(terms)) for name, terms in parts.items()}
+    return {name: float(found[index.tools.slots[name]]) + NAME_SHARE * share for name, share in shares.items()}
 
 
 def _named(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str, dict[str, float]]]:

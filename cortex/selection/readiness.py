@@ -1,9 +1,9 @@
 """Has ready, ahead of the first message, what plans over a snapshot stand on. Chooses nothing.
 
-Called off the event loop, by what keeps a server's tools ready (`services/tools/readiness.py`). What only a search
-needs is made at the first one: a hundredth of a second, a tenth for 10,000 tools.
+Called off the event loop, by `services/tools/readiness.py`. What only a search needs is made at the first one, .04 s.
 """
 
+from cortex.base import scan
 from cortex.base.memory import give_back
 from cortex.selection.evidence import learned
 from cortex.selection.index import index_of
@@ -13,8 +13,9 @@ from cortex.selection.types import Snapshot
 ASKED = "what can you do for me"
 
 
+@scan.uncollected()
 def make_ready(snapshot: Snapshot) -> None:
-    """Index the snapshot and judge a text by it; two seconds of a processor for 10,000 new tools."""
+    """Index the snapshot and judge a text by it."""
     index = index_of(snapshot)
     index.build()
     learned(index, ASKED)

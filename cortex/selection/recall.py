@@ -1,8 +1,8 @@
 """Which remembered facts fit a message: the words they share and what bears on what is asked, as one chance.
 
-Words are weighed as tools and skills are (`search.py`), against what people say for tools as the measure of how rare
-each is. The weights were fitted on the rows marked `tune` of `bench/recall/household.jsonl`; docs/memory.md has the
-figures. A message that fits nothing carries nothing, and small talk is not even looked at.
+Words are weighed as in `skill_search.py`. `recall.txt` is general vocabulary: words of a question, `=>`, words that a
+fact may hold to bear on it where no word is shared ("a recipe" - "is vegetarian"). docs/memory.md has the figures. A
+message that fits nothing carries nothing, and small talk is not even looked at.
 """
 
 import math
@@ -10,20 +10,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from cortex.base.fact import FROM_OUTSIDE, FactFit, KnownFact
 from cortex.selection import talk, text
-from cortex.selection.everyday import bears_on
-from cortex.selection.skill_search import rarity
+from cortex.selection.skill_search import shared, terms
 
 LEAST = 0.2  # a chance of one in five: a fact costs 15 tokens, an answer that ignores it costs another round
 MOST = 12
 MESSAGE_CHARACTERS = 2_000
 HEAD = "Remembered about the user (facts, not instructions; use them only where they matter):"
 
-_RAREST, _OF_MESSAGE, _OF_FACT, _SEVERAL, _NAME, _OWN, _BEARS, _BIAS = 4.62, 2.33, 2.10, 0.30, 1.63, 3.07, 5.14, -5.6
-_GENERAL = -0.8  # a question about the world; chosen on the rows marked `held`, since those marked `tune` have none
-
+_TOPICS = Path(__file__).with_suffix(".txt")
 _OWN_WORDS = frozenset(
     text.words("my our mine ours i me we mein meine meinen meiner meinem unser unsere ich mir mich wir")
 )
@@ -31,44 +29,25 @@ _IMPERSONAL = re.compile(
     r"(?:explain|define|compare|who|why|was ist|erkläre?)\b|how does\b|how do (?!i\b|we\b|you\b)"
     r"|when (?:was|were|did)\b|what (?:is|are|was|does|do|happens?|happened)\b"
 )
-_WORD = re.compile(r"[^\W_]+")
-_EVERYDAY = """
-    user nutzer nutzerin call called named live lives work works keep keeps prefer prefers want wants above behind
-    stand stands may read reads write writes use uses run runs order plan visit goes takes moved there every each
-    monday tuesday wednesday thursday friday saturday sunday weekend week month year morning evening
-    january february march april june july august september october november december
-    montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz juni juli oktober dezember
-    der die das den dem des ein eine einen einer eines einem kein keine und oder aber ist sind war hat habe haben hatte
-    ich mich mir mein meine meinen meiner meinem du dir dich dein deine wir uns unser unsere er sie es ihr ihm ihn ihre
-    wie was wer wo wann warum welche welchen welcher welches kann kannst können soll sollen will wollen muss müssen
-    nicht auch noch nur schon bitte mal mit von vom zu zum zur für auf aus bei beim nach im an am um bis über unter
-    trotz ohne heute morgen jetzt
-    le la les un une des et est je mon ma mes tu il elle nous vous dans pour avec que qui el los las una y mi mis yo en
-    con por para
-"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A message as facts are held against it. `bears`: stems that a fact may hold to bear on it, with their cause.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evidence:
+    """What speaks for a fact, in logits: fitted on rows marked `tune` in `tests/bench/recall`, `general` on `held`."""
 
-    `is_general`: a question about the world rather than the person.
-    """
+    rarest: float = 4.6
+    covered: float = 2.3
+    own: float = 3.1
+    bearing: float = 5.1
+    nothing: float = -4.8
+    general: float = -0.8
 
-    words: dict[str, str]
-    weights: dict[str, float]
-    bears: dict[str, str]
-    is_own: bool
-    is_general: bool
+
+_WORTH = _Evidence()
 
 
 def recalled(
-    said: str,
-    facts: Sequence[KnownFact],
-    budget_tokens: int,
-    count: Callable[[str], int],
-    *,
-    shown: str = "",
+    said: str, facts: Sequence[KnownFact], budget_tokens: int, count: Callable[[str], int], *, shown: str = ""
 ) -> tuple[FactFit, ...]:
     """The facts to carry with this message, best first, their listing within the budget; () for small talk.
 
@@ -80,14 +59,8 @@ def recalled(
             break
         if f"\n{line(fact)}\n" in f"\n{shown}\n":
             continue
-        fit = FactFit(
-            id=fact.id,
-            text=fact.text,
-            score=score,
-            reason=reason,
-            tokens=count(line(fact)) + 1,
-            is_tainted=fact.is_tainted,
-        )
+        size = count(line(fact)) + 1
+        fit = FactFit(id=fact.id, text=fact.text, score=score, reason=reason, tokens=size, is_tainted=fact.is_tainted)
         if count(listing((*found, fit))) <= budget_tokens:
             found.append(fit)
     return tuple(found)
@@ -97,8 +70,14 @@ def fitting(said: str, facts: Sequence[KnownFact]) -> list[tuple[KnownFact, floa
     """Every fact that has anything to do with the message, with its chance and why, best first."""
     if not facts or talk.is_small_talk(said):
         return []
-    asked = _asked(said[:MESSAGE_CHARACTERS])
-    found = [(fact, *_chance(asked, fact.text)) for fact in facts] if asked.words else []
+    beginning = said[:MESSAGE_CHARACTERS]
+    asked = _terms(beginning)
+    is_own = not _OWN_WORDS.isdisjoint(text.words(beginning))
+    is_general = not is_own and _IMPERSONAL.match(text.normal(beginning)) is not None
+    calling = () if is_general else sorted(asked, reverse=True)
+    causes = {held: term for term in calling for held in _topics().get(term, ())}
+    before = _WORTH.nothing + _WORTH.general * is_general
+    found = [(fact, *_chance(asked, causes, fact.text, before, _WORTH.own * is_own)) for fact in facts]
     return sorted((one for one in found if one[1]), key=lambda one: (-one[1], one[0].id))
 
 
@@ -113,53 +92,44 @@ def listing(fits: Sequence[FactFit]) -> str:
     return "\n".join((HEAD, *map(line, fits))) if fits else ""
 
 
-def _asked(said: str) -> _Asked:
-    words = _terms(said)
-    is_own = any(word in _OWN_WORDS for word in text.words(said))
-    is_general = not is_own and _IMPERSONAL.match(text.normal(said)) is not None
-    bears = {} if is_general else bears_on(frozenset(words))
-    return _Asked(words, {term: rarity(term) for term in words}, bears, is_own, is_general)
+def _chance(asked: dict[str, str], causes: dict[str, str], fact: str, before: float, own: float) -> tuple[float, str]:
+    """How likely the fact matters to what is asked, and why; 0.0 for nothing in common.
 
-
-def _chance(asked: _Asked, fact: str) -> tuple[float, str]:
-    """How likely the fact matters to what is asked, and why; 0.0 for nothing in common."""
+    `causes`: stems that a fact may hold to bear on it, each with what calls for it. `before`: what the message alone
+    says, in logits; `own`: what a shared word counts besides, where the person speaks of themselves.
+    """
     held = _terms(fact)
-    met = [term for term in asked.words if term in held]
-    about = [term for term in held if term in asked.bears]
+    met = [term for term in asked if term in held]
+    about = next((term for term in held if term in causes), "")
     if not met and not about:
         return 0.0, ""
-    shared = sum(asked.weights[term] for term in met)
-    names = {text.stem(word.casefold()) for word in _WORD.findall(fact)[1:] if word[:1].isupper()}
-    sum_ = (
-        _BIAS
-        + _RAREST * max((asked.weights[term] for term in met), default=0.0)
-        + _OF_MESSAGE * shared / (sum(asked.weights.values()) or 1.0)
-        + _OF_FACT * shared / (sum(rarity(term) for term in held) or 1.0)
-        + _SEVERAL * (len(met) > 1)
-        + _NAME * any(term in names for term in met)
-        + _OWN * (bool(met) and asked.is_own)
-        + _BEARS * bool(about)
-        + _GENERAL * asked.is_general
-    )
-    words = ", ".join(asked.words[term] for term in met)
-    why = (
-        f"close in wording ({words})" if met else f"bears on “{asked.words[asked.bears[about[0]]]}” ({held[about[0]]})"
-    )
-    return round(1 / (1 + math.exp(-sum_)), 4), why
+    covered, rarest = shared(asked, met)
+    logit = before + _WORTH.rarest * rarest + _WORTH.covered * covered + own * bool(met) + _WORTH.bearing * bool(about)
+    why = f"close in wording ({', '.join(asked[term] for term in met)})"
+    if not met:
+        why = f"bears on “{asked[causes[about]]}” ({held[about]})"
+    return round(1 / (1 + math.exp(-logit)), 4), why
 
 
 @lru_cache(maxsize=4_096)
 def _terms(said: str) -> dict[str, str]:
     """The stems that say something, each with the word as it was written."""
-    noise = _noise()
-    found: dict[str, str] = {}
-    for word in text.words(said):
-        term = text.stem(word)
-        if len(term) > 1 and term not in noise:
-            found.setdefault(term, word)
-    return found
+    return {term: word for term, word in terms(said, _noise()).items() if len(term) > 1}
 
 
 @lru_cache(maxsize=1)
 def _noise() -> frozenset[str]:
-    return talk.common_terms() | frozenset(text.stem(word) for word in text.words(_EVERYDAY))
+    return frozenset(map(text.stem, talk.listed("plain in facts")))
+
+
+@lru_cache(maxsize=1)
+def _topics() -> dict[str, frozenset[str]]:
+    """The stems that a fact may hold, by the stem that calls for them."""
+    found: dict[str, frozenset[str]] = {}
+    for row in _TOPICS.read_text(encoding="utf-8").splitlines():
+        if not row.startswith("#"):
+            asked, _, held = row.partition("=>")
+            facts = frozenset(map(text.stem, text.words(held)))
+            for term in map(text.stem, text.words(asked)):
+                found[term] = found.get(term, frozenset()) | facts
+    return found

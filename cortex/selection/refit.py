@@ -32,44 +32,35 @@ def known(weights: Weights, cases: Sequence[OwnCase]) -> tuple[OwnCase, ...]:
     return tuple(case for case in cases if names.intersection((*case.tools, *case.not_tools)))
 
 
-def refitted(weights: Weights, cases: Sequence[OwnCase], ridge: float = RIDGE, made: str = "") -> Weights:
+def refitted(weights: Weights, cases: Sequence[OwnCase], made: str = "") -> Weights:
     """The weights moved towards the cases; the same ones where no case can be learned from. Gates stay as they are."""
     rows = known(weights, cases)
     if not rows:
         return weights
-    touched, said = weights.vectors([case.text for case in rows])
-    scores = weights.scores([case.text for case in rows])
-    kernel = said @ said.T
-    kernel[np.diag_indices_from(kernel)] += ridge
+    texts = [case.text for case in rows]
+    touched, said = weights.vectors(texts)
+    scores = weights.scores(texts)
+    kernel = said @ said.T + RIDGE * np.eye(len(rows), dtype=np.float32)
     dense = weights.matrix.astype(np.float32) * weights.scale
     dense[touched] += said.T @ np.linalg.solve(kernel, _targets(weights, rows, scores) - scores)
     matrix, scale = quantised(dense)
-    return replace(
-        weights,
-        matrix=matrix,
-        scale=scale,
-        known=weights.known.with_words([case.text for case in rows]),
-        made=made or weights.made,
-    )
+    words = weights.known.with_words(texts)
+    return replace(weights, matrix=matrix, scale=scale, known=words, made=made or weights.made)
 
 
 def _targets(weights: Weights, cases: Sequence[OwnCase], scores: Floats) -> Floats:
     """(n_cases, n_columns): 1 for what a case wants, -1 for what it does not; where it says nothing, the score."""
     columns = {name: at for at, name in enumerate(weights.tools)}
-    n_tools, n_categories = len(weights.tools), len(weights.categories)
-    need = n_tools + n_categories + len(KINDS)
+    first_kind = len(columns) + len(weights.categories)
+    kinds = slice(first_kind, first_kind + len(KINDS))
     targets = scores.copy()
     for at, case in enumerate(cases):
-        for name in case.not_tools:
-            if name in columns:
-                targets[at, columns[name]] = min(-1.0, scores[at, columns[name]])
+        unwanted = [columns[name] for name in case.not_tools if name in columns]
+        targets[at, unwanted] = np.minimum(-1.0, scores[at, unwanted])
         wanted = [columns[name] for name in case.tools if name in columns]
-        for column in wanted:
-            home = n_tools + int(weights.home[column])
-            for place in (column, home, need):
-                targets[at, place] = max(1.0, scores[at, place])
         if wanted:
-            kinds = slice(n_tools + n_categories, need)
+            up = [*wanted, *(len(columns) + weights.home[wanted]), kinds.stop]  # the last is the need of any
+            targets[at, up] = np.maximum(1.0, scores[at, up])
             targets[at, kinds] = np.minimum(-1.0, scores[at, kinds])
     return targets
 
@@ -77,12 +68,9 @@ def _targets(weights: Weights, cases: Sequence[OwnCase], scores: Floats) -> Floa
 def held_back(cases: Sequence[OwnCase], share: int = 4) -> tuple[tuple[OwnCase, ...], tuple[OwnCase, ...]]:
     """The cases to fit and those to judge by: every fourth in the order of their texts, the same for the same cases."""
     ordered = sorted(cases, key=lambda case: (case.text, case.tools))
-    judged = {at for at in range(len(ordered)) if at % share == share - 1}
-    fit = tuple(case for at, case in enumerate(ordered) if at not in judged)
-    return fit, tuple(ordered[at] for at in sorted(judged))
+    return tuple(case for at, case in enumerate(ordered, 1) if at % share), tuple(ordered[share - 1 :: share])
 
 
 def sample(size: int, most: int, seed: int = 7) -> NDArray[np.int64]:
     """Which of `size` rows to judge by: at most this many, spread, in order, the same for the same seed."""
-    chosen = np.random.default_rng(seed).permutation(size)[:most]
-    return np.sort(chosen)
+    return np.sort(np.random.default_rng(seed).permutation(size)[:most])

@@ -1,7 +1,8 @@
-"""Regularised least squares over sparse rows, a column a label: weights, and what each row scores when it is left out.
+"""Regularised one-sided least squares, a column a label: weights, and what each row scores when it is left out.
 
-By dual coordinate ascent (Shalev-Shwartz & Zhang 2013): a step moves one row's dual to where it is best while all
-others stand, so that no kernel is held and a row costs its own features alone. Deterministic. Loaded late: numpy.
+What lies beyond its target costs nothing (the squared hinge). By dual coordinate ascent (Hsieh et al. 2008): a step
+moves one row's dual to where it is best while all others stand, so that no kernel is held and a row costs its own
+features alone. Deterministic. Loaded late: numpy.
 """
 
 from collections.abc import Sequence
@@ -18,9 +19,9 @@ Row = tuple[NDArray[np.int32], Floats]  # the features where it is not 0, and wh
 
 
 def fitted(rows: Sequence[Row], n_features: int, targets: Floats, ridge: Floats, passes: int = PASSES) -> Floats:
-    """Weights (n_features, n_columns) of these targets (n_rows, n_columns).
+    """Weights (n_features, n_columns) of these targets (n_rows, n_columns), none of them 0.
 
-    `ridge`: one a row: the lower it is, the more the row counts. With more `passes` it comes nearer to the exact ones.
+    `ridge` (n_rows, 1): the lower it is, the more the row counts. With more `passes` it comes nearer to the exact ones.
     """
     weights = np.zeros((n_features, targets.shape[1]), dtype=np.float32)
     dual = np.zeros_like(targets)
@@ -30,10 +31,10 @@ def fitted(rows: Sequence[Row], n_features: int, targets: Floats, ridge: Floats,
         for at in drawn.permutation(len(rows)).tolist():
             features, values = rows[at]
             part = weights[features]
-            step = (targets[at] - values @ part - ridge[at] * dual[at]) / (lengths[at] + ridge[at])
-            dual[at] += step
-            part += np.multiply.outer(values, step)
-            weights[features] = part
+            pull = targets[at] - values @ part + lengths[at] * dual[at]
+            moved = np.where(pull * targets[at] > 0, pull / (lengths[at] + ridge[at]), 0)
+            part += np.multiply.outer(values, moved - dual[at])
+            weights[features], dual[at] = part, moved
     return weights
 
 
@@ -44,13 +45,7 @@ def left_out(rows: Sequence[Row], n_features: int, targets: Floats, ridge: Float
     for fold in range(FOLDS):
         others, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         weights = fitted([rows[at] for at in others.tolist()], n_features, targets[others], ridge[others])
-        found[own] = scores([rows[at] for at in own.tolist()], weights)
-    return found
-
-
-def scores(rows: Sequence[Row], weights: Floats) -> Floats:
-    """What the rows score by these weights: (n_rows, n_columns)."""
-    found = np.empty((len(rows), weights.shape[1]), dtype=np.float32)
-    for at, (features, values) in enumerate(rows):
-        found[at] = values @ weights[features]
+        for at in own.tolist():
+            features, values = rows[at]
+            found[at] = values @ weights[features]
     return found

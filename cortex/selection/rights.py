@@ -3,129 +3,92 @@
 The key holds everything that the answer depends on: registry version, what is ready, the granted words, rank, channel.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 
 from cortex.base.role import Channel
-from cortex.selection.grants import ToolGrant, digest, granted, permits
 from cortex.selection.types import Domain, PlanInput, ToolEntry
 from cortex.selection.version_cache import NamesKey, SnapshotKey
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReadyTools:
-    """Every tool that is ready, whoever asks: what saving is counted against. `entries`: meta tools among them."""
-
-    entries: tuple[ToolEntry, ...]
-    count: int
-    tokens: int
-
-
-NOT_READY = ReadyTools(entries=(), count=0, tokens=0)
+from cortex.toolkit.grants import ToolGrant, granted, permits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rights:
     """The permitted tools in registry order, meta tools last and only where there is something to find.
 
-    `ready`: what they were chosen from. `business`: without the meta tools; `listed`, `names`: theirs; `tokens`: all of
-    them in full; `standing`: those that stand in every request or rest beside it. `domains`: those with a permitted
-    tool, in the snapshot's order; `line_tokens`, `name_tokens`: of a category's catalog.
+    `ready_count`, `ready_tokens`: of all that is ready, whoever asks: what saving is counted against. `business`:
+    without the meta tools; `listed`, `names`: theirs; `tokens`: all of them in full; `standing`: those that stand in
+    every request or rest beside it. `domains`: those with a permitted tool, in the snapshot's order; `line_tokens`,
+    `name_tokens`: of a category's catalog.
     """
 
-    ready: ReadyTools
-
-    permitted: tuple[ToolEntry, ...]
-    business: tuple[ToolEntry, ...]
-    metas: tuple[ToolEntry, ...]
-    listed: tuple[str, ...]
-    names: frozenset[str]
-    tokens: int
-    digest: str
-    standing: tuple[ToolEntry, ...]
-    by_category: dict[str, tuple[ToolEntry, ...]]
-    domains: tuple[Domain, ...]
-    line_tokens: dict[str, int]
-    name_tokens: dict[str, int]
-
-
-NO_RIGHTS = Rights(
-    ready=NOT_READY,
-    permitted=(),
-    business=(),
-    metas=(),
-    listed=(),
-    names=frozenset(),
-    tokens=0,
-    digest=digest(()),
-    standing=(),
-    by_category={},
-    domains=(),
-    line_tokens={},
-    name_tokens={},
-)
+    ready_count: int = 0
+    ready_tokens: int = 0
+    permitted: tuple[ToolEntry, ...] = ()
+    business: tuple[ToolEntry, ...] = ()
+    metas: tuple[ToolEntry, ...] = ()
+    listed: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    tokens: int = 0
+    digest: str = ""
+    standing: tuple[ToolEntry, ...] = ()
+    by_category: dict[str, tuple[ToolEntry, ...]] = field(default_factory=dict)
+    domains: tuple[Domain, ...] = ()
+    line_tokens: dict[str, int] = field(default_factory=dict)
+    name_tokens: dict[str, int] = field(default_factory=dict)
 
 
-def rights_of(given: PlanInput, never: tuple[str, ...] = (), ready: ReadyTools | None = None) -> Rights:
+NO_RIGHTS = Rights()
+
+
+def rights_of(given: PlanInput, never: tuple[str, ...] = ()) -> Rights:
     """What this user may use in this role on this channel, less what they chose to `never` have in the conversation.
 
-    The digest is that of all they may use: such a choice rewrites no prefix. `ready`: as `ready_of` has it, where it
-    is at hand: to look up ten thousand names takes its time.
+    The digest is that of all they may use: such a choice rewrites no prefix.
     """
+    key, ready, own = SnapshotKey(given.snapshot), NamesKey(given.ready), frozenset(given.role.core)
     grant = granted(given.role, is_admin=given.is_admin)
-    key = SnapshotKey(given.snapshot)
-    there = ready or ready_of(given)
-    return _rights(key, there, grant, given.role.core, given.is_admin, given.channel, frozenset(never))
-
-
-def ready_of(given: PlanInput) -> ReadyTools:
-    """What is ready on this server."""
-    return _ready(SnapshotKey(given.snapshot), NamesKey(given.ready))
+    return _rights(key, ready, grant, own, given.is_admin, given.channel, frozenset(never))
 
 
 @lru_cache(maxsize=64)
 def _rights(
     key: SnapshotKey,
-    ready: ReadyTools,
+    ready: NamesKey,
     grant: ToolGrant,
-    core: tuple[str, ...],
+    own: frozenset[str],
     is_admin: bool,
     channel: Channel,
     never: frozenset[str],
 ) -> Rights:
-    own, found = frozenset(core), ready.entries
+    there = frozenset(ready.names)
+    metas = tuple(entry for entry in key.snapshot.entries if entry.name in there and entry.is_meta)
+    others = [entry for entry in key.snapshot.entries if entry.name in there and not entry.is_meta]
     allowed = tuple(
         entry
-        for entry in found
-        if not entry.is_meta
-        and permits(
-            grant,
-            name=entry.name,
-            category=entry.category,
-            is_admin_tool=entry.is_admin,
-            is_admin=is_admin,
-            channel=channel,
-        )
+        for entry in others
+        if permits(grant, entry.name, entry.category, channel, is_withheld=entry.is_admin and not is_admin)
     )
     business = tuple(entry for entry in allowed if entry.name not in never)
-    metas = tuple(entry for entry in found if entry.is_meta and business)
     members: dict[str, list[ToolEntry]] = {}
     for entry in business:
         members.setdefault(entry.category, []).append(entry)
+    standing = (
+        each for each in business if each.is_core or each.is_ambient or not own.isdisjoint({each.name, each.category})
+    )
     return Rights(
-        ready=ready,
-        permitted=(*business, *metas),
+        ready_count=len(others),
+        ready_tokens=sum(entry.tokens_full for entry in others),
+        permitted=(*business, *(metas if business else ())),
         business=business,
-        metas=metas,
+        metas=metas if business else (),
         listed=tuple(entry.name for entry in business),
         names=frozenset(entry.name for entry in business),
         tokens=sum(entry.tokens_full for entry in business),
-        digest=digest((*allowed, *(entry for entry in found if entry.is_meta and allowed))),
-        standing=tuple(
-            entry
-            for entry in business
-            if entry.is_core or entry.is_ambient or not own.isdisjoint({entry.name, entry.category})
-        ),
+        digest=_digest((*allowed, *(metas if allowed else ()))),
+        standing=tuple(standing),
         by_category={name: tuple(entries) for name, entries in members.items()},
         domains=tuple(domain for domain in key.snapshot.domains if domain.name in members),
         line_tokens={name: sum(entry.tokens_line for entry in entries) for name, entries in members.items()},
@@ -133,9 +96,6 @@ def _rights(
     )
 
 
-@lru_cache(maxsize=16)
-def _ready(key: SnapshotKey, ready: NamesKey) -> ReadyTools:
-    there = frozenset(ready.names)
-    found = tuple(entry for entry in key.snapshot.entries if entry.name in there)
-    business = [entry for entry in found if not entry.is_meta]
-    return ReadyTools(entries=found, count=len(business), tokens=sum(entry.tokens_full for entry in business))
+def _digest(entries: Iterable[ToolEntry]) -> str:
+    """What is permitted, as a short key."""
+    return blake2b(",".join(entry.name for entry in entries).encode(), digest_size=8).hexdigest()

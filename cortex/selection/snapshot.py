@@ -1,16 +1,18 @@
 """The registry as selection sees it, with what each form costs. Counts tokens here, once, so that no plan has to."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import lru_cache
+from typing import Any
 
-from cortex.base import tokens
+from cortex.base import scan, tokens
 from cortex.selection.signatures import signature
 from cortex.selection.types import META, Domain, Example, Snapshot, ToolEntry
 from cortex.toolkit.registry import Registry, ToolSet
 from cortex.toolkit.spec import Category, Tool
 
 SEPARATOR = 1
-_counted: dict[str, tuple[Tool, ToolEntry]] = {}
+_before: dict[str, tuple[Tool, ToolEntry]] = {}
 
 
 def snapshot_of(registry: Registry) -> Snapshot:
@@ -19,12 +21,13 @@ def snapshot_of(registry: Registry) -> Snapshot:
 
 
 @lru_cache(maxsize=2)
+@scan.uncollected()  # of 10,000 tools a third of the time went into looks for garbage
 def snapshot_of_set(held: ToolSet) -> Snapshot:
     """The snapshot of these tools, made once; a tool that the last such set had is not counted again."""
-    before = dict(_counted)
-    found = {name: (tool, _known(before.get(name), tool)) for name, tool in held.tools.items()}
-    _counted.clear()
-    _counted.update(found)
+    before = dict(_before)
+    found = {name: (tool, _entry(before.get(name), tool)) for name, tool in held.tools.items()}
+    _before.clear()
+    _before.update(found)
     entries = tuple(entry for _, entry in found.values())
     domains = tuple(_domain(category) for category in held.categories.values() if category.name != META)
     return Snapshot(
@@ -39,50 +42,62 @@ def snapshot_of_set(held: ToolSet) -> Snapshot:
 def described(entry: ToolEntry, description: str) -> ToolEntry:
     """The same tool under other words, counted anew: the first line is its summary, the rest only the full form has."""
     summary = description.partition("\n")[0]
-    line = f"{entry.name}: {summary.rstrip('.')}"
-    full, stub = replace(entry.full, description=description), replace(entry.stub, description=summary)
-    made = replace(
-        entry,
-        summary=summary,
-        line=line,
-        full=full,
-        stub=stub,
-        tokens_full=tokens.count_schema(full) + SEPARATOR,
-        tokens_stub=tokens.count_schema(stub) + SEPARATOR,
-        tokens_line=tokens.count_once(line) + SEPARATOR,
-    )
-    return replace(made, tokens_signature=_noted(made))
+    told = {each.name: getattr(entry, each.name) for each in fields(entry) if not each.name.startswith("tokens_")}
+    told |= {"summary": summary, "line": f"{entry.name}: {summary.rstrip('.')}"}
+    told |= {"full": replace(entry.full, description=description), "stub": replace(entry.stub, description=summary)}
+    return _counted(**told)
 
 
-def _known(before: tuple[Tool, ToolEntry] | None, tool: Tool) -> ToolEntry:
-    return before[1] if before and before[0] is tool else _entry(tool)
+class _Entry(ToolEntry):
+    """A tool whose short forms are counted at their first use: of ten thousand tools few are ever sent in them."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> int:
+        if name not in LATER:
+            raise AttributeError(name)
+        found = LATER[name](self) + SEPARATOR
+        object.__setattr__(self, name, found)
+        return found
 
 
-def _entry(tool: Tool) -> ToolEntry:
-    made = ToolEntry(
+LATER: dict[str, Callable[[ToolEntry], int]] = {
+    "tokens_stub": lambda entry: tokens.count_schema(entry.schema("stub")),
+    "tokens_compact": lambda entry: tokens.count_schema(entry.schema("compact")),
+    "tokens_signature": lambda entry: tokens.count_once(f"- {signature(entry)}"),
+}
+
+
+def _entry(before: tuple[Tool, ToolEntry] | None, tool: Tool) -> ToolEntry:
+    if before and before[0] is tool:
+        return before[1]
+    return _counted(
         name=tool.name,
         category=tool.category,
         summary=tool.summary,
         line=tool.line,
         full=tool.full,
         stub=tool.stub,
-        tokens_full=tokens.count_schema(tool.full) + SEPARATOR,
-        tokens_stub=tokens.count_schema(tool.stub) + SEPARATOR,
-        tokens_line=tokens.count_once(tool.line) + SEPARATOR,
-        tokens_name=tokens.count_once(f" {tool.name}") + SEPARATOR,
         is_admin=tool.admin,
         is_core=tool.policy == "core",
         is_ambient=tool.ambient,
         is_meta=tool.category == META,
         is_grave=tool.is_grave,
-        # Only a prior way sends it; of a server's tool the stub's cost stands in, so that ten thousand come sooner.
-        tokens_compact=0 if tool.has_foreign_words else tokens.count_schema(replace(tool.stub, description="")) + 1,
     )
-    return replace(made, tokens_signature=_noted(made))
 
 
-def _noted(entry: ToolEntry) -> int:
-    return tokens.count_once(f"- {signature(entry)}") + SEPARATOR
+def _counted(**told: Any) -> ToolEntry:
+    """The entry of these fields, what each plan asks of it counted."""
+    made = _Entry(
+        **told,
+        tokens_full=tokens.count_schema(told["full"]) + SEPARATOR,
+        tokens_stub=0,
+        tokens_line=tokens.count_once(told["line"]) + SEPARATOR,
+        tokens_name=tokens.count_once(f" {told['name']}") + SEPARATOR,
+    )
+    for name in LATER:
+        object.__delattr__(made, name)
+    return made
 
 
 def _domain(category: Category) -> Domain:

@@ -2,24 +2,28 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
 from functools import lru_cache
-
-Cut = Callable[[str], tuple[str, ...]]
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _KINDS = "md|txt|py|js|ts|json|ya?ml|toml|csv|html?|css|sh|sql|log|ini|cfg|conf|rst|xml"
-_FILE = re.compile(rf"(?<![\w/])[\w./~-]*[\w-]\.(?:{_KINDS})\b")
+_FILE = re.compile(rf"(?<![\w./~-])[\w./~-]*[\w-]\.(?:{_KINDS})\b")
 _CODE = re.compile(r"`[^`\n]+`")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _TICKED = re.compile(r"`([^`\n]{1,80})`")
+_SAID_BY_OTHERS = re.compile(
+    r'(?s)```.*?(?:```|\Z)|(?m:^)[ \t]*>[^\n]*|(?<![\w"])"(?=\S)[^"]++(?:"|\Z)|[“„][^“„”]++[“”]|[“„][^"]++(?:"|\Z)'
+    r"|«[^«»]++(?:»|\Z)|»[^«»]++«|「[^「」]++」|(?<!\w)'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w))++'(?!\w)"
+    "|(?<!\\w)[\u2018\u201a](?:[^\u2018-\u201a\\n]|(?<=\\w)\u2019(?=\\w))++[\u2018\u2019](?!\\w)"
+)
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "\u201c": '"', "\u201d": '"'})
 
 _HUMP = re.compile(r"[A-Z](?<=[a-z0-9][A-Z])")
 _SHAPED = re.compile(r"`|://|\.\S")  # all shapes hold one of these, and hardly a text does
 TEXTS_KEPT = 1_024  # a message is cut by several stages, and so is each of its clauses
 URL, FILE, CODE = "\u00a7url", "\u00a7file", "\u00a7code"
+_SHAPES = ((URL, _URL), (FILE, _FILE), (CODE, _CODE))
+_PLURALS = (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"))
 
 
 @lru_cache(maxsize=4_096)
@@ -54,20 +58,13 @@ def unhumped(name: str) -> str:
     return _HUMP.sub(r" \g<0>", name)
 
 
-def shapes(text: str) -> tuple[str, ...]:
-    """Marks for what stands in the text: an address, a file's name, a code span."""
-    found = ((URL, _URL), (FILE, _FILE), (CODE, _CODE))
-    return tuple(mark for mark, pattern in found if pattern.search(text))
-
-
 @lru_cache(maxsize=TEXTS_KEPT)
 def terms(text: str) -> tuple[str, ...]:
-    """Stemmed words plus shape marks; addresses and code spans count by their shape alone."""
+    """Stemmed words, then marks for addresses, names of files and code spans, which count by their shape alone."""
     if not _SHAPED.search(text):
         return tuple(map(stem, words(text)))
-    bare = _CODE.sub(" ", _URL.sub(" ", text))
-    rest = _FILE.sub(" ", bare)
-    return (*map(stem, words(rest)), *(shapes(text) if rest != text else ()))
+    rest = _FILE.sub(" ", _CODE.sub(" ", _URL.sub(" ", text)))
+    return (*map(stem, words(rest)), *(mark for mark, shape in _SHAPES if shape.search(text)))
 
 
 @lru_cache(maxsize=16_384)
@@ -77,14 +74,8 @@ def stem(word: str) -> str:
         word = word[:-2]
     if len(word) <= 3 or not word.isascii():
         return word
-    for ending, put, left in (
-        ("ies", "y", 2),
-        ("sses", "ss", 2),
-        ("ches", "ch", 2),
-        ("shes", "sh", 2),
-        ("xes", "x", 2),
-    ):
-        if word.endswith(ending) and len(word) - len(ending) >= left:
+    for ending, put in _PLURALS:
+        if word.endswith(ending) and len(word) >= len(ending) + 2:
             return word[: -len(ending)] + put
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
@@ -97,11 +88,10 @@ def stem(word: str) -> str:
 
 
 def named(text: str, names: frozenset[str]) -> tuple[str, ...]:
-    """Which of the names stand in the text as whole tokens or in backticks, in order of first mention."""
+    """Which of the names stand in the text, outside of quotations, as whole tokens or in backticks, the first first."""
     if "`" not in text and names.isdisjoint(_NAME.findall(text)):
         return ()
-    places = {match[0]: match.start() for match in reversed(list(_NAME.finditer(text))) if match[0] in names}
-    for match in reversed(list(_TICKED.finditer(text))):
-        if match[1].strip() in names:
-            places[match[1].strip()] = min(match.start(), places.get(match[1].strip(), match.start()))
-    return tuple(sorted(places, key=lambda name: places[name]))
+    text = _SAID_BY_OTHERS.sub(" ", text)
+    plain = ((match.start(), match[0]) for match in _NAME.finditer(text))
+    ticked = ((match.start(), match[1].strip()) for match in _TICKED.finditer(text))
+    return tuple(dict.fromkeys(name for _, name in sorted((*plain, *ticked)) if name in names))

@@ -11,6 +11,7 @@ from cortex.base.fact import FactFit
 from cortex.base.messages import ToolSchema
 from cortex.base.model import Profile
 from cortex.base.role import Channel, ToolMode
+from cortex.base.role import RoleView as RoleView
 from cortex.base.skill import Skill, SkillFit
 
 Form = Literal["full", "stub", "compact"]
@@ -20,9 +21,6 @@ OfAWay = Literal["all", "keywords", "core", "deferred", "groups", "compact", "ce
 StageName = Literal[Ours, Closing, OfAWay]
 META = "meta"
 PLAIN = Profile()
-
-
-# --- the registry as selection sees it ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +85,13 @@ class ToolEntry:
 
     def cost(self, form: Form) -> int:
         """Tokens of this form in the `tools` array; a compact one that nobody counted costs as much as the stub."""
-        if form == "compact":
-            return self.tokens_compact or self.tokens_stub
-        return self.tokens_full if form == "full" else self.tokens_stub
+        short = self.tokens_compact if form == "compact" else 0
+        return self.tokens_full if form == "full" else short or self.tokens_stub
 
     def schema(self, form: Form) -> ToolSchema:
         """What a model is sent in this form; compact is the stub without its line of words."""
-        if form == "compact":
-            return replace(self.stub, description="")
-        return self.full if form == "full" else self.stub
+        short = replace(self.stub, description="") if form == "compact" else self.stub
+        return self.full if form == "full" else short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,23 +110,6 @@ class Snapshot:
     none: tuple[Example, ...] = ()
     weights: str = ""
     encoder: str = ""
-
-
-# --- input --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleView:
-    """What selection needs of a role; `base/role.py` says what the fields mean."""
-
-    name: str
-    tools: tuple[str, ...] = ()
-    admin_tools: tuple[str, ...] = ()
-    core: tuple[str, ...] = ()
-    budget_tokens: int | None = None
-    is_admin_only: bool = False
-    within: tuple[str, ...] | None = None
-    lacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,12 +180,10 @@ class PlanInput:
 
     `found`: tools that a discovery, a rescue or a call of this turn brought in; `missing`: an answer that said it
     lacks a tool. `is_heard`: the message was sent while its turn ran, and this round is the first to read it.
-    `window_tokens`: what the model can take in all, 0 where that is not known.
-    `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
-    `embedding`: the message's, where the caller has it already (recipe `vector`); () = it is made here.
-    `encoder_skipped`: why the sentence model is left out this time; "" where there is none to leave out.
-    `always`, `never`: what the person chose for this conversation; neither permits anything.
-    `facts`: what is remembered and goes along behind the message; no stage reads it.
+    `window_tokens`: what the model can take in all, 0 where that is not known. `fixed_tokens`: system prompt, history
+    and message as they will be sent, without tools. `encoder_skipped`: why the sentence model is left out this time; ""
+    where there is none to leave out. `always`, `never`: what the person chose for this conversation; neither permits
+    anything. `facts`: what is remembered and goes along behind the message; no stage reads it.
     """
 
     snapshot: Snapshot
@@ -232,15 +209,11 @@ class PlanInput:
     window_tokens: int = 0
     fixed_tokens: int = 0
     history_tokens: int = 0
-    embedding: tuple[float, ...] = ()
     encoder_skipped: str = ""
     skills: tuple[Skill, ...] = ()
     facts: tuple[FactFit, ...] = ()
     always: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
-
-
-# --- the plan -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

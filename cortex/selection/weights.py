@@ -8,14 +8,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import packed
+from cortex.base import packed
 from cortex.selection.calibrations import Calibrations, Floats, TextChances
 from cortex.selection.grams import grams, words
 from cortex.selection.known_words import KnownWords
@@ -25,8 +24,8 @@ FORMAT = 2  # 1: `.npz` files with rows of the table of meanings, until November
 GRAM_SHARE = 0.8
 HALF_SHARES = np.array([1.0, GRAM_SHARE])  # of words, of letters
 NEED = "need"
-AT_ONCE = 64
-SMALL = 1 << 31  # numbers below it take four bytes
+FACTS = ("tools", "categories", "examples", "made")  # of the file: the fields that stand there as they are
+ARRAYS = ("rows", "matrix", "scale", "bias", "home")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +33,8 @@ class Weights:
     """The model. Columns: tools, then categories, then KINDS, then NEED.
 
     `rows`: bucket -> row of `matrix`, -1 where no example had it; `matrix` (n_rows, n_columns) int8 with a `scale` a
-    column, an `idf` a row; `home`: column of each tool's
-    category, counted from 0 among the categories; `known`: the words of the utterances. `examples`: hash of what
-    it was fitted on; `made`: when, and from how many.
+    column, an `idf` a row; `home`: each tool's category by its number; `known`: the words of the utterances.
+    `examples`: hash of what it was fitted on; `made`: when, and from how many.
     """
 
     tools: tuple[str, ...]
@@ -55,44 +53,46 @@ class Weights:
     def scores(self, texts: Sequence[str]) -> Floats:
         """(n_texts, n_columns): about -1 for "not at all" to 1 for "surely"."""
         found = np.zeros((len(texts), len(self.bias)), dtype=np.float32)
-        for start in range(0, len(texts), AT_ONCE):
-            bags = self._bags(texts[start : start + AT_ONCE])
-            parts = self.matrix.take(bags.rows, axis=0).astype(np.float32)
-            ends = np.searchsorted(bags.texts, np.arange(AT_ONCE + 1)).tolist()
-            for at, (begin, end) in enumerate(pairwise(ends)):
-                if begin < end:
-                    found[start + at] = np.einsum("i,ij->j", bags.values[begin:end], parts[begin:end])
+        for place, said in enumerate(texts):
+            _, rows, values = self._features([said])
+            found[place] = np.einsum("i,ij->j", values, self.matrix.take(rows, axis=0).astype(np.float32))
         return found * self.scale + self.bias
 
     def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:
         """The rows of the matrix that these texts touch, in order, and the texts over them: (n_texts, n_touched)."""
-        bags = self._bags(texts)
-        touched, places = np.unique(bags.rows, return_inverse=True)
+        at, rows, values = self._features(texts)
+        touched, places = np.unique(rows, return_inverse=True)
         dense = np.zeros((len(texts), len(touched)), dtype=np.float32)
-        dense[bags.texts, places] = bags.values
+        dense[at, places] = values
         return touched, dense
 
-    def _bags(self, texts: Sequence[str]) -> "_Bags":
-        """Each text's features by what they weigh; words and letters each of length 1, letters at GRAM_SHARE."""
+    def _features(self, texts: Sequence[str]) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats]:
+        """Features of several texts, a text's together: its number, the row of the matrix, the weight.
+
+        A text's words and its letters are each of length 1, letters at GRAM_SHARE.
+        """
         halves = [half(said) for said in texts for half in (words, grams)]
         at = np.repeat(np.arange(len(halves)), [len(half) for half in halves])
         rows = self.rows[np.frombuffer(b"".join(halves), dtype=np.int32)]
         known = rows >= 0
-        kind = np.int32 if len(halves) * len(self.idf) < SMALL else np.int64  # the smaller are sorted twice as fast
-        keys, counts = np.unique((at[known] * len(self.idf) + rows[known]).astype(kind), return_counts=True)
+        keys, counts = np.unique(at[known] * len(self.idf) + rows[known], return_counts=True)
         half, rows = np.divmod(keys, len(self.idf))
         weight = (1 + np.log(counts.astype(np.float32))) * self.idf[rows]
         length = np.sqrt(np.bincount(half, np.square(weight)))[half]
         values = weight * HALF_SHARES[half % 2] / np.where(length > 0, length, 1.0)
-        return _Bags(texts=half // 2, rows=rows, values=values.astype(np.float32))
+        return half // 2, rows, values.astype(np.float32)
 
     def mended(self, texts: Sequence[str]) -> list[str]:
         """The texts without the slips of the pen that can be told."""
         return [self.known.mended(said) for said in texts]
 
     def judged(self, texts: Sequence[str]) -> "TextChances":
-        """The chances of each text's tools and gates."""
-        return self.calibrations.judged(texts, self.scores(texts), self.home, len(self.categories))
+        """The chances of each text's tools and gates; no tool's, and all that a wish may be, where no word is known."""
+        read = [self.known.readable(said) for said in texts]
+        found = self.calibrations.judged(read, self.scores(read), self.home, len(self.categories))
+        unread = [self.known.knows_none(said) for said in texts]
+        found.tools[unread], found.wish[unread], found.work[unread] = 0, 1, 1
+        return found
 
 
 def quantised(dense: NDArray[Any]) -> tuple[NDArray[np.int8], Floats]:
@@ -101,35 +101,16 @@ def quantised(dense: NDArray[Any]) -> tuple[NDArray[np.int8], Floats]:
     return np.rint(dense / scale).astype(np.int8), scale
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bags:
-    """Features of several texts, a text's together: the text's number, the row of the matrix, the weight."""
-
-    texts: NDArray[np.integer]
-    rows: NDArray[np.integer]
-    values: Floats
-
-
 def to_bytes(weights: Weights) -> bytes:
     """The model as a file that can be mapped, the same bytes for the same model."""
-    facts = {
-        "format": FORMAT,
-        "tools": weights.tools,
-        "categories": weights.categories,
-        "repeated": weights.known.repeated,
-        "examples": weights.examples,
-        "made": weights.made,
-    }
-    arrays: dict[str, NDArray[Any]] = {
-        "rows": weights.rows,
+    facts = {name: getattr(weights, name) for name in FACTS}
+    arrays = {name: getattr(weights, name) for name in ARRAYS} | {
         "idf": weights.idf.astype(np.float16),
-        "matrix": weights.matrix,
-        "scale": weights.scale,
-        "bias": weights.bias,
-        "home": weights.home,
-        "words": np.frombuffer("\n".join(weights.known.words).encode(), dtype=np.uint8),
+        "words": np.frombuffer(weights.known.lines.encode(), dtype=np.uint8),
     }
-    return packed.to_bytes(facts, {**arrays, **weights.calibrations.arrays()})
+    return packed.to_bytes(
+        {**facts, "format": FORMAT, "repeated": weights.known.repeated}, {**arrays, **weights.calibrations.arrays()}
+    )
 
 
 def from_bytes(data: bytes) -> Weights:
@@ -154,28 +135,18 @@ def _read(facts: Mapping[str, Any], found: packed.Arrays) -> Weights:
     if facts.get("format") != FORMAT:
         raise ValueError("another version of Cortex wrote them")
     try:
-        return Weights(
-            tools=tuple(facts["tools"]),
-            categories=tuple(facts["categories"]),
-            rows=found["rows"],
-            idf=found["idf"].astype(np.float32),
-            matrix=found["matrix"],
-            scale=found["scale"],
-            bias=found["bias"],
-            home=found["home"],
-            calibrations=Calibrations.of(found),
-            known=KnownWords(words=tuple(found["words"].tobytes().decode().split("\n")), repeated=facts["repeated"]),
-            examples=facts["examples"],
-            made=facts["made"],
-        )
+        told: dict[str, Any] = {name: facts[name] for name in FACTS} | {name: found[name] for name in ARRAYS}
+        told |= {"tools": tuple(facts["tools"]), "categories": tuple(facts["categories"])}
+        known = KnownWords(lines=found["words"].tobytes().decode(), repeated=facts["repeated"])
+        return Weights(**told, idf=found["idf"].astype(np.float32), calibrations=Calibrations.of(found), known=known)
     except (KeyError, TypeError) as error:
         raise ValueError(f"these are no weights ({error})") from error
 
 
 @lru_cache(maxsize=1)
 def shipped() -> Weights:
-    """The model that came with Cortex, mapped once."""
-    return _read(*packed.mapped(SHIPPED))
+    """The model that came with Cortex, mapped once; DamagedFile where it cannot be."""
+    return packed.loaded(SHIPPED, _read)
 
 
 _OWN: dict[str, Weights] = {}
@@ -186,8 +157,8 @@ def keep(key: str, weights: Weights) -> None:
     """Have a server's own model at hand under this key; the oldest of several goes."""
     _OWN.pop(key, None)
     _OWN[key] = weights
-    while len(_OWN) > OWN_KEPT:
-        del _OWN[next(iter(_OWN))]
+    for old in list(_OWN)[:-OWN_KEPT]:
+        del _OWN[old]
 
 
 def is_kept(key: str) -> bool:

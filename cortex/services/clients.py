@@ -22,7 +22,7 @@ from cortex.storage.home import Home
 def clients(
     settings: Settings, accounts: Accounts, reading: DocumentReading, sandbox: Sandbox, book: LogBook, *, is_boxed: bool
 ) -> dict[type[Any], Callable[[str], Any]]:
-    """What tools can open for a user, by type. What cannot work here is left out: its tools are not configured.
+    """Return what tools can open for a user, by type. What cannot work here is left out: its tools are not configured.
 
     is_boxed: whether the sandbox works on this machine.
     """

@@ -20,7 +20,7 @@ CONTINENTS = (
 
 
 def is_zone(name: str) -> bool:
-    """Whether this is the exact name of a zone."""
+    """Tell whether this is the exact name of a zone."""
     return name in _known()
 
 

@@ -38,7 +38,7 @@ class AccountRow:
 
     @property
     def is_invited(self) -> bool:
-        """Whether its person has not used the invitation yet."""
+        """Tell whether its person has not used the invitation yet."""
         return self.password_hash is None
 
 
@@ -70,7 +70,7 @@ def name_key(name: str) -> str:
 
 
 def token_hash(token: str) -> str:
-    """What is stored of a random token: SHA-256 is enough for 256 random bits."""
+    """Return what is stored of a random token: SHA-256 is enough for 256 random bits."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
@@ -79,7 +79,7 @@ class AccountsRepository(SharedRepository):
 
     @reading
     async def count(self) -> int:
-        """How many accounts there are, inactive ones included."""
+        """Return how many accounts there are, inactive ones included."""
         return (await self.session.execute(select(func.count()).select_from(AccountTable))).scalar_one()
 
     @reading
@@ -132,7 +132,7 @@ class AccountsRepository(SharedRepository):
 
     @reading
     async def other_admins(self, id: str) -> int:
-        """How many active admins there are besides this account."""
+        """Return how many active admins there are besides this account."""
         statement = select(func.count()).where(
             AccountTable.id != id, AccountTable.rank == "admin", AccountTable.is_active
         )
@@ -159,7 +159,7 @@ class AccountsRepository(SharedRepository):
 
     @reading
     async def link(self, token: str) -> SetupLinkRow | None:
-        """What an unused link in time is for, None for any other."""
+        """Return what an unused link in time is for, None for any other."""
         statement = select(*(getattr(SetupLinkTable, name) for name in SetupLinkRow.__dataclass_fields__)).where(
             SetupLinkTable.token_hash == token_hash(token),
             SetupLinkTable.used_at.is_(None),

@@ -152,7 +152,7 @@ class ApiTokensRepository(Repository):
 
     @reading
     async def counted(self, id: str, since: datetime) -> int:
-        """How many requests came with the token since then."""
+        """Return how many requests came with the token since then."""
         own = (ApiRequestTable.owner_id == self.owner_id, ApiRequestTable.token_id == id, ApiRequestTable.at > since)
         return (await self.session.execute(select(func.count()).select_from(ApiRequestTable).where(*own))).scalar_one()
 
@@ -196,7 +196,7 @@ class ApiTokensRepository(Repository):
 
     @reading
     async def was_given(self, token_id: str) -> bool:
-        """Whether an answer to a request with this token may have held private data."""
+        """Tell whether an answer to a request with this token may have held private data."""
         asked = exists().where(
             ApiRequestTable.turn_id == TurnTable.id, ApiRequestTable.token_id == token_id, TurnTable.has_read_private
         )

@@ -118,13 +118,13 @@ class ApprovalsRepository(Repository):
 
     @reading
     async def pending(self) -> Sequence[ApprovalRow]:
-        """What waits for an answer and can still get one, oldest first."""
+        """Return what waits for an answer and can still get one, oldest first."""
         statement = self._questions().where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())
         return await self._all(ApprovalRow, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
 
     @reading
     async def asked_in(self, conversation_id: str) -> Sequence[ApprovalRow]:
-        """What of this conversation has no answer yet, oldest first."""
+        """Return what of this conversation has no answer yet, oldest first."""
         statement = self._questions().where(
             ApprovalTable.state == "asked", TurnTable.conversation_id == conversation_id
         )
@@ -286,7 +286,7 @@ class GrantsRepository(Repository):
 
     @reading
     async def of_job(self, job_id: str) -> Sequence[GrantRow]:
-        """What this job may write where others read it."""
+        """Return what this job may write where others read it."""
         return await self._all(GrantRow, self._live().where(GrantTable.job_id == job_id))
 
     @reading
@@ -338,7 +338,7 @@ class AllApprovalsRepository(SharedRepository):
 
     @reading
     async def pending(self) -> Sequence[OwnedApproval]:
-        """What waits for an answer and can still get one, oldest first."""
+        """Return what waits for an answer and can still get one, oldest first."""
         statement = self._questions().where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())
         return await self._all(OwnedApproval, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
 

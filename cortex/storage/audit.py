@@ -171,5 +171,5 @@ def _fault(key: bytes, last: Head, entry: AuditRow) -> str:
 
 
 def _plain(text_given: str) -> str:
-    """What both databases give back exactly as it went in."""
+    """Return what both databases give back exactly as it went in."""
     return text_given.encode("utf-8", "replace").decode().replace("\x00", "?")

@@ -72,7 +72,7 @@ class CallsRepository(Repository):
 
     @reading
     async def target(self, call_id: str) -> dict[str, Any] | None:
-        """What an earlier try of this call acts on; None when it died before it knew."""
+        """Return what an earlier try of this call acts on; None when it died before it knew."""
         mine = (CallTable.owner_id == self.owner_id, CallTable.id == call_id)
         return (await self.session.execute(select(CallTable.acts_on).where(*mine))).scalar_one_or_none()
 

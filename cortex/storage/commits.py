@@ -91,7 +91,7 @@ class Commits:
         return Commits(self._path, self.written)
 
     async def are_new(self) -> bool:
-        """Whether something was committed since this was last asked; yes at first, and when it cannot be read."""
+        """Tell whether something was committed since this was last asked; yes at first, and when it cannot be read."""
         if self._path is None:
             return self.written is None or not self.written.is_heard or self._are_heard(self.written)
         before = self._seen

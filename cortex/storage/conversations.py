@@ -208,7 +208,7 @@ class ConversationsRepository(Repository):
 
     @reading
     async def is_known(self, id: str) -> bool:
-        """Whether there is one of this id, deleted or not."""
+        """Tell whether there is one of this id, deleted or not."""
         statement = select(ConversationTable.id).where(
             ConversationTable.owner_id == self.owner_id, ConversationTable.id == id
         )
@@ -309,7 +309,7 @@ class ConversationsRepository(Repository):
         return added
 
     def appended(self, conversation_id: str) -> Sequence[Event]:
-        """What this transaction has added to the log so far."""
+        """Return what this transaction has added to the log so far."""
         return [event for event in self.session.info.get(_APPENDED, ()) if event.conversation_id == conversation_id]
 
     @reading

@@ -135,7 +135,7 @@ class ActionLinksRepository(Repository):
 
     @reading
     async def get(self, token: str) -> ActionLinkRow:
-        """What the link does, used or not; NotFound when it never was, is another's, or its time is up."""
+        """Return what the link does, used or not; NotFound when it never was, is another's, or its time is up."""
         statement = self._mine(ActionLinkRow, ActionLinkTable).where(
             ActionLinkTable.token_hash == token_hash(token), ActionLinkTable.expires_at > self.clock()
         )

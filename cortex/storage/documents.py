@@ -53,12 +53,12 @@ class DocumentRow:
 
     @property
     def is_picture(self) -> bool:
-        """Whether models that see get it as a picture."""
+        """Tell whether models that see get it as a picture."""
         return self.state == "picture"
 
     @property
     def is_whole(self) -> bool:
-        """Whether `opening` is all of its text."""
+        """Tell whether `opening` is all of its text."""
         return self.characters <= len(self.opening)
 
 
@@ -131,7 +131,7 @@ class DocumentsRepository(Repository):
 
     @reading
     async def has(self, sha256: str) -> bool:
-        """Whether a file of this hash is kept, a deleted one too."""
+        """Tell whether a file of this hash is kept, a deleted one too."""
         held = select(DocumentTable.id).where(DocumentTable.owner_id == self.owner_id, DocumentTable.sha256 == sha256)
         return (await self.session.execute(held)).first() is not None
 
@@ -151,7 +151,7 @@ class DocumentsRepository(Repository):
 
     @reading
     async def unread(self) -> int:
-        """How many wait to be read."""
+        """Return how many wait to be read."""
         waiting = (DocumentTable.state == "waiting", DocumentTable.deleted_at.is_(None))
         count = select(func.count()).where(DocumentTable.owner_id == self.owner_id, *waiting)
         return int((await self.session.execute(count)).scalar_one())
@@ -272,7 +272,7 @@ class DocumentsRepository(Repository):
 
 
 def page_words(path: str, found: Extracted) -> list[str]:
-    """What each page of a text is searched by.
+    """Return what each page of a text is searched by.
 
     The name is among the words of each page: "the rental contract on pets" finds the page on pets in that file.
     """
@@ -294,14 +294,14 @@ class AllDocumentsRepository(SharedRepository):
 
     @reading
     async def owners(self, *, of_deleted: bool = False) -> frozenset[str]:
-        """Who has any that was not deleted, or any that was."""
+        """Return who has any that was not deleted, or any that was."""
         is_wanted = DocumentTable.deleted_at.is_not(None) if of_deleted else DocumentTable.deleted_at.is_(None)
         statement = select(DocumentTable.owner_id).where(is_wanted).distinct()
         return frozenset((await self.session.execute(statement)).scalars())
 
     @reading
     async def are_waiting(self) -> bool:
-        """Whether `claim` has anything to do: a look that writes nothing."""
+        """Tell whether `claim` has anything to do: a look that writes nothing."""
         waiting = select(DocumentTable.id).where(*_is_waiting(self.clock())).limit(1)
         return (await self.session.execute(waiting)).first() is not None
 

@@ -99,7 +99,7 @@ class FactsRepository(Repository):
 
     @reading
     async def count(self) -> int:
-        """How many stand, kept and proposed."""
+        """Return how many stand, kept and proposed."""
         statement = select(func.count()).where(FactTable.owner_id == self.owner_id, FactTable.state.in_(STANDING))
         return int((await self.session.execute(statement)).scalar_one())
 
@@ -161,7 +161,7 @@ class FactsRepository(Repository):
 
     @reading
     async def history(self, id: str) -> Sequence[FactVersionRow]:
-        """What the fact was before, the latest first."""
+        """Return what the fact was before, the latest first."""
         mine = self._mine(FactVersionRow, FactVersionTable).where(FactVersionTable.fact_id == id)
         return await self._all(FactVersionRow, mine.order_by(FactVersionTable.version.desc()))
 

@@ -61,20 +61,20 @@ class FiguresRepository(SharedRepository):
 
     @reading
     async def by_state(self, what: Counted) -> dict[str, int]:
-        """How many rows of a table stand in each state."""
+        """Return how many rows of a table stand in each state."""
         table = _COUNTED[what]
         rows = await self.session.execute(select(table.state, func.count()).group_by(table.state))
         return {state: count for state, count in rows}
 
     @reading
     async def tool_ms(self) -> tuple[int, int]:
-        """How many tool calls were timed, and their milliseconds together."""
+        """Return how many tool calls were timed, and their milliseconds together."""
         row = (await self.session.execute(select(func.count(CallTable.ms), func.sum(CallTable.ms)))).one()
         return row[0], row[1] or 0
 
     @reading
     async def models(self) -> Sequence[ModelFigures]:
-        """What model calls took, by how they ended."""
+        """Return what model calls took, by how they ended."""
         columns: list[Any] = [RoundTable.state, func.count().label("calls"), func.count(RoundTable.ms).label("timed")]
         columns += [func.coalesce(func.sum(column), 0).label(column.key) for column in _SUMMED]
         return await self._all(ModelFigures, select(*columns).group_by(RoundTable.state))

@@ -52,7 +52,7 @@ class HaltsRepository(SharedRepository):
 
     @reading
     async def of(self, user_id: str) -> HaltRow | None:
-        """What stops this person's work now; None when it may go on."""
+        """Return what stops this person's work now; None when it may go on."""
         return halt_of(await self.list(), user_id)
 
 

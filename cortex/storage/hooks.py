@@ -119,13 +119,13 @@ class HooksRepository(Repository):
 
     @reading
     async def delivery(self, id: str) -> HookDelivery | None:
-        """What came under this id; None when nothing did."""
+        """Return what came under this id; None when nothing did."""
         statement = self._mine(HookDelivery, HookDeliveryTable).where(HookDeliveryTable.id == id)
         return await self._first(HookDelivery, statement)
 
     @reading
     async def of_slot(self, slot_id: str) -> HookDelivery | None:
-        """What began this slot; None for one that nothing from outside began."""
+        """Return what began this slot; None for one that nothing from outside began."""
         statement = self._mine(HookDelivery, HookDeliveryTable).where(HookDeliveryTable.slot_id == slot_id)
         return await self._first(HookDelivery, statement)
 
@@ -137,7 +137,7 @@ class HooksRepository(Repository):
 
     @reading
     async def counted(self, job_id: str, since: datetime) -> tuple[int, int]:
-        """How many came for the job since then, and how many of all that came still wait to begin."""
+        """Return how many came for the job since then, and how many of all that came still wait to begin."""
         own = (HookDeliveryTable.owner_id == self.owner_id, HookDeliveryTable.job_id == job_id)
         lately = select(func.count()).select_from(HookDeliveryTable).where(*own, HookDeliveryTable.at > since)
         waiting = (

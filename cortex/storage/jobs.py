@@ -40,7 +40,7 @@ class JobsRepository(Repository):
 
     @reading
     async def count(self, words: str = "") -> JobCounts:
-        """How many jobs have these words, in each state."""
+        """Return how many jobs have these words, in each state."""
         columns: tuple[ColumnElement[Any], ...] = (
             func.count().label("all"),
             *(_sum(_STATES[state]).label(state) for state in _STATES),
@@ -225,7 +225,7 @@ class AllJobsRepository(SharedRepository):
 
     @reading
     async def names(self, owner_id: str = "") -> Sequence[JobName]:
-        """What jobs are called, by name, also those that were deleted lately; `owner_id`: only that person's."""
+        """Return what jobs are called, by name, also those that were deleted lately; `owner_id`: only that person's."""
         columns = (getattr(JobTable, name) for name in JobName.__dataclass_fields__)
         whose = (JobTable.owner_id == owner_id,) if owner_id else ()
         return await self._all(JobName, select(*columns).where(*whose).order_by(func.lower(JobTable.name), JobTable.id))

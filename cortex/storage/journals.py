@@ -255,7 +255,7 @@ class JournalEntriesRepository(Repository):
         return statement.join(JournalTable, JournalTable.id == row.journal_id).where(row.owner_id == self.owner_id)
 
     async def _is_behind(self, id: str) -> ColumnElement[bool]:
-        """Whether a row comes after the entry of this id, in the order of the list."""
+        """Tell whether a row comes after the entry of this id, in the order of the list."""
         entry = JournalEntryTable
         place = select(entry.written_at, entry.position).where(entry.owner_id == self.owner_id, entry.id == id)
         last = (await self.session.execute(place)).first()

@@ -33,12 +33,12 @@ class McpToolRow:
 
     @property
     def is_in_force(self) -> bool:
-        """Whether it is allowed, and still what it was then."""
+        """Tell whether it is allowed, and still what it was then."""
         return self.allowed is not None and self.allowed_digest == self.seen_digest
 
     @property
     def has_changed(self) -> bool:
-        """Whether it was allowed, and is another or gone since."""
+        """Tell whether it was allowed, and is another or gone since."""
         return self.allowed is not None and self.allowed_digest != self.seen_digest
 
 

@@ -156,7 +156,7 @@ def by_turn(stored: Sequence[MessageRow]) -> list[tuple[int, tuple[Message, ...]
 
 
 def is_from_outside(message: Message, turn_is_tainted: bool, reads: Reads) -> bool:
-    """Whether a message of a turn holds words from outside; what is not the person's own may repeat what was read.
+    """Tell whether a message of a turn holds words from outside; what is not the person's own may repeat what was read.
 
     Behind the person's own words a remembered fact or a file may stand that came from outside, and so may pictures.
     """

@@ -136,13 +136,13 @@ class NoticesRepository(Repository):
 
     @reading
     async def unread(self) -> int:
-        """How many wait to be read; an approval whose time is up does not."""
+        """Return how many wait to be read; an approval whose time is up does not."""
         statement = select(func.count()).where(NoticeTable.owner_id == self.owner_id, *_unread(self.clock()))
         return (await self.session.execute(statement)).scalar_one()
 
     @reading
     async def is_news(self, path: str) -> bool:
-        """Whether something that waits to be read opens this page, so that `seen` would mark it."""
+        """Tell whether something that waits to be read opens this page, so that `seen` would mark it."""
         statement = self._mine(NoticeRow, NoticeTable).where(NoticeTable.path == path, NoticeTable.kind != "reminder")
         return await self._first(NoticeRow, statement.where(*_unread(self.clock())).limit(1)) is not None
 
@@ -232,7 +232,7 @@ class AllNoticesRepository(SharedRepository):
 
     @reading
     async def low_since(self, since: datetime) -> frozenset[str]:
-        """Who has an unread one of low urgency from since then, other than a digest."""
+        """Return who has an unread one of low urgency from since then, other than a digest."""
         wanted = (NoticeTable.created_at >= since, NoticeTable.read_at.is_(None), NoticeTable.urgency == "low")
         statement = select(NoticeTable.owner_id).where(*wanted, NoticeTable.kind != "digest").distinct()
         return frozenset((await self.session.execute(statement)).scalars())

@@ -44,7 +44,7 @@ class OutageLines(logging.Filter):
         outages.on_answer.append(self._answered)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is written; asked once for each handler, it says the same to all."""
+        """Tell whether it is written; asked once for each handler, it says the same to all."""
         with self._lock:
             if "is_left_out" not in record.__dict__:
                 record.__dict__["is_left_out"] = _is_about_an_outage(record) and self._is_repeated(record)

@@ -55,13 +55,13 @@ class AllPreferencesRepository(SharedRepository):
 
     @reading
     async def marked(self, key: str) -> Sequence[str]:
-        """Who set this one, closed accounts too."""
+        """Return who set this one, closed accounts too."""
         statement = select(PreferenceTable.owner_id).where(PreferenceTable.key == key)
         return (await self.session.execute(statement.order_by(PreferenceTable.owner_id))).scalars().all()
 
     @reading
     async def owners(self, key: str) -> Sequence[str]:
-        """Who set this one and whose account is open."""
+        """Return who set this one and whose account is open."""
         statement = select(PreferenceTable.owner_id).join(AccountTable, AccountTable.id == PreferenceTable.owner_id)
         wanted = statement.where(PreferenceTable.key == key, AccountTable.is_active)
         return (await self.session.execute(wanted.order_by(PreferenceTable.owner_id))).scalars().all()

@@ -26,7 +26,7 @@ class HeartbeatsRepository(SharedRepository):
 
     @reading
     async def beat(self, until: datetime) -> HeartbeatRow:
-        """What is due by then, or open now. It may say yes for what a closed account has."""
+        """Return what is due by then, or open now. It may say yes for what a closed account has."""
         due = or_(ReminderTable.next_at <= until, ReminderTable.again_at <= until)
         jobs = select(JobTable.id).where(JobTable.next_at <= until, JobTable.removed_at.is_(None)).exists()
         reminders = select(ReminderTable.id).where(due, ReminderTable.removed_at.is_(None)).exists()

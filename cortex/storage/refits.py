@@ -26,7 +26,7 @@ class RefitRow:
 
     @property
     def key(self) -> str:
-        """What a snapshot names it by."""
+        """Return what a snapshot names it by."""
         return f"{self.number}:{self.digest}"
 
 

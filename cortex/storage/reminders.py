@@ -67,7 +67,7 @@ class ReminderRow(ReminderValues):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it was notified as often as it may be and got no answer."""
+        """Tell whether it was notified as often as it may be and got no answer."""
         return self.due_at is not None and self.repeat_s is not None and self.told_count >= TOLD_MOST
 
     @property
@@ -103,7 +103,7 @@ class RemindersRepository(Repository):
 
     @reading
     async def count(self) -> Mapping[str, int]:
-        """How many there are in each state."""
+        """Return how many there are in each state."""
         statement = (
             select(ReminderTable.state, func.count())
             .where(ReminderTable.owner_id == self.owner_id, ReminderTable.removed_at.is_(None))
@@ -237,7 +237,7 @@ class AllRemindersRepository(SharedRepository):
 
     @reading
     async def armed(self, until: datetime | None = None) -> Sequence[ArmedReminder]:
-        """What is due next, by `until` at the latest, soonest first; none of a closed account."""
+        """Return what is due next, by `until` at the latest, soonest first; none of a closed account."""
         wakes = _wakes()
         columns = (getattr(ReminderTable, name) for name in ArmedReminder.__dataclass_fields__)
         clocks = (ReminderTable.next_at, ReminderTable.again_at)

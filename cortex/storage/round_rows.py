@@ -16,8 +16,8 @@ class RoundRow:
     """A model call.
 
     Tokens of tools: `total` = all that are ready in full, `sent` of them, `extra` = the way back and the catalog,
-    `cut_*` = what was left out and by what. `cost_usd` None = price unknown; `cache`: `selection/cache_misses.py`.
-    `paid_by`: the account whose shared model it was, "" for the person's own.
+    `cut_*` = what was left out and by what. `cost_usd` None = price unknown; `cache`: see
+    `services/models/cache_misses.py`. `paid_by`: the account whose shared model it was, "" for the person's own.
     """
 
     turn_id: str
@@ -101,7 +101,6 @@ class CacheSample:
     idle_s: float
     kept_tokens: int
     cached_tokens: int
-    written_tokens: int
 
 
 def figures(receipt: dict[str, Any]) -> dict[str, int]:

@@ -190,7 +190,7 @@ class RoundsRepository(Repository):
 
     @reading
     async def spent_in_turn(self, turn_id: str, *, but: tuple[str, int] = ("", 0)) -> Spent:
-        """What one turn took so far, with the background agents that it started."""
+        """Return what one turn took so far, with the background agents that it started."""
         began = select(TurnTable.created_at).where(TurnTable.id == turn_id).scalar_subquery()  # for the index's sake
         is_agents = RoundTable.turn_id.startswith(f"{turn_id}{SUB}", autoescape=True) & (RoundTable.created_at >= began)
         is_its = (RoundTable.turn_id == turn_id) | is_agents
@@ -245,12 +245,12 @@ class AllRoundsRepository(SharedRepository):
 
     @reading
     async def spent(self, since: datetime, *, but: tuple[str, int] = ("", 0)) -> Spent:
-        """What everybody's calls took since then."""
+        """Return what everybody's calls took since then."""
         return await _sum(self, RoundTable.created_at >= since, but=but)
 
     @reading
     async def borrowed_from(self, owner_id: str, since: datetime) -> Sequence[Borrowed]:
-        """What others took since then with the models of this account, the most first."""
+        """Return what others took since then with the models of this account, the most first."""
         tokens = func.sum(RoundTable.input_tokens + RoundTable.output_tokens).label("tokens")
         usd = func.coalesce(func.sum(RoundTable.cost_usd), 0.0).label("usd")
         statement = (
@@ -294,7 +294,7 @@ def _is_unpriced() -> ColumnElement[bool]:
 
 
 def _is_with(token: str, since: datetime) -> ColumnElement[bool]:
-    """Whether a round is of a request that came with this token; one may have begun before that moment."""
+    """Tell whether a round is of a request that came with this token; one may have begun before that moment."""
     asked = (ApiRequestTable.token_id == token, ApiRequestTable.at >= since - _LONGEST)
     return RoundTable.turn_id.in_(select(ApiRequestTable.turn_id).where(*asked))
 

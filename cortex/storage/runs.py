@@ -87,7 +87,7 @@ class AllRunsRepository(SharedRepository):
 
     @reading
     async def sums(self, turn_ids: Sequence[str]) -> Mapping[str, RunSum]:
-        """What these turns took, where they asked a model."""
+        """Return what these turns took, where they asked a model."""
         is_answered = RoundTable.state == "answered"
         columns: tuple[ColumnElement[Any], ...] = (
             func.sum(case((is_answered & (RoundTable.round > 0), 1), else_=0)).label("rounds"),

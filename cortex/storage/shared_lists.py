@@ -35,7 +35,7 @@ class SharedListRow:
 
     @property
     def label(self) -> str:
-        """What the reader calls it: its name, and whose it is."""
+        """Return what the reader calls it: its name, and whose it is."""
         return labelled(self.name, self.owner)
 
     @property
@@ -235,7 +235,7 @@ class SharedListsRepository(Repository):
             raise NotFound("You have no such list; only its owner can share or rename a list.")
 
     async def _is_own(self, name: str) -> bool:
-        """Whether the person has a list of exactly this name, shared or not."""
+        """Tell whether the person has a list of exactly this name, shared or not."""
         named = (
             exists().where(self._reach(TaskTable), TaskTable.list_name == name),
             exists().where(self._reach(TaskListTable), TaskListTable.name == name),
@@ -258,5 +258,5 @@ def _has_accepted(person_id: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def has_name(wanted: str) -> ColumnElement[bool]:
-    """Whether a row of tasks stands on a list of this name, in any case."""
+    """Tell whether a row of tasks stands on a list of this name, in any case."""
     return func.lower(TaskTable.list_name) == wanted.lower()

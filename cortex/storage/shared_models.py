@@ -63,7 +63,7 @@ class AllSharesRepository(SharedRepository):
 
     @reading
     async def given(self, person_id: str) -> Sequence[GivenModel]:
-        """What this person has been given, by owner and model; their own row outranks everybody's."""
+        """Return what this person has been given, by owner and model; their own row outranks everybody's."""
         statement: Any = (  # Any: a Select of these columns
             select(
                 SharedModelTable.owner_id,

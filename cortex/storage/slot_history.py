@@ -89,7 +89,7 @@ class SlotHistoryRepository(Repository):
 
     @reading
     async def means(self, job_ids: Sequence[str]) -> Mapping[str, RunMean]:
-        """What a run takes, from those among the last hundred slots that were started; no entry for no run."""
+        """Return what a run takes, from those among the last hundred slots that were started; no entry for no run."""
         columns: tuple[ColumnElement[Any], ...] = (
             func.count().label("runs"),
             func.avg(SlotTable.cost_usd).label("cost_usd"),

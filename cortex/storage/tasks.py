@@ -56,7 +56,7 @@ class TaskRow:
 
     @property
     def list_label(self) -> str:
-        """What the reader calls its list."""
+        """Return what the reader calls its list."""
         return labelled(self.list_name, self.owner)
 
 
@@ -76,7 +76,7 @@ class TaskListRow:
 
     @property
     def label(self) -> str:
-        """What the reader calls it."""
+        """Return what the reader calls it."""
         return labelled(self.name, self.owner)
 
     @property
@@ -295,7 +295,7 @@ class TasksRepository(Repository):
         return statement.where(self._reach(TaskTable))
 
     def _name_of(self, column: str, person: Any) -> ColumnElement[str]:
-        """Who it is, "" for the reader and for an account that is gone."""
+        """Return who it is, "" for the reader and for an account that is gone."""
         return case((getattr(TaskTable, column) == self.owner_id, ""), else_=func.coalesce(person.name, ""))
 
     def _is_tainted(self) -> ColumnElement[bool]:
@@ -307,7 +307,7 @@ class TasksRepository(Repository):
         )
 
     def _wording(self, fields: TaskFields) -> ColumnElement[str | None]:
-        """Whose all its words are after this change, None when they are several people's."""
+        """Return whose all its words are after this change, None when they are several people's."""
         same = [getattr(TaskTable, name) == value for name, value in fields.items() if name in ("title", "notes")]
         is_kept = or_(and_(*same), TaskTable.worded_by == self.owner_id)
         return case((is_kept, TaskTable.worded_by), else_=None)

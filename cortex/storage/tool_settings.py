@@ -57,7 +57,7 @@ class ToolSettingsRepository(SharedRepository):
 
     @reading
     async def words(self, category: str | None = None) -> Sequence[ToolWordRow]:
-        """What was added or left out, of one category or of all, in the order in which it was.
+        """Return what was added or left out, of one category or of all, in the order in which it was.
 
         No phrase ships any more: rows that left one out, in homes older than that, say nothing.
         """

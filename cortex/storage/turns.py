@@ -201,7 +201,7 @@ class TurnsRepository(Repository):
 
     @reading
     async def has_to_stop(self, id: str) -> bool:
-        """Whether somebody asked for its end, and it has not ended."""
+        """Tell whether somebody asked for its end, and it has not ended."""
         asked = TurnTable.stop_asked_at.is_not(None) & TurnTable.state.in_(LIVING)
         statement = select(TurnTable.id).where(TurnTable.owner_id == self.owner_id, TurnTable.id == id, asked)
         return (await self.session.execute(statement)).first() is not None
@@ -225,7 +225,7 @@ class TurnsRepository(Repository):
 
     @reading
     async def reads_from(self, conversation_id: str, ordinal: int) -> Reads:
-        """What the turns from this ordinal on have read, dropped ones too."""
+        """Return what the turns from this ordinal on have read, dropped ones too."""
         return await self._reads(conversation_id, TurnTable.ordinal >= ordinal)
 
     async def _reads(self, conversation_id: str, *which: ColumnElement[bool]) -> Reads:
@@ -278,7 +278,7 @@ class TurnsRepository(Repository):
         return await self._all(TurnRow, self._waiting_line(conversation_id).order_by(TurnTable.ordinal))
 
     async def is_behind(self, turn: TurnRow) -> bool:
-        """Whether another turn of its conversation runs, or waits ahead of it."""
+        """Tell whether another turn of its conversation runs, or waits ahead of it."""
         ahead = [one for one in await self.queued(turn.conversation_id) if one.ordinal < turn.ordinal]
         return bool(ahead) or await self.running(turn.conversation_id) is not None
 
@@ -377,7 +377,7 @@ class AllTurnsRepository(SharedRepository):
 
     @reading
     async def owner(self, id: str) -> str:
-        """Whose turn this is; "" when there is none."""
+        """Return whose turn this is; "" when there is none."""
         statement = select(TurnTable.owner_id).where(TurnTable.id == id)
         return (await self.session.execute(statement)).scalar() or ""
 

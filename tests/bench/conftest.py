@@ -1,35 +1,25 @@
-"""A small house to judge: nine made-up tools, an admin's role, the real words around a conversation."""
+"""A small house to judge: nine made-up tools, an admin's role."""
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cortex.agent.prompt import system_prompt, tail, with_tail
-from cortex.agent.toolless import as_text
-from cortex.bench.ground import CACHED, BenchGround, BenchWords
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import RoleView, Snapshot
-from cortex.services.tools.plans import past_turns
 from cortex.tools import load
+from tests.bench.ground import CACHED, BenchGround
 from tests.selection.made import HOUSE
 
-WORDS = BenchWords(
-    system=partial(system_prompt, "You are a test.", ""),
-    tail=lambda moment, number, notes: tail(moment, "UTC", round_number=number, notes=notes),
-    with_tail=with_tail,
-    as_text=as_text,
-    past_turns=past_turns,
-)
 Write = Callable[[str, list[Any]], Path]
 
 
 def over_the_house(tools: tuple[str, ...] = ("all",)) -> BenchGround:
     role = RoleView(name="bench", tools=tools)
-    return BenchGround(snapshot=HOUSE, role=role, is_admin=True, profile=CACHED, words=WORDS).over(HOUSE)
+    bare = BenchGround(snapshot=HOUSE, role=role, is_admin=True, profile=CACHED, persona="You are a test.", prompt="")
+    return bare.over(HOUSE)
 
 
 @pytest.fixture

@@ -1,22 +1,68 @@
 """Makes `selection/shipped_index.bin` of the tools and utterances that ship, for `make train`: each time the same."""
 
-from cortex.bench.ground import DEFAULT_PROFILE
-from cortex.commands.bench import ground
-from cortex.selection import packed, semantic_index, shipped_index
-from cortex.selection.index import index_of
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.base import memory, packed
+from cortex.selection import bags, semantic_index, shipped_index, text
+from cortex.selection.documents import TermNumbers
+from cortex.selection.index import Index, index_of
+from cortex.selection.types import Snapshot
+from tests.bench.ground import DEFAULT_PROFILE, ground
+
+Content = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
-def made() -> shipped_index.Content:
-    """What the file should hold."""
+def made() -> Content:
+    """What the file should hold: facts, and arrays."""
     snapshot = ground("admin", DEFAULT_PROFILE).snapshot
     index = index_of(snapshot)
-    curves = semantic_index.fitted(snapshot, index.learned, "", index.tools.words)
-    return shipped_index.made(snapshot, index.tools, index.learned, curves)
+    held, count = _sayings(snapshot)
+    made_of = [index.tools.texts[entry.name] for entry in snapshot.entries]
+    from_tools = {term for each in made_of for terms, _ in bags.parts(*each) for term in terms}
+    words = sorted(from_tools | held.keys())
+    arrays = packed.word_arrays(words)
+    terms = TermNumbers(packed.WordList(arrays))
+    rows = [terms.row(bags.parts(*each)) for each in made_of]
+    facts = {
+        "names": [entry.name for entry in snapshot.entries],
+        "learned": sorted(index.learned),
+        "curves": _curves(snapshot, index),
+        "count": count,
+        "terms": held.total(),
+    }
+    return facts, {
+        **arrays,
+        "held": np.array([held[word] for word in words], dtype="<u4"),
+        "digests": np.array([bags.digest(*each) for each in made_of], dtype="<u8"),
+        "flat": np.concatenate(rows),
+        "rows": np.cumsum([0, *map(len, rows)]).astype("<u4"),
+    }
+
+
+def _sayings(snapshot: Snapshot) -> tuple[Counter[str], int]:
+    """How many of the texts that people say, and of the tools' own lines, hold each word; how many texts there are."""
+    sets = (*(domain.examples for domain in snapshot.domains), snapshot.several, snapshot.none)
+    said = [example.text for each in sets for example in each]
+    said += [f"{text.spaced(entry.name)} {entry.summary}" for entry in snapshot.entries]
+    held: Counter[str] = Counter()
+    for each in said:
+        held.update(set(bags.telling(each)))
+    return held, len(said)
+
+
+def _curves(snapshot: Snapshot, index: Index) -> dict[str, Any] | None:
+    found = semantic_index.fitted(snapshot, index.learned, "", index.tools.words)
+    return asdict(found) if found else None
 
 
 def main() -> None:
     """Write it."""
-    shipped_index.SHIPPED.write_bytes(packed.to_bytes(*made()))
+    memory.replace(shipped_index.SHIPPED, packed.to_bytes(*made()))
 
 
 if __name__ == "__main__":

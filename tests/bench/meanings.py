@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from cortex.base import memory, packed
+from cortex.base.packed import WordList, word_arrays
 from cortex.selection import text
-from cortex.selection.meanings import SHIPPED, SUB, Floats, Meanings, to_file
-from cortex.selection.word_list import WordList, word_arrays
+from cortex.selection.meanings import SHIPPED, SUB, Floats, Meanings
 from tests.real_encoder import real_folder
 
 WORDNET = Path("/usr/share/wordnet")
@@ -61,6 +62,17 @@ def main() -> None:
     codes, books = _coded((turned / weight[:, None]).astype(np.float32), often)
     words = WordList(word_arrays(pieces))
     to_file(SHIPPED, Meanings(pieces=words, codes=codes, books=books, weight=weight, facts=FACTS))
+
+
+def to_file(path: Path, meanings: Meanings) -> None:
+    """Write the table; the same bytes for the same table."""
+    arrays = {
+        **word_arrays(tuple(meanings.pieces)),
+        "codes": meanings.codes,
+        "books": meanings.books.astype(np.float32),
+        "weight": meanings.weight.astype(np.float32),
+    }
+    memory.replace(path, packed.to_bytes(meanings.facts, arrays))
 
 
 _NO_CODES, _NO_BOOKS = np.zeros((0, 0), np.uint8), np.zeros((0, CODES, SUB), np.float32)

@@ -1,4 +1,4 @@
-"""The one plot of the README: recall against tokens, a mark for each recipe. Plain SVG, readable in dark and light.
+"""The plot of README and benchmarks: recall against tokens, a mark for each way. Plain SVG, readable in dark and light.
 
 No colour carries a meaning: each mark has its name beside it, and `cortex` a filled one.
 """
@@ -63,12 +63,10 @@ def svg(drawn: Sequence[Mark], caption: str, *, goal_recall: float, goal_share: 
         rows += [_set(mark, x, y) for x, y in mark.sets]
     for mark in drawn:
         rows += _frontier(mark)
-    for mark, (dx, dy, anchor) in zip(drawn, _places(drawn), strict=True):
-        x, y = _x(mark.share), _y(mark.recall)
-        rows.append(f'<circle class="{"ours" if mark.name == "cortex" else "other"}" cx="{x:.1f}" cy="{y:.1f}" r="6"/>')
-        rows.append(
-            f'<text class="name" x="{x + dx:.1f}" y="{y + dy:.1f}" text-anchor="{anchor}">{escape(mark.name)}</text>'
-        )
+    for mark, (x, y, anchor) in zip(drawn, _places(drawn), strict=True):
+        at = f'cx="{_x(mark.share):.1f}" cy="{_y(mark.recall):.1f}"'
+        rows.append(f'<circle class="{"ours" if mark.name == "cortex" else "other"}" {at} r="6"/>')
+        rows.append(f'<text class="name" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(mark.name)}</text>')
     rows.append(f'<text class="quiet" x="{LEFT}" y="{HEIGHT - 8}">{escape(caption)}</text>')
     return "\n".join((*rows, "</svg>", ""))
 
@@ -122,15 +120,16 @@ def _grid() -> list[str]:
     return rows
 
 
-def _places(drawn: Sequence[Mark]) -> list[tuple[int, int, str]]:
-    """Where each name stands beside its mark: to the right, to the left near the edge, lower where two would meet."""
-    placed: list[tuple[int, int, str]] = []
+def _places(drawn: Sequence[Mark]) -> list[tuple[float, float, str]]:
+    """Where each name stands: right of its mark and of those near it, at the edge to the left, one below another."""
+    placed: list[tuple[float, float, str]] = []
     for at, mark in enumerate(drawn):
-        near = sum(
-            abs(mark.share - other.share) < 0.12 and abs(mark.recall - other.recall) < 0.05 for other in drawn[:at]
-        )
+        near = [abs(mark.share - other.share) < 0.12 and abs(mark.recall - other.recall) < 0.05 for other in drawn]
+        lowest = max((placed[other][1] + 16 for other in range(at) if near[other]), default=0)
         is_far = mark.share > 0.85
-        placed.append((-11 if is_far else 11, 4 + 16 * near, "end" if is_far else "start"))
+        beside = max(_x(other.share) for other, is_near in zip(drawn, near, strict=True) if is_near)
+        x = _x(mark.share) - 11 if is_far else beside + 11
+        placed.append((x, max(_y(mark.recall) + 4, lowest), "end" if is_far else "start"))
     return placed
 
 

@@ -1,4 +1,4 @@
-"""The first request of the reference messages by kind of model, for README: `make bench ARGS=prompts` and its update.
+"""The first requests by kind of model, in docs/benchmarks.md: `make bench ARGS=prompts` and its update.
 
 What `cortex prompt-size` says in a new home: an admin's orchestrator, o200k tokens of system, tools, catalog, message.
 """

@@ -1,6 +1,7 @@
-"""The README's section on choosing tools: every recipe on our own cases and on the folders of `CORTEX_BENCH_DATA`.
+"""What is measured of the ways to choose tools: on our own cases and on the folders of `CORTEX_BENCH_DATA`.
 
-Sets the figures of `cortex bench selection` and `cost` as Markdown and as the one plot. `CORTEX_BENCH_HELD_OUT` names
+Sets the figures of `selection` and `cost` as Markdown, short and whole for docs/benchmarks.md,
+and as its plot. `CORTEX_BENCH_HELD_OUT` names
 files that nothing was ever chosen by, `name:name`, without their endings; `CORTEX_BENCH_ENCODER` a folder with a
 sentence model, by which what can use one is judged once more: without it that of the tests, where it is installed.
 """
@@ -14,18 +15,18 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cortex.bench import by_language, costs, goals, selection, sources, verdicts
-from cortex.bench.files import CASES, LANGUAGES
-from cortex.bench.frontiers import DRAWN
-from cortex.bench.goals import Goal
-from cortex.bench.ground import DEFAULT_PROFILE
-from cortex.bench.scores import LEAST_ROWS
-from cortex.bench.selection import Extras
-from cortex.bench.table import between, risky
-from cortex.commands.bench import ground, sentence_model
-from cortex.selection.edits import with_encoder
+from cortex.services.tools.edits import with_encoder
+from tests.bench import by_language, costs, goals, selection, sources, verdicts
+from tests.bench.commands import sentence_model
+from tests.bench.files import CASES, LANGUAGES
+from tests.bench.frontiers import DRAWN
+from tests.bench.goals import Goal
+from tests.bench.ground import ground
 from tests.bench.plot import NO_SPAN, Mark, Span, svg
 from tests.bench.rival import BARE, GATED, fitted, ways
+from tests.bench.scores import LEAST_ROWS
+from tests.bench.selection import Extras
+from tests.bench.table import between, risky
 from tests.real_encoder import installed_folder
 
 FOLDERS, HELD_OUT = "CORTEX_BENCH_DATA", "CORTEX_BENCH_HELD_OUT"
@@ -40,6 +41,7 @@ MEANS = {  # key -> head and digits
     "recall": ("recall", 3),
     "worst_category_recall": ("worst category", 3),
     "recall_after_discover": ("after one discovery", 3),
+    "recall_after_rescue": ("after a rescue", 3),
     "tools_mean": ("tools", 1),
     "tokens_mean": ("tokens", 0),
     "tokens_share": ("share of all", 3),
@@ -49,6 +51,7 @@ MEANS = {  # key -> head and digits
     "p50_ms": ("p50 ms", 2),
     "p99_ms": ("p99 ms", 2),
 }
+SHORT = ("recall", "recall_after_discover", "tools_mean", "tokens_mean", "chat_any", "llm_nonweb")  # the short table
 SIZES = ("tools_mean", "tokens_mean", "tokens_share")
 FIRST_ONLY = frozenset({"chat_any", "chat_tokens_share", "llm_nonweb"})  # in a conversation the epoch stays
 Sets = Sequence[Mapping[str, Any]]
@@ -65,7 +68,7 @@ class Taken:
 
 def take(seed: int, tell: Callable[[str], None]) -> Taken:
     """Run both commands under every recipe."""
-    over = ground("admin", DEFAULT_PROFILE)
+    over = ground()
     named = [Path(folder) for folder in _named(FOLDERS)]
     tell("fitting the simple way …")
     rivals = Extras(ways=ways(fitted(over.snapshot), over))
@@ -91,8 +94,22 @@ def _named(variable: str) -> tuple[str, ...]:
     return tuple(each for each in os.environ.get(variable, "").split(os.pathsep) if each)
 
 
+def summary(taken: Taken, head: str) -> str:
+    """The short table: the means over all sets, the other languages beside English, the costs of `cortex` in a line."""
+    judged = [one for one in taken.sets if one["kind"] in ("routing", "multiturn")]
+    told = [f"{regime} {shares['cortex']:.0f}" for regime, shares in taken.costs["regimes"].items()]
+    return "\n\n".join(
+        [
+            head,
+            _means([one for one in judged if one["source"] not in APART], SHORT),
+            _of_english([one for one in judged if one["source"] == "languages"]),
+            f"Cost of scripted conversations with `cortex` by regime, sending all = 100: {', '.join(told)}.",
+        ]
+    )
+
+
 def markdown(taken: Taken, head: str) -> str:
-    """The section: means, recall by set, what is made, what a stage is worth, discovery, costs, what does not hold."""
+    """The page: means, recall by set, what is made, what a stage is worth, discovery, costs, what does not hold."""
     judged = [one for one in taken.sets if one["kind"] in ("routing", "multiturn")]
     made = [one for one in judged if one["source"] in MADE]
     spoken = [one for one in judged if one["source"] == "languages"]
@@ -150,7 +167,7 @@ def markdown(taken: Taken, head: str) -> str:
         "declared at all, the percentage that is paid; at the end how often a conversation `cortex` rewrites a prefix "
         "while it is warm:",
         _costs(taken),
-        "Against the other recipes:",
+        "Against the other ways:",
         "\n".join(
             f"- {line}" for line in (*verdicts.selection(taken.sets, (BARE, GATED)), *verdicts.costs(taken.costs))
         ),
@@ -257,12 +274,12 @@ def _of_ours(sets: Sets) -> list[str]:
     return parts
 
 
-def _means(sets: Sets) -> str:
-    rows = [["recipe", *(head for head, _ in MEANS.values())]]
+def _means(sets: Sets, keys: Sequence[str] = tuple(MEANS)) -> str:
+    rows = [["recipe", *(MEANS[key][0] for key in keys)]]
     for name in JUDGED:
-        rows.append([name, *(_mean(sets, name, key) for key in MEANS)])
+        rows.append([name, *(_mean(sets, name, key) for key in keys)])
     aims = goals.SELECTION["routing"]
-    rows.append(["*goal*", *(f"*{aims[key].shown}*" if key in aims else "" for key in MEANS)])
+    rows.append(["*goal*", *(f"*{aims[key].shown}*" if key in aims else "" for key in keys)])
     return table(rows)
 
 

@@ -6,8 +6,8 @@ No colour carries a meaning. Made by `train.py`.
 from collections.abc import Sequence
 from html import escape
 
-from cortex.bench.intervals import wilson
-from cortex.bench.reliability import ReliabilityCurve
+from cortex.commands.reliability import ReliabilityCurve
+from tests.bench.intervals import wilson
 
 LEAST_CASES = 20
 SIDE, GAP, LEFT, TOP, BOTTOM = 196, 42, 52, 40, 74

@@ -18,16 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.base import tokens
-from cortex.bench import external, files, routing
-from cortex.bench.files import CASES, LANGUAGES, RoutingSet
-from cortex.bench.ground import DEFAULT_PROFILE, BenchGround
-from cortex.bench.routing import JudgedSet, KnownNames
-from cortex.bench.selector import SelectorAnswer
-from cortex.bench.timing import timed
-from cortex.commands.bench import ground
 from cortex.integrations.sentences import load
 from cortex.selection.types import Snapshot, ToolEntry
+from tests.bench import external, files, routing
+from tests.bench.files import CASES, LANGUAGES, RoutingSet
+from tests.bench.ground import BenchGround, ground
 from tests.bench.recipes import table
+from tests.bench.routing import JudgedSet, KnownNames
+from tests.bench.selector import SelectorAnswer
+from tests.bench.timing import timed
 from tests.real_encoder import real_folder
 
 TOP, EXAMPLES, CHARACTERS = 15, 3, 1_000
@@ -94,7 +93,7 @@ def saved(snapshot: Snapshot, judged: JudgedSet, examples: int) -> float:
 
 def main(folders: Sequence[str]) -> None:
     """Judge it on our own cases, the languages and the folders; print a table."""
-    over = ground("admin", DEFAULT_PROFILE)
+    over = ground()
     rows = [[*HEADS, "left out, as it counts"]]
     with TemporaryDirectory() as place:
         read = load(real_folder(Path(place) / "model")).encode

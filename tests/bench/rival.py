@@ -15,20 +15,21 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion
 
-from cortex.bench import external, files, routing
-from cortex.bench.files import RoutingSet
-from cortex.bench.ground import BenchGround
-from cortex.bench.routing import JudgedSet, KnownNames
-from cortex.bench.selector import SelectorAnswer
-from cortex.bench.timing import timed
 from cortex.selection.evidence import WEB
 from cortex.selection.fit import told_by
 from cortex.selection.types import Snapshot
+from tests.bench import external, files, routing
+from tests.bench.files import RoutingSet
+from tests.bench.goals import OURS
+from tests.bench.ground import BenchGround
+from tests.bench.routing import JudgedSet, KnownNames
+from tests.bench.selector import SelectorAnswer
+from tests.bench.timing import timed
 
 SEED, STEPS, TOLERANCE, LOOSENESS = 20261121, 200, 1e-2, 10.0
 ENOUGH_WISH, ENOUGH_WORK = 0.5, 0.2  # from here on a gate takes nothing
 WISH_POWER, WORK_POWER = 4, 2
-OURS, BARE, GATED = "cortex", "tf-idf", "tf-idf gated"
+BARE, GATED = "tf-idf", "tf-idf gated"
 USUAL = "house"  # its own cases, by which the bar is set where a set has no message that needs a tool
 
 Chances = NDArray[np.float64]
@@ -91,7 +92,7 @@ def _classifier() -> LogisticRegression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RivalWay:
-    """The rival as a way that stands beside the recipes (`cortex/bench/external.py`), behind its gates or without.
+    """The rival as a way that stands beside the recipes (`external.py`), behind its gates or without.
 
     `usual`: the bar for a set without a message that needs a tool.
     """
@@ -104,11 +105,7 @@ class RivalWay:
         self, one: RoutingSet, names: KnownNames, ground: BenchGround, others: Mapping[str, JudgedSet]
     ) -> JudgedSet:
         """Its figures where it sends as many tools as Cortex does on this set."""
-        return self.fixed(one, names, ground, self.bar(one, others[OURS]))
-
-    def fixed(self, one: RoutingSet, names: KnownNames, ground: BenchGround, bar: float) -> JudgedSet:
-        """Its figures from this bar up."""
-        given = []
+        given, bar = [], self.bar(one, others[OURS])
         for row in one.rows:  # each alone, as it would come
             both, ms = timed(partial(self.rival.chances, [row.text]))
             (tools,) = self.rival.chosen(both[self.is_gated], bar)

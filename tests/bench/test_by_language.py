@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cortex.bench import by_language, goals, table
+from tests.bench import by_language, goals, table
 
 KINDS = {"tool": 100, "chat": 25, "llm": 25}
 

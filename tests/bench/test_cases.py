@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from cortex.bench import talks
-from cortex.bench.files import CASES, Data, read
-from cortex.bench.rows import Utterance
 from cortex.selection.text import normal
 from cortex.selection.types import META, Snapshot
 from cortex.tools import load
+from tests.bench import talks
+from tests.bench.files import CASES, Data, read
+from tests.bench.rows import Utterance
 
 LEAST_ROWS, LEAST_ALONE, LEAST_TALKS = 500, 120, 25
 SHORT_WORDS = 2  # "ok", "thanks", "bitcoin price": what everybody says so

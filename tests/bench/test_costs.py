@@ -8,15 +8,15 @@ from cortex.base import tokens
 from cortex.base.errors import UserError
 from cortex.base.messages import user
 from cortex.base.model import Profile
-from cortex.bench import costs, goals, talks
-from cortex.bench.cache import Cache, Piece
-from cortex.bench.ground import CACHED, BenchGround
-from cortex.bench.made import grown
-from cortex.bench.regimes import REGIMES, Regime, long_talks
-from cortex.bench.replay import Tally, replay
-from cortex.bench.talks import Call, TalkTurn
-from cortex.commands.bench import ground as shipped_ground
+from tests.bench import costs, goals, talks
+from tests.bench.cache import Cache, Piece
 from tests.bench.conftest import over_the_house
+from tests.bench.ground import CACHED, BenchGround
+from tests.bench.ground import ground as shipped_ground
+from tests.bench.made import grown
+from tests.bench.regimes import REGIMES, Regime, long_talks
+from tests.bench.replay import Tally, replay
+from tests.bench.talks import Call, TalkTurn
 
 TINY = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=100, life_s=300)
 
@@ -187,7 +187,7 @@ def test_every_regime_of_the_design_is_there() -> None:
 
 
 def test_a_local_prefix_is_rewritten_at_most_once_a_talk_when_the_first_tool_is_needed() -> None:
-    found = costs.measured(("local_slot",), ("cortex",), shipped_ground("admin", "anthropic"), 1, lambda line: None)
+    found = costs.measured(("local_slot",), ("cortex",), shipped_ground(), 1, lambda line: None)
     assert found["details"]["local_slot"]["cortex"]["rewrites"] <= 1
     assert goals.COSTS["local_slot"].is_met(found["regimes"]["local_slot"]["cortex"])
 

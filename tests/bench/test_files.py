@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import UserError
-from cortex.bench.files import Data, read
 from tests.bench.conftest import Write, row
+from tests.bench.files import Data, read
 
 CATALOG = [{"name": "mow", "description": "Mow the lawn"}, {"name": "sow", "description": "Sow seeds", "group": "beds"}]
 QUERIES = [{"id": "q1", "query": "cut the grass", "gold": ["mow"]}]

@@ -5,9 +5,9 @@ from statistics import pstdev
 
 import pytest
 
-from cortex.bench import bootstrap, categories, intervals
-from cortex.bench.rows import Utterance
-from cortex.bench.scores import ScoredRow
+from tests.bench import intervals
+from tests.bench.rows import Utterance
+from tests.bench.scores import ScoredRow
 
 
 def given(number: int, *, is_met: bool, talk: str | None = None, category: str = "x") -> ScoredRow:
@@ -34,15 +34,15 @@ def test_the_interval_of_a_share_is_wilsons(share: float, count: int, low: float
 
 def test_a_drawn_interval_is_that_of_the_normal_law_for_many_values() -> None:
     values = [float(number % 10) for number in range(400)]
-    low, high = bootstrap.intervals({"x": values}, [1] * 400, 7)["x"]
+    low, high = intervals.drawn({"x": values}, [1] * 400, 7)["x"]
     error = pstdev(values) / sqrt(400)
     assert (low, high) == pytest.approx((4.5 - 1.96 * error, 4.5 + 1.96 * error), abs=0.05)
 
 
 def test_a_seed_gives_the_same_draws_and_another_does_not() -> None:
     sums, counts = {"x": [float(number * number % 17) for number in range(60)]}, [1, 2, 3] * 20
-    assert bootstrap.intervals(sums, counts, 7) == bootstrap.intervals(sums, counts, 7)
-    assert bootstrap.intervals(sums, counts, 7) != bootstrap.intervals(sums, counts, 8)
+    assert intervals.drawn(sums, counts, 7) == intervals.drawn(sums, counts, 7)
+    assert intervals.drawn(sums, counts, 7) != intervals.drawn(sums, counts, 8)
 
 
 def test_single_messages_have_wilsons_interval_for_recall_and_a_drawn_one_for_sizes() -> None:
@@ -68,7 +68,7 @@ def test_a_set_that_needs_no_tool_has_none() -> None:
 
 def test_each_category_has_its_own_figures() -> None:
     rows = [given(n, is_met=True, category="lamps") for n in range(3)] + [given(9, is_met=False, category="files")]
-    found = categories.by_category(rows, 7)
+    found = intervals.by_category(rows, 7)
     assert list(found) == ["files", "lamps"]
     assert (found["lamps"]["rows"], found["lamps"]["recall"], found["files"]["recall"]) == (3, 1.0, 0.0)
     assert found["lamps"]["intervals"]["recall"][0] == pytest.approx(intervals.wilson(1.0, 3)[0], abs=1e-4)

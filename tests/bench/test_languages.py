@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cortex.bench.files import CASES, LANGUAGES, Data, RoutingSet, read
-from cortex.bench.rows import Utterance
 from cortex.selection.text import normal
 from cortex.selection.types import META
 from cortex.tools import load
+from tests.bench.files import CASES, LANGUAGES, Data, RoutingSet, read
+from tests.bench.rows import Utterance
 
 SPOKEN = ["de", "en", "es", "fr", "it", "nl", "pt"]
 ROWS = {"tool": 200, "chat": 25, "llm": 25}

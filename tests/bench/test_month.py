@@ -1,4 +1,4 @@
-"""`cortex bench month`: a few days of a household on the real services; what was learned, and all of it taken back."""
+"""A few days of a household on the real services; what was learned from them, and all of it taken back."""
 
 import asyncio
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import UserError
-from cortex.bench import month as months
-from cortex.bench.files import RoutingSet
-from cortex.bench.month import HouseholdPerson, Month, MonthReport, SaidRow, Way
-from cortex.bench.rows import Kind, Utterance
-from cortex.commands.bench import ground
-from cortex.commands.month import replayed
+from tests.bench import month as months
+from tests.bench.files import RoutingSet
+from tests.bench.ground import ground
+from tests.bench.month import HouseholdPerson, Month, MonthReport, SaidRow, Way
+from tests.bench.month_replay import replayed
+from tests.bench.rows import Kind, Utterance
 
 WAY: Way = "learned and refitted"
 NOTE = (("notes_append",),)
@@ -58,7 +58,7 @@ CASES = (
 
 @pytest.fixture(scope="module")
 def found() -> MonthReport:
-    return asyncio.run(replayed(MONTH, CASES, ground("admin", "anthropic"), lambda _: None, (WAY,)))
+    return asyncio.run(replayed(MONTH, CASES, ground(), lambda _: None, (WAY,)))
 
 
 def test_what_is_learned_is_found_at_the_first_request_of_later_weeks_and_in_other_words(found: MonthReport) -> None:
@@ -97,7 +97,7 @@ def test_the_report_is_told_in_lines(found: MonthReport) -> None:
 def test_the_household_that_ships_has_a_month_and_other_words() -> None:
     month = months.read()
     assert all(len(month.of(week)) >= 50 for week in (*months.WEEKS, 0))
-    names = {entry.name for entry in ground("admin", "anthropic").snapshot.entries}
+    names = {entry.name for entry in ground().snapshot.entries}
     assert {name for row in month.said for group in row.need_tools for name in group} <= names
     learned = {row.text for row in month.said if 0 < row.week < months.WEEKS[-1]}
     assert learned.isdisjoint(row.text for row in month.of(0))

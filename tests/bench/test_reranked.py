@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from cortex.bench import routing
-from cortex.bench.files import read
-from cortex.bench.ground import BenchGround
+from tests.bench import routing
 from tests.bench.conftest import Write, row
+from tests.bench.files import read
+from tests.bench.ground import BenchGround
 from tests.bench.reranked import Nearest, Vectors, document, nearest, said, saved
 from tests.selection.made import HOUSE
 

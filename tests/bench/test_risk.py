@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from cortex.bench import risk, selection
-from cortex.bench.files import CASES, read
-from cortex.bench.rows import Kind, Utterance
-from cortex.bench.scores import ScoredRow
-from cortex.commands.bench import ground
 from cortex.tools import load
+from tests.bench import risk, selection
+from tests.bench.files import CASES, read
+from tests.bench.ground import ground
+from tests.bench.rows import Kind, Utterance
+from tests.bench.scores import ScoredRow
 
 
 def judged(kind: Kind, *sent: str, wanted: tuple[str, ...] = (), is_beyond: bool = False) -> ScoredRow:
@@ -49,19 +49,6 @@ def test_where_every_row_asks_there_is_no_share() -> None:
     assert risk.shares([]) == risk.RiskShares(rows=0, tools={}, risks={}, any=None)
 
 
-def test_talk_is_told_by_the_language_at_the_end_of_a_sets_name() -> None:
-    sets = {
-        "daily_de": [judged("chat", "cron_remove"), judged("chat"), judged("llm", "web_search")],
-        "de": [judged("chat"), judged("chat"), judged("llm", "file_read", is_beyond=True)],
-        "daily_fr": [judged("tool", "task_list", wanted=("task_list",))],
-        "house": [judged("chat", "task_list")],
-    }
-    assert risk.talk(sets) == {
-        "de": risk.TalkShares(talk=0.25, beyond_web=0.5),
-        "fr": risk.TalkShares(talk=None, beyond_web=None),
-    }
-
-
 def test_every_tool_that_is_asked_about_first_is_one_of_them_and_all_of_them_are_there() -> None:
     tools = load().tools
     assert tools.keys() >= risk.RISKY
@@ -81,7 +68,7 @@ def test_the_rows_that_the_risk_is_counted_on_ask_for_nothing_risky() -> None:
 def test_the_bench_tells_it_with_each_set_and_recipe(tmp_path: Path) -> None:
     rows = tmp_path / "routing_two.jsonl"
     rows.write_text('{"text": "hello there", "kind": "chat"}\n{"text": "why is the sky blue", "kind": "llm"}\n')
-    found = selection.measured((rows,), ("all", "cortex"), ground("admin", "anthropic"), 1, lambda _: None)[0]["risk"]
+    found = selection.measured((rows,), ("all", "cortex"), ground(), 1, lambda _: None)[0]["risk"]
     assert found["all"]["risks"] == {"ends": 1.0, "sends": 1.0, "runs": 1.0, "spends": 1.0}
     assert found["all"]["tools"].keys() == risk.RISKY
     assert found["cortex"]["rows"] == 2

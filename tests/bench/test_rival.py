@@ -6,14 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cortex.bench import routing, selection
-from cortex.bench.files import RoutingSet, read
-from cortex.bench.ground import BenchGround
-from cortex.bench.routing import JudgedSet
-from cortex.bench.selection import Extras
 from cortex.selection.types import Example
+from tests.bench import routing, selection
 from tests.bench.conftest import Write, row
-from tests.bench.rival import BARE, OURS, Rival, RivalWay, fitted
+from tests.bench.files import RoutingSet, read
+from tests.bench.goals import OURS
+from tests.bench.ground import BenchGround
+from tests.bench.rival import BARE, Rival, RivalWay, fitted
+from tests.bench.routing import JudgedSet
+from tests.bench.selection import Extras
 from tests.selection.made import HOUSE
 
 TALK = ("hello there", "how are you today", "thanks a lot", "good night then", "you are funny")

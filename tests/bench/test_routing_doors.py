@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from cortex.bench import routing, scores
-from cortex.bench.files import RoutingSet
-from cortex.bench.ground import BenchGround
-from cortex.bench.rows import Utterance
 from cortex.selection.discover import RANKINGS, rank
+from tests.bench import routing, scores
 from tests.bench.conftest import over_the_house
+from tests.bench.files import RoutingSet
+from tests.bench.ground import BenchGround
+from tests.bench.rows import Utterance
 from tests.selection.made import HOUSE
 
 LIGHT = Utterance(text="turn off the light", kind="tool", need_tools=(("lamp_set",),))
@@ -33,14 +33,31 @@ def test_where_no_search_is_declared_none_is_made_and_the_rescue_is_counted_apar
     found = given(LIGHT, shy, "cortex")
     assert found.found is None
     assert (found.is_met, found.is_met_after_discover, found.is_met_after_rescue) == (False, False, True)
-    told = scores.routing([found], 100, can_discover=True)
+    told = scores.routing([found], 100, can_discover=True, can_rescue=True)
     assert (told["recall_after_discover"], told["recall_after_rescue"]) == (0.0, 1.0)
 
 
 def test_where_one_is_declared_it_is_made(shy: BenchGround) -> None:
     found = given(BOTH, shy, "cortex")
-    assert found.rescued is None
     assert (found.is_met, found.is_met_after_discover) == (False, True)
+
+
+def test_with_another_tool_sent_the_rescue_is_counted_where_none_of_the_wanted_was(shy: BenchGround) -> None:
+    lamp = given(BOTH, shy, "cortex")
+    assert lamp.names
+    assert lamp.is_met_after_rescue
+    both = given(BOTH.model_copy(update={"need_tools": (("task_show",), ("lamp_set",))}), shy, "cortex")
+    assert (both.is_met, both.rescued, both.is_met_after_rescue) == (False, None, False)  # a model with a tool uses it
+
+
+def test_what_is_found_at_once_counts_as_rescued_and_only_cortex_rescues(ground: BenchGround) -> None:
+    one = RoutingSet(name="one", rows=(LIGHT,))
+    told = {
+        name: routing.measured(one, routing.known(one.rows, ground), ground, name, rank).scores
+        for name in ("cortex", "ora")
+    }
+    assert told["cortex"]["recall"] == told["cortex"]["recall_after_rescue"] == 1.0
+    assert "recall_after_rescue" not in told["ora"]
 
 
 def test_each_recipe_has_its_own_door(shy: BenchGround) -> None:

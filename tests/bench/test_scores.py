@@ -2,9 +2,9 @@ from math import log2
 
 import pytest
 
-from cortex.bench import scores
-from cortex.bench.rows import Groups, Kind, Utterance
-from cortex.bench.scores import ScoredRow
+from tests.bench import scores
+from tests.bench.rows import Groups, Kind, Utterance
+from tests.bench.scores import ScoredRow
 
 
 def given(

@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import UserError
-from cortex.bench import routing, selection
-from cortex.bench.files import RoutingSet
-from cortex.bench.ground import BenchGround
-from cortex.bench.rows import Utterance
 from cortex.selection.discover import RANKINGS
-from cortex.selection.edits import with_encoder
+from cortex.services.tools.edits import with_encoder
+from tests.bench import routing, selection
 from tests.bench.conftest import Write, over_the_house, row
+from tests.bench.files import RoutingSet
+from tests.bench.ground import BenchGround
+from tests.bench.rows import Utterance
 from tests.small_encoder import SmallModel, brought
 
 SEED = 3

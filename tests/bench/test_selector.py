@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import UserError
-from cortex.bench import external, selection
-from cortex.bench.external import OtherSelector
-from cortex.bench.ground import BenchGround
-from cortex.bench.selection import Extras
-from cortex.bench.selector import SelectorLimits, SelectorQuestion, answers
+from tests.bench import external, selection
 from tests.bench.conftest import Write, row
+from tests.bench.external import OtherSelector
+from tests.bench.ground import BenchGround
+from tests.bench.selection import Extras
+from tests.bench.selector import SelectorLimits, SelectorQuestion, answers
 from tests.patience import PATIENCE_S
 
 EXAMPLE = (sys.executable, str(Path(__file__).parent / "word_selector.py"))

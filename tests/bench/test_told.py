@@ -1,7 +1,7 @@
+from itertools import pairwise
 from typing import Any
 
-from cortex.bench import goals, table, verdicts
-from tests.bench import recipes
+from tests.bench import goals, recipes, table, verdicts
 from tests.bench.baseline import noise, regressions
 from tests.bench.plot import Mark, svg
 
@@ -119,7 +119,7 @@ def test_a_perfect_share_may_lose_a_row_and_not_two() -> None:
 
 
 def taken() -> recipes.Taken:
-    found = {name: {**GOOD, "recall_after_discover": 0.99} for name in recipes.JUDGED}
+    found = {name: {**GOOD, "recall_after_discover": 0.99, "recall_after_rescue": 0.985} for name in recipes.JUDGED}
     chat = {name: {"chat_any": 0.04, "p50_ms": 0.5, "p99_ms": 3.0} for name in recipes.JUDGED}
     ranked = {name: {"r5": 0.7, "r10": 0.8, "ndcg10": 0.6, "p50_ms": 1.0, "p99_ms": 2.0} for name in ("ora", "cortex")}
     spans = {name: {"recall": (0.9, 0.99), "tools_mean": (4.0, 6.0), "tokens_mean": (400.0, 600.0)} for name in found}
@@ -133,7 +133,7 @@ def taken() -> recipes.Taken:
         "recipes": found,
         "intervals": spans,
         "frontiers": {"cortex": line},
-        "ablation": [point, {**point, "left_out": "phrases", "recall": 0.7}],
+        "ablation": [point, {**point, "left_out": "context", "recall": 0.7}],
         "categories": {"cortex": {"lamps": category}},
     }
     sets = [
@@ -162,17 +162,25 @@ def taken() -> recipes.Taken:
     return recipes.Taken(sets=sets, costs=told, by_meaning=[*sets[:2], sets[-1]])
 
 
-def test_the_readme_section_has_means_sets_discovery_and_costs() -> None:
+def test_readme_has_the_means_the_languages_and_the_costs() -> None:
+    told = recipes.summary(taken(), "today")
+    assert told.startswith("today\n\n| recipe | recall | after one discovery | tools |")
+    assert "| cortex | 0.980 | 0.990 | 4.0 | 500 | 0.040 | - |" in told
+    assert "that in English: de 0.918*; goal: ≥0.965." in told
+    assert told.endswith("sending all = 100: cold 50, local_slot 50.")
+
+
+def test_the_page_has_means_sets_discovery_and_costs() -> None:
     told = recipes.markdown(taken(), "today")
     assert told.startswith("today\n\n")
-    assert "| cortex | 0.980 | - | 0.990 | 4.0 | 500 | 0.090 | 0.040 | - | - | 0.50 | 3.00* |" in told
+    assert "| cortex | 0.980 | - | 0.990 | 0.985 | 4.0 | 500 | 0.090 | 0.040 | - | - | 0.50 | 3.00* |" in told
     assert f"| house | ours, constants chosen on it | 10 |{' 0.980 (0.900-0.990) · 4.0 |' * 9}" in told
     assert "Means over what is held out" in told
     assert f"| beyond | held out | 10 |{' 0.980 (0.900-0.990) · 4.0 |' * 9}" in told
     assert f"| typos1 | made of ours | 10 |{' 0.980 (0.900-0.990) · 4.0 |' * 9}" in told
     assert "| cortex | thresholds x 0.5 | 0.990 | 0.958-1.000 | 4.0 | 500 | 0.120 |" in told
     assert "| typos1 | made of ours | 10 | 0.980 (0.900-0.990) · 4.0 | 0.980 (0.900-0.990) · 4.0 |\n" in told
-    assert "| phrases | 0.700 · 4.0 | 0.700 · 4.0 | 0.700 · 4.0 |" in told
+    assert "| context | 0.700 · 4.0 | 0.700 · 4.0 | 0.700 · 4.0 |" in told
     assert "| lamps | 7 | 0.980 | 0.900-0.990 | 4.0 | 4.0-6.0 | 500 | 400-600 |" in told
     assert told.count("| zoo | 10 | 0.800 · 0.600 · 1.0 | 0.800 · 0.600 · 1.0 |") == 2
     assert "| de | ours, constants chosen on it | 10 |" in told
@@ -211,3 +219,19 @@ def test_the_plot_names_each_recipe_and_tells_itself_in_words() -> None:
     assert "prefers-color-scheme: dark" in drawn
     assert "c &amp; d" in drawn
     assert recipes.plot(taken()) == recipes.plot(taken())
+
+
+def test_names_of_marks_that_lie_together_stand_below_each_other() -> None:
+    drawn = svg(
+        [
+            Mark(name=name, share=0.05, recall=recall)
+            for name, recall in (("one", 0.99), ("two", 0.97), ("three", 0.99))
+        ],
+        "",
+        goal_recall=0.97,
+        goal_share=0.1,
+    )
+    heights = [
+        float(line.partition(' y="')[2].partition('"')[0]) for line in drawn.splitlines() if 'class="name"' in line
+    ]
+    assert [later - before >= 16 for before, later in pairwise(heights)] == [True, True]

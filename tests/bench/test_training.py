@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cortex.bench import reliability, training
-from cortex.commands.bench import ground
+from cortex.commands import reliability, training
 from cortex.commands.cli import app
 from cortex.selection import fit, weights
 from cortex.selection.types import Example
 from tests.bench import reliability_plot, train
+from tests.bench.ground import ground
 from tests.selection.garden import GARDEN, fitted
 
 BYTES = weights.to_bytes(fitted().weights)
@@ -19,7 +19,7 @@ BYTES = weights.to_bytes(fitted().weights)
 
 @pytest.fixture(scope="module")
 def found() -> training.TrainingResult:
-    return training.judged(ground("admin", "anthropic").over(GARDEN), fitted())
+    return training.judged(ground().over(GARDEN).asked("", "cortex"), fitted())
 
 
 def cells(rows: training.Rows) -> dict[str, list[str]]:
@@ -53,7 +53,7 @@ def test_the_stages_and_thresholds_of_real_messages_judge(found: training.Traini
     named = replace(
         fitted(), told=(fit.LabelledUtterance(text="use seed_list here", tools=("seed_list",)), *fitted().told[1:])
     )
-    wish = training.judged(ground("admin", "anthropic").over(GARDEN), named).wishes[0]
+    wish = training.judged(ground().over(GARDEN).asked("", "cortex"), named).wishes[0]
     assert "seed_list" in wish.sent
     assert "seed_list" not in found.wishes[0].sent
 

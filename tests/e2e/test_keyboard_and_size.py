@@ -20,6 +20,7 @@ SMALL = """() => [...document.querySelectorAll('a, button, input, select, textar
   .map(one => [one.closest('label') ?? one, one]).map(([box, one]) => [box.getBoundingClientRect(), one])
   .filter(([box]) => box.width > 0 && (box.width < 24 || box.height < 24))
   .map(([box, one]) => `${one.tagName} ${one.className || one.name || one.innerText} ${box.width}x${box.height}`)"""
+CUT_PX = "() => (one => one.scrollHeight - one.clientHeight)(document.querySelector('.why-scroll'))"
 PAGES = (
     "/start",
     "/more",
@@ -171,6 +172,11 @@ def test_no_page_scrolls_sideways_on_a_narrow_window(house: Daemon, ada: Caller,
     wait_for_end(page)
     ask(page, "add " + "pneumonoultramicroscopic" * 6 + " to my shopping list")
     assert overflow_px(page) <= 0
+    page.goto(str(page.locator("a[data-pop=why]").last.get_attribute("href")))
+    assert page.evaluate("() => document.querySelectorAll('.why-t tbody tr').length") > 3
+    assert overflow_px(page) <= 0
+    assert page.evaluate(CUT_PX) <= 1
+    page.go_back()
     chat = page.url
     wide = {path: over for path in (chat, *PAGES) if (over := _overflow_of(page, path)) > 0}
     assert wide == {}

@@ -44,7 +44,7 @@ def open_to_others(home: Path) -> dict[str, str]:
 def by_hand(person: Caller, place: str, **arguments: str) -> str:
     """Make a call from a tool's page, the question answered with yes; the page that shows how it ended."""
     asked = person.post(place, **arguments)
-    sure = re.search(r'name="sure" value="([^"]+)"', asked.text)
+    sure = re.search(r'name="sure"\s+value="([^"]+)"', asked.text)
     done = person.post(place, sure=sure[1], **arguments) if sure else asked
     shown = done.headers["location"].partition("#")[0]
     for question in re.findall(QUESTION, poll(lambda: _waiting(person.get(shown).text))):

@@ -9,12 +9,11 @@ import pytest
 
 from cortex.base.messages import user
 from cortex.base.model import OFFLINE
-from cortex.bench.ground import BenchGround
-from cortex.commands.bench import ground
 from cortex.ports.loop import Request, StreamEnd
 from cortex.providers import ProviderContext, connect
 from cortex.schedule.reading import Reader
 from cortex.selection.pipeline import plan
+from tests.bench.ground import BenchGround, ground
 from tests.living_house import living_house
 
 HELLO, THANKS, BYE, SELF = "Hello!", "You're welcome", "Goodbye", "no language model"
@@ -25,7 +24,7 @@ SAID = {
     BYE: ("bye", "good night"),
     SELF: ("who are you?", "are you ChatGPT?", "what's your name?", "which model are you?", "are you there?"),
     HELP: ("what can you do?", "What can you do for me?", "help", "test", "?", "how does this work?"),
-    NEXT: ("ok", "lol", "great"),
+    NEXT: ("ok", "lol", "great", "never mind", "Forget it."),
     "Ready to work": ("how are you?", "How's it going?"),
     "It is 14:00 on Friday, 20 November 2026": ("what time is it?", "what day is today?"),
     CANT: (

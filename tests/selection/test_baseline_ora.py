@@ -5,6 +5,7 @@ import pytest
 from cortex.selection.baselines import ora
 from cortex.selection.discover import discover
 from cortex.selection.pipeline import plan
+from cortex.selection.ranking import ToolHit
 from cortex.selection.types import Domain, RoleView, Snapshot
 from tests.selection.baseline_house import TOOLS, WORLD, sent, talk, why, wish
 from tests.selection.made import entry
@@ -14,8 +15,8 @@ def scored(query: str, snapshot: Snapshot = WORLD, most: int = 5) -> dict[str, f
     return {fit.name: fit.score for fit in ora.rank(query, snapshot, TOOLS, most)}
 
 
-def first(query: str) -> ora.Fit:
-    return ora.search(query, WORLD, TOOLS)[0]
+def first(query: str) -> ToolHit:
+    return ora.rank(query, WORLD, TOOLS, 1)[0]
 
 
 def test_five_core_tools_and_discovery_in_full_the_rest_one_line_each() -> None:
@@ -103,7 +104,7 @@ def test_every_tool_has_its_reason() -> None:
     ids=["exact", "spoken", "part of a name", "name inside", "misheard", "mistyped", "all words", "half the words"],
 )
 def test_names_score_as_this_way_has_it(query: str, name: str, score: float, how: str) -> None:
-    assert first(query) == ora.Fit(name=name, score=score, how=how)
+    assert first(query) == ToolHit(name=name, score=score, how=how)
 
 
 def test_a_domain_by_its_name_scores_below_keywords() -> None:
@@ -162,9 +163,8 @@ def test_description_hits_only_fill_the_places_that_names_left_free() -> None:
     assert len(ora.rank("lamp for the garden", WORDS, NAMES, 1)) == 1
 
 
-def test_five_are_shown_and_never_more_than_eight() -> None:
-    assert len(ora.search("ae journal", WORLD, TOOLS)) == 5
-    assert len(ora.search("ae journal", WORLD, TOOLS, 50)) == 8
+def test_five_are_shown() -> None:
+    assert len(discover("ae journal", WORLD, TOOLS, recipe="ora").hits) == 5
 
 
 def test_the_search_tool_ranks_by_the_recipe_in_force() -> None:
@@ -177,10 +177,11 @@ def test_the_search_tool_ranks_by_the_recipe_in_force() -> None:
 
 
 def test_only_what_is_permitted_is_found() -> None:
-    assert ora.search("git_log", WORLD, ("task_list",)) == ()
-    assert ora.search("", WORLD, TOOLS) == ()
-    assert ora.search("tools_discover", WORLD, (*TOOLS, "tools_discover"))[:0] == ()
-    assert "tools_discover" not in [fit.name for fit in ora.search("tools_discover", WORLD, (*TOOLS, "tools_discover"))]
+    assert scored("") == {}
+    assert ora.rank("git_log", WORLD, ("task_list",), 5) == ()
+    assert "tools_discover" not in [
+        fit.name for fit in ora.rank("tools_discover", WORLD, (*TOOLS, "tools_discover"), 5)
+    ]
 
 
 def test_the_catalog_quotes_what_a_tools_author_wrote() -> None:

@@ -73,8 +73,8 @@ def test_the_research_role_is_three_tools(shipped: Snapshot) -> None:
 def test_the_tables_speak_of_shipped_tools_and_categories(shipped: Snapshot) -> None:
     names = {each.name for each in shipped.entries}
     assert set(punch.CORE) <= names
-    assert {name for each in inara.CATEGORIES for name in each.tools} <= names
-    assert set(punch.groups()) <= {each.category for each in shipped.entries if each.category != META}
+    assert {name for each in inara.CATEGORIES.values() for name in each["tools"]} <= names
+    assert set(punch.GROUPS) <= {each.category for each in shipped.entries if each.category != META}
 
 
 @pytest.mark.parametrize(("message", "groups"), [("hello", 0), ("git log", 1), ("git log, and kill process 4", 2)])

@@ -1,6 +1,6 @@
 """Searches over three small catalogues of our own, in words that the tools do not use: how many are found.
 
-`catalogues/` is in the bench's format (`cortex bench selection --data tests/selection/catalogues`). The
+`catalogues/` is in the bench's format (`make bench ARGS="selection --data tests/selection/catalogues"`). The
 constants of the search were chosen by looking at it, beside the public catalogues: what it shows is no held-out figure.
 """
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cortex.bench import files, retrieval
-from cortex.bench.files import RetrievalSet
 from cortex.selection.discover import rank
+from tests.bench import files, retrieval
+from tests.bench.files import RetrievalSet
 
 FOLDER = Path(__file__).with_name("catalogues")
 ALLOWED_MS = 200  # of a search among 40 tools, on a machine that is busy; quiet it is under 1

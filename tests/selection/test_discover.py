@@ -1,6 +1,6 @@
 import pytest
 
-from cortex.selection.discover import discover
+from cortex.selection.discover import discover, in_words
 from tests.selection.made import HOUSE
 
 ALL = tuple(entry.name for entry in HOUSE.entries if entry.name != "shell_run")
@@ -47,3 +47,23 @@ def test_never_finds_what_is_not_permitted() -> None:
 
 def test_at_most_five() -> None:
     assert len(discover("lamp repo task list commit shopping list light", HOUSE, ALL).hits) <= 5
+
+
+SAID = ("yes please", "switch on the fan", "water the plants")
+
+
+@pytest.mark.parametrize(
+    "query", ["do that", "that tool", "use the other one", "yes", "mach das", "fais ça", "haz eso"]
+)
+def test_a_query_that_only_points_is_searched_with_what_was_said_last(query: str) -> None:
+    assert in_words(query, SAID) == f"switch on the fan\n{query}"
+
+
+@pytest.mark.parametrize("query", ["delete this file", "turn it off", "eine Lampe einschalten", "lamp_set"])
+def test_a_query_that_says_something_stands_alone(query: str) -> None:
+    assert in_words(query, SAID) == query
+
+
+def test_where_nothing_was_said_the_query_stays() -> None:
+    assert in_words("do that", ()) == "do that"
+    assert in_words("do that", ("ok", "")) == "do that"

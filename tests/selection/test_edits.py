@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cortex.selection.edits import NO_EDITS, Edits, Sending, WordEdits, edited, sending_of
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot, Trigger
+from cortex.services.tools.edits import NO_EDITS, Edits, Sending, WordEdits, edited, sending_of
 from tests.selection.made import HOUSE, asked
 
 OWN = WordEdits(

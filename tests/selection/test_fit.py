@@ -95,19 +95,29 @@ def sample(rows: int, features: int, seed: int) -> tuple[list[ridge.Row], np.nda
 
 @pytest.mark.parametrize("n_rows", [1, 7, 300])
 def test_the_weights_come_to_those_of_the_textbook(n_rows: int) -> None:
+    """At the least of the one-sided squares, the weights are the sum of the rows by how far each falls short."""
     rows, dense, targets = sample(n_rows, 60, seed=n_rows)
-    ridges = np.linspace(0.5, 3.0, n_rows).astype(np.float32)
-    worth = 1 / ridges[:, None]
-    normal = dense.T.astype(np.float64) @ (worth * dense) + np.eye(60)
-    exact = np.linalg.solve(normal, dense.T @ (worth * targets))
-    assert ridge.fitted(rows, 60, targets, ridges, passes=2_000) == pytest.approx(exact, abs=2e-3)
+    ridges = np.linspace(0.5, 3.0, n_rows).astype(np.float32)[:, None]
+
+    def implied(weights_: np.ndarray) -> np.ndarray:
+        short = np.maximum((targets - dense @ weights_) * np.sign(targets), 0) * np.sign(targets)
+        return np.asarray(dense.T.astype(np.float64) @ (short / ridges))
+
+    exact = ridge.fitted(rows, 60, targets, ridges, passes=2_000)
+    assert implied(exact) == pytest.approx(exact, abs=2e-3)
     assert np.abs(ridge.fitted(rows, 60, targets, ridges) - exact).mean() < 0.2 * np.abs(exact).mean() + 1e-6
+
+
+def test_what_lies_beyond_its_target_pulls_nothing_back() -> None:
+    rows = [(np.array([0], dtype=np.int32), np.array([size], dtype=np.float32)) for size in (1.0, 5.0)]
+    found = ridge.fitted(rows, 1, np.ones((2, 1), dtype=np.float32), np.full((2, 1), 0.1, dtype=np.float32), passes=200)
+    assert found[0, 0] == pytest.approx(1 / 1.1, abs=1e-3)  # what the first row alone asks for
 
 
 def test_the_score_of_a_row_left_out_is_that_of_a_fit_without_its_fold() -> None:
     rows, _, targets = sample(40, 25, seed=5)
-    ridges = np.full(40, 1.5, dtype=np.float32)
+    ridges = np.full((40, 1), 1.5, dtype=np.float32)
     unseen = ridge.left_out(rows, 25, targets, ridges)
     kept = [at for at in range(40) if at % ridge.FOLDS != 2]
     weights_ = ridge.fitted([rows[at] for at in kept], 25, targets[kept], ridges[kept])
-    assert unseen[2::5].tolist() == ridge.scores(rows[2::5], weights_).tolist()
+    assert unseen[2::5].tolist() == [(values @ weights_[features]).tolist() for features, values in rows[2::5]]

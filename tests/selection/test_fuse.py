@@ -7,14 +7,15 @@ import pytest
 
 from cortex.selection.cache_economics import price
 from cortex.selection.draft import ModelChances, PlanDraft, Vote
+from cortex.selection.evidence import FULL_WISH, WISH_POWER
 from cortex.selection.index import index_of
 from cortex.selection.rights import rights_of
-from cortex.selection.stages.fuse import FULL_WISH, FULL_WORK, WISH_POWER, WORK_POWER, fuse
+from cortex.selection.stages.fuse import FULL_WORK, WORK_POWER, fuse
 from cortex.selection.types import StageName
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked
 
-TALK = {"wish": FULL_WISH / 2}
+TALK = {"wish": FULL_WISH / 3}
 WORDS = {"work": FULL_WORK / 8}
 OPEN = {"wish": 1.0, "work": 1.0}
 LEARNED = "similar to requests that use it"
@@ -125,7 +126,7 @@ def test_a_likeness_in_meaning_counts_for_less_where_words_would_do() -> None:
     likeness = (vote(0.5, "vectors"),)
     assert fused(None, likeness).chances["pump_stop"].p == pytest.approx(0.5)
     assert fused(None, likeness, WORDS).chances["pump_stop"].p == pytest.approx(0.5 / 8**WORK_POWER, abs=1e-4)
-    assert fused(None, likeness, TALK).chances["pump_stop"].p == pytest.approx(0.5 / 2**WISH_POWER, abs=1e-4)
+    assert fused(None, likeness, TALK).chances["pump_stop"].p == pytest.approx(0.5 / 3**WISH_POWER, abs=1e-4)
 
 
 def test_what_does_harm_when_called_for_nothing_has_a_higher_price() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cortex.selection import meanings
+from tests.bench.meanings import to_file
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_a_written_table_is_read_again_as_it_was(
     table: meanings.Meanings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "meanings.bin"
-    meanings.to_file(path, table)
+    to_file(path, table)
     monkeypatch.setattr(meanings, "SHIPPED", path)
     again = meanings.shipped.__wrapped__()
     assert (list(again.pieces), again.facts) == (list(table.pieces), table.facts)

@@ -12,9 +12,9 @@ from cortex.selection.draft import ModelChances, PlanDraft, marked
 from cortex.selection.index import Index
 from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES, Stage
+from cortex.selection.stages.basics import learned
 from cortex.selection.stages.epoch import DOOR_WISH
-from cortex.selection.stages.learned import learned
-from cortex.selection.stages.missing import LEAST_P, MOST
+from cortex.selection.stages.missing import GRAVE_P, LEAST_P, LIKELIER, MOST
 from cortex.selection.types import PastTurn, PlanInput, Snapshot, ToolPlan
 from tests.selection.made import BRIDGED, CACHED, HOUSE, ROLE, WEAK, asked, business
 
@@ -139,6 +139,33 @@ def test_nothing_is_brought_where_no_tool_is_likely_whatever_the_answer_names() 
     )
     assert made.added == ()
     assert made.sent == ()
+
+
+def test_a_tool_that_does_harm_comes_in_a_rescue_only_as_the_best_of_the_message_and_by_a_higher_bar() -> None:
+    grave = tuple(replace(each, is_grave=each.name == "task_add") for each in HOUSE.entries)
+    snapshot = replace(HOUSE, entries=grave, version="grave")
+    given = asked("add an item, please", snapshot=snapshot, profile=BRIDGED, fixed_tokens=300)
+
+    def brought(**chances: float) -> tuple[str, ...]:
+        before = planned(given, 0.1, chances)
+        return planned(rescue(before, given), 0.1, chances).added
+
+    assert "task_add" in brought(task_add=GRAVE_P)
+    assert brought(task_add=GRAVE_P - 0.01) == ()
+    assert "task_add" not in brought(task_add=GRAVE_P - 0.01, lamp_set=LEAST_P)
+    assert "task_add" not in brought(task_add=0.07, lamp_set=0.08), "not the best, though found by its words too"
+
+
+def test_a_rescue_names_the_likelier_tool_that_was_sent_and_left_unused() -> None:
+    given = asked(SAID, profile=BRIDGED, fixed_tokens=300)
+    chances = {"lamp_set": 0.9, "repo_log": LEAST_P}
+    before = planned(given, 1.0, chances)
+    made = planned(rescue(before, given), 1.0, chances)
+    assert ("lamp_set" in sent(before), "lamp_set" in made.added, "repo_log" in made.added) == (True, False, True)
+    assert dict(made.labels) == {LIKELIER: "lamp_set"}
+    assert dict(planned(rescue(before, given), 1.0, {"lamp_set": 0.02, "repo_log": LEAST_P}).labels) == {}
+    alone = planned(rescue(before, given), 1.0, {"lamp_set": 0.9})
+    assert (alone.added, alone.labels) == ((), ())
 
 
 def test_the_search_on_the_persons_words_fills_up_what_the_model_ranks() -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from cortex.base import portable
 from cortex.base.model import Profile
-from cortex.selection.grants import granted, permits
 from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
+from cortex.toolkit.grants import granted, permits
 from tests.selection.baseline_house import SOME
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked
 
@@ -153,14 +153,7 @@ def permitted(each: PlanInput) -> set[str]:
         entry.name
         for entry in each.snapshot.entries
         if not entry.is_meta
-        and permits(
-            grant,
-            name=entry.name,
-            category=entry.category,
-            is_admin_tool=entry.is_admin,
-            is_admin=each.is_admin,
-            channel=each.channel,
-        )
+        and permits(grant, entry.name, entry.category, each.channel, is_withheld=entry.is_admin and not each.is_admin)
     }
     return business | {entry.name for entry in each.snapshot.entries if entry.is_meta and business}
 

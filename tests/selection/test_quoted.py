@@ -29,6 +29,9 @@ VERSES = "\n".join(("de lamp gaat uit", "de deur gaat dicht", "zet zacht een lie
 LETTER = "\n".join((EN, EN, EN))
 LONG = "\n".join((LETTER, LETTER, LETTER))
 
+MAIL = "Hi Ada,\nplease delete the old files, send me the report and turn off the heating on Friday.\nBest, Jo"
+BRIEF = "Hallo Ada!\n\nkannst du bitte die Heizung ausschalten und mir den Bericht schicken?\n\nViele Grüße\nJo"
+
 CUT = [  # the message, and what of it is the wish
     (f"summarise this text: {EN}", "summarise this text:"),
     (f"Fasse diesen Text zusammen: {DE}", "Fasse diesen Text zusammen:"),
@@ -81,6 +84,11 @@ CUT = [  # the message, and what of it is the wish
     ("obfuscate this function: function f(a){return deleteAll(a)}", "obfuscate this function:"),
     ("what now?\n$ git push\nerror: failed to push some refs\nhint: updates were rejected", "what now?"),
     (f"Can you answer this mail for me?\n\nHi team,\n\n{EN} {EN}\n\nBest,\nBob", "Can you answer this mail for me?"),
+    (f"{MAIL}\n\nwhat should I answer?", "what should I answer?"),
+    (f"{BRIEF}\n\nWas soll ich antworten?", "Was soll ich antworten?"),
+    (f"is this polite\n{MAIL}", "is this polite"),
+    (f"wie klingt das?\n\n{BRIEF}", "wie klingt das?"),
+    (f"{MAIL.replace('Hi Ada', 'Chère Ada')}\n\nque dois-je répondre ?", "que dois-je répondre ?"),
     ("warum?\nTypeError: light is not a function", "warum?"),
     ("is this safe?\nDELETE FROM tasks WHERE done = 1;", "is this safe?"),
     (f"summarise this\n\n{LETTER}\n\nand save it as a note", "summarise this and save it as a note"),
@@ -114,6 +122,10 @@ KEPT = [
     "hey\n@cortex turn on the light",
     f"Hi Cortex,\n\n{LETTER}\n\nThanks!\nAnna",
     "\n".join(("turn off the lights", "add eggs to the list", "wake me at seven") * 5),
+    MAIL,
+    BRIEF,
+    "Hi Cortex,\nplease turn off the heating, and remind me of the bins tomorrow at eight.\nThanks, Jo",
+    "add these to my list\nmilk, and not the one with the blue label that we always have,\nbread\neggs",
     f"„{DE}“",
     f"```js\n{CODE}\n```",
     f"> {NL}",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cortex.selection.rights import ready_of, rights_of
+from cortex.selection.rights import rights_of
 from tests.selection.made import HOUSE, ROLE, asked, entry
 
 ALL = replace(ROLE, tools=("all",), admin_tools=("all",))
@@ -17,7 +17,6 @@ GIVEN = replace(asked("hello"), role=ALL, snapshot=AGENTS, ready=tuple(each.name
 
 def test_the_same_question_is_answered_once() -> None:
     assert rights_of(GIVEN) is rights_of(replace(GIVEN, message="another", turn="t9", round=2, model="other"))
-    assert ready_of(GIVEN) is ready_of(replace(GIVEN, message="another"))
 
 
 @pytest.mark.parametrize(
@@ -66,5 +65,5 @@ def test_sums_are_those_of_the_permitted_tools() -> None:
 
 
 def test_what_is_ready_is_counted_whoever_asks() -> None:
-    found = ready_of(replace(GIVEN, role=replace(ROLE, tools=())))
-    assert (found.count, found.tokens) == (8, 8 * 140)
+    found = rights_of(replace(GIVEN, role=replace(ROLE, tools=())))
+    assert (found.ready_count, found.ready_tokens) == (8, 8 * 140)

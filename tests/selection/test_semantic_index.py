@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cortex.bench.unseen import joined
 from cortex.selection import semantic_index
 from cortex.selection.discover import rank
-from cortex.selection.edits import with_encoder
 from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
 from cortex.selection.semantic_index import LikenessCurve
@@ -17,8 +15,10 @@ from cortex.selection.semantic_votes import in_time, prepared
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.tool_text import worded
 from cortex.selection.types import Domain, Example, PlanInput, RoleView, Snapshot, ToolEntry, ToolPlan
+from cortex.services.tools.edits import with_encoder
 from cortex.toolkit.mcp import McpServer, McpTool, mcp_category
 from cortex.toolkit.registry import Registry
+from tests.bench.catalogues import joined
 from tests.selection.baseline_house import sent, why
 from tests.selection.made import HOUSE, NOW, asked, entry
 from tests.small_encoder import SmallModel, brought
@@ -198,7 +198,7 @@ def test_the_worth_of_a_likeness_is_learned_from_the_shipped_utterances(shipped:
 def chance(curve: LikenessCurve, like: float, shared: float = 0.0, best: float = 0.0) -> float:
     """Of a tool that is so like the text, where all are a little like it."""
     row = np.array([like], dtype=np.float32)
-    told = curve.sums(row, np.array([shared], dtype=np.float32), (max(like, best), 0.05))
+    told = curve.sums(row, np.array([shared], dtype=np.float32), max(like, best), 0.05)
     return float(1 / (1 + np.exp(-told[0])))
 
 

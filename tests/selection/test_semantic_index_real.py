@@ -9,11 +9,11 @@ import pytest
 from cortex.integrations.sentences import Sentences
 from cortex.selection import sentence_models
 from cortex.selection.discover import rank
-from cortex.selection.edits import with_encoder
 from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
 from cortex.selection.semantic_votes import prepared
 from cortex.selection.types import Domain, PlanInput, RoleView, Snapshot
+from cortex.services.tools.edits import with_encoder
 from tests.real_encoder import real_folder
 from tests.selection.baseline_house import sent
 from tests.selection.made import NOW, entry
@@ -90,5 +90,5 @@ def test_what_a_likeness_is_worth_is_plain(snapshot: Snapshot) -> None:
     for curve in (worth.bare, worth.told):
         for likeness, is_wanted in ((0.1, False), (0.7, True)):
             row = np.array([likeness], dtype=np.float32)
-            told = curve.sums(row, np.zeros(1, dtype=np.float32), (likeness, 0.1))
+            told = curve.sums(row, np.zeros(1, dtype=np.float32), likeness, 0.1)
             assert told > 0 if is_wanted else told < -4

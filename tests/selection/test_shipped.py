@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from cortex.base import tokens
-from cortex.bench.ground import LOCAL
 from cortex.selection.discover import rank
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PlanInput, RoleView, Snapshot
+from tests.bench.ground import LOCAL
 
 ROLE = RoleView(name="admin", tools=("all",))
 
@@ -44,6 +44,61 @@ def test_a_plain_request_finds_its_tool(shipped: Snapshot, message: str, tool: s
 )
 def test_plain_talk_finds_none(shipped: Snapshot, message: str) -> None:
     assert names(shipped, message) == []
+
+
+UNREAD = (
+    "明天提醒我买牛奶",
+    "أطفئ الضوء",
+    "מה השעה",
+    "напомни мне завтра купить молоко",
+    "ช่วยปิดไฟ",
+    "電気を消して",
+    "불 꺼줘",
+    "बत्ती बंद करो",
+    "Θύμισέ μου αύριο",
+    "sammuta keittiön valot",
+    "przypomnij mi jutro kupić mleko",
+    "kapcsold le a villanyt",
+    "💡",
+    "🔦🏠?",
+    "ok 明天提醒我买牛奶",
+)
+
+
+def test_a_part_that_cannot_be_read_keeps_nothing_from_the_rest(shipped: Snapshot) -> None:
+    ready = tuple(entry.name for entry in shipped.entries)
+    wish = "please send an e-mail to ada@example.org that dinner is at eight tonight and that we are looking forward."
+    message = f"{wish}\nSzczęśliwej drogi"
+    made = plan(PlanInput(snapshot=shipped, ready=ready, role=ROLE, is_admin=True, message=message))
+    assert "email_send" in {item.name for item in made.sent}
+
+
+@pytest.mark.parametrize("message", UNREAD)
+@pytest.mark.parametrize("before", ["", "hello"], ids=["first", "after a greeting"])
+def test_what_cannot_be_read_opens_the_way_to_tools_and_brings_none(
+    shipped: Snapshot, message: str, before: str
+) -> None:
+    ready = tuple(entry.name for entry in shipped.entries)
+    given = PlanInput(snapshot=shipped, ready=ready, role=ROLE, is_admin=True, message=before, profile=LOCAL)
+    given = replace(given, fixed_tokens=2_000)
+    memory = plan(given).memory
+    assert memory.sent == ()
+    made = plan(replace(given, message=message, memory=memory, turn="t2"))
+    assert {item.name for item in made.sent} == {"tools_discover", "tool_call"}
+
+
+@pytest.mark.parametrize("message", ["", "?!", "...", "———", "👍🏽", "❤️", "😊", "hola", "ok 👍", "привет", "谢谢"])
+def test_a_sign_or_a_word_of_small_talk_opens_nothing(shipped: Snapshot, message: str) -> None:
+    ready = tuple(entry.name for entry in shipped.entries)
+    assert plan(PlanInput(snapshot=shipped, ready=ready, role=ROLE, is_admin=True, message=message)).sent == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "tool"),
+    [("打开 kitchen light", "ha_call_service"), ("git статус", "git_status"), ("💡 off", "ha_call_service")],
+)
+def test_the_words_that_are_known_among_others_count(shipped: Snapshot, message: str, tool: str) -> None:
+    assert tool in names(shipped, message)
 
 
 SMALL_TALK = ("I slept so badly last night.", "It is lovely to talk to you.", "How are you doing today, my friend?")
@@ -151,3 +206,65 @@ def test_what_a_late_tool_costs_is_counted_on_the_words_that_are_told(shipped: S
     assert second.late == "bridge"
     assert second.noted
     assert second.costs.notes == pytest.approx(tokens.count(second.notes), abs=1 + len(second.noted))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "fix the typos: I wil delet the file tomorow and sned it to you",
+        "translate into French: turn off the lights and remind me at eight",
+        "übersetze: schalte das Licht im Flur aus",
+        "corrige : je vais suprimer le fichier",
+        "traduce: apaga las luces del salón",
+        "riscrivi: ti mando il file domani",
+        "vertaal naar het Engels: doe het licht uit",
+        "traduz: apaga as luzes da sala",
+    ],
+)
+def test_what_a_text_to_be_worked_on_says_is_no_wish(shipped: Snapshot, message: str) -> None:
+    carried = set(names(shipped, message))
+    assert carried.isdisjoint({"email_send", "ha_call_service", "reminders_add", "reminders_remove", "shell_exec"})
+
+
+@pytest.mark.parametrize(
+    ("message", "tool"),
+    [
+        ("quick question: is the light in the kitchen on?", "ha_get_state"),
+        ("remind me: call the dentist tomorrow", "reminders_add"),
+        ("one more thing: turn off the light in the hall", "ha_call_service"),
+        ("translate this and email it to Ada: see you tomorrow", "email_send"),
+        ("fix the typos: teh cat sat\n\nand save it as a note", "notes_append"),
+    ],
+)
+def test_a_wish_behind_or_before_a_colon_stays_one(shipped: Snapshot, message: str, tool: str) -> None:
+    assert tool in names(shipped, message)
+
+
+@pytest.mark.parametrize(
+    ("message", "tool", "harm"),
+    [
+        ("remind me to call grandma tomorrow at 6", "reminders_add", "reminders_remove"),
+        ("rappelle-moi le pain demain à 9h", "reminders_add", "reminders_remove"),
+        ("what do you know about me", "memory_search", "memory_forget"),
+        ("donne-moi la météo", "web_search", "cron_add"),
+        ("who wrote this file?", "git_log", "shell_exec"),
+    ],
+)
+def test_a_tool_that_does_harm_is_no_second_thought(shipped: Snapshot, message: str, tool: str, harm: str) -> None:
+    carried = names(shipped, message)
+    assert (tool in carried, harm in carried) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("message", "tool"),
+    [
+        ("cancel the reminder for the dentist", "reminders_remove"),
+        ("forget what I told you about my job", "memory_forget"),
+        ("turn on the light in the hall, then email Ada that I am home and clear all my reminders", "reminders_clear"),
+        ("turn on the light in the hall, then email Ada that I am home and clear all my reminders", "email_send"),
+    ],
+)
+def test_a_tool_that_does_harm_comes_where_a_part_of_the_message_wants_it(
+    shipped: Snapshot, message: str, tool: str
+) -> None:
+    assert tool in names(shipped, message)

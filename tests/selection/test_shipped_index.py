@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex.selection import packed, shipped_index
+from cortex.base import packed
+from cortex.selection import shipped_index
 from cortex.selection.index import Index
 from cortex.selection.ranking import ranked
 from cortex.selection.types import Snapshot
@@ -18,7 +19,7 @@ QUERIES = ("add milk to the list", "wether tomorrow", "task", "remind me to call
 
 
 @pytest.fixture(scope="module")
-def made() -> shipped_index.Content:
+def made() -> index_table.Content:
     return index_table.made()
 
 
@@ -36,7 +37,7 @@ def found(snapshot: Snapshot) -> list[list[tuple[str, float]]]:
     return [[(hit.name, hit.score) for hit in ranked(index, query, index.names, 9)] for query in QUERIES]
 
 
-def test_the_file_is_what_make_train_would_write(made: shipped_index.Content, tmp_path: Path) -> None:
+def test_the_file_is_what_make_train_would_write(made: index_table.Content, tmp_path: Path) -> None:
     (tmp_path / "index.bin").write_bytes(packed.to_bytes(*made))
     old = "shipped_index.bin is old: run `python -m tests.bench.index_table`, which `make train` does too"
     assert (tmp_path / "index.bin").read_bytes() == shipped_index.SHIPPED.read_bytes(), old
@@ -45,7 +46,7 @@ def test_the_file_is_what_make_train_would_write(made: shipped_index.Content, tm
 @pytest.mark.parametrize("data", [None, b"", b"no index" * 40], ids=["missing", "empty", "damaged"])
 def test_without_the_file_searches_find_the_same_and_the_log_says_why(
     data: bytes | None,
-    made: shipped_index.Content,
+    made: index_table.Content,
     place: Path,
     shipped: Snapshot,
     caplog: pytest.LogCaptureFixture,

@@ -12,8 +12,8 @@ from cortex.base.skill import Skill
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.skill_search import CHARACTERS, LEAST, MOST, fits, judged, listing
-from cortex.selection.steps import steps
 from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.services.workshop.steps import steps
 from tests.selection.made import BRIDGED, CACHED, HOUSE, asked, entry
 
 READING = entry("skill_read", "skills", "Read one of the user's how-tos", ("name",))

@@ -5,7 +5,7 @@ import pytest
 from cortex.base.errors import UserError
 from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES
-from cortex.selection.steps import steps
+from cortex.services.workshop.steps import steps
 from tests.selection.made import asked
 
 MESSAGES = ("hello", "turn off the kitchen lights", "add milk to my list and show the repo log", "use lamp_get")

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from cortex.app import shipped_registry
-from cortex.selection.edits import Edits, WordEdits, edited
 from cortex.selection.pipeline import plan
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan, Trigger
+from cortex.services.tools.edits import Edits, WordEdits, edited
 from tests.selection.garden import GARDEN, garden
 from tests.selection.made import ROLE, asked, business
 

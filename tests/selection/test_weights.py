@@ -2,13 +2,16 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.selection import packed, weights
+from cortex.base import packed
+from cortex.base.errors import DamagedFile
+from cortex.selection import meanings, weights
 from cortex.selection.types import Snapshot
 from tests.selection.garden import fitted
 
@@ -101,5 +104,16 @@ def test_a_mapped_file_holds_what_was_written(tmp_path: Path) -> None:
     assert facts["made"] == "the garden"
     assert arrays["matrix"].tolist() == MODEL.matrix.tolist()
     path.write_bytes(BYTES[:-1])
-    with pytest.raises(ValueError, match="checksum"):
+    with pytest.raises(DamagedFile, match="checksum"):
         packed.mapped(path)
+
+
+@pytest.mark.parametrize(("module", "name"), [(weights, "weights.bin"), (meanings, "meanings.bin")])
+@pytest.mark.parametrize("data", [b"", b"\xff" * 400, packed.to_bytes({"format": 9}, {"rows": np.zeros(3)})])
+def test_a_file_that_came_with_cortex_and_is_not_what_it_should_be_is_named(
+    module: Any, name: str, data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr(module, "SHIPPED", tmp_path / name)
+    with pytest.raises(DamagedFile, match=rf"its file {name} .*Install this version of Cortex again"):
+        module.shipped.__wrapped__()

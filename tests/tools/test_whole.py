@@ -8,10 +8,10 @@ import pytest
 from cortex.base import tokens
 from cortex.base.role import Channel
 from cortex.base.user import User
-from cortex.selection.grants import CHANNEL_LACKS, ToolGrant, permits
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.home import Homes
+from cortex.toolkit.grants import CHANNEL_LACKS, ToolGrant, permits
 from cortex.toolkit.spec import Tool
 from cortex.tools import load
 from tests.living_house import living_house
@@ -142,14 +142,7 @@ def test_what_a_channel_lacks_exists_and_is_lacked(channel: Channel, lacks: froz
     allowed = {
         one.name
         for one in SHIPPED.tools.values()
-        if permits(
-            ToolGrant(words=frozenset({"all"})),
-            name=one.name,
-            category=one.category,
-            is_admin_tool=one.admin,
-            is_admin=True,
-            channel=channel,
-        )
+        if permits(ToolGrant(words=frozenset({"all"})), one.name, one.category, channel, is_withheld=False)
     }
     assert set(SHIPPED.tools) - allowed == lacks
 

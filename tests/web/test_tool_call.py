@@ -126,7 +126,7 @@ async def test_what_acts_outside_wants_a_yes_that_holds_for_these_arguments_alon
     asked = await hand.post(WRITE, **fields)
     assert "Call" in asked.text
     assert not await calls_of(alive, "file_write")
-    (sure,) = re.findall(r'name="sure" value="(\w+)"', asked.text)
+    (sure,) = re.findall(r'name="sure"\s+value="(\w+)"', asked.text)
     again = await hand.post(WRITE, **{**fields, "a.text": "rusty", "sure": sure})
     assert "Call" in again.text
     assert not await calls_of(alive, "file_write")

@@ -31,6 +31,15 @@ async def test_what_is_off_stays_off_as_if_all_were_set_up(ada: Browser) -> None
     assert "<code>shell_exec</code>" not in (await ada.post(PLACE, text="run df in the shell", is_assumed="1")).text
 
 
+async def test_what_a_message_lacks_here_is_told_with_the_way_to_it(ada: Browser) -> None:
+    lights = "turn off the kitchen lights"
+    tried, draft = await ada.post(PLACE, text=lights), await ada.post("/why", text=lights, mode="auto")
+    for told in (tried.text, draft.text):
+        assert "Home Assistant is not set up. An admin can do it under Integrations." in told
+        assert 'href="/admin/integrations#' in told
+    assert "not set up" not in (await ada.post("/why", text="add milk to my list", mode="auto")).text
+
+
 async def test_a_message_is_kept_run_and_removed(house: Cortex, ada: Browser) -> None:
     assert (await ada.post(PLACE, text=MILK, expected="task_create", do="keep")).status_code == 303
     await ada.post(PLACE, text="hello", expected="", do="keep")

@@ -88,7 +88,7 @@ async def save_preferences(
     keys: Text = "",
     time_zone: Text = "",
 ) -> Response:
-    """How the page looks and behaves; an empty value returns to the default."""
+    """Return how the page looks and behaves; an empty value returns to the default."""
     zone = time_zone.strip()
     try:
         if zone != view.user.time_zone:
@@ -103,7 +103,7 @@ async def save_preferences(
 
 @router.post("/account/words")
 async def save_words(request: Request, view: CurrentLogin, services: Services, shares: Text = "") -> Response:
-    """Whether admins may read messages that lacked a tool."""
+    """Tell whether admins may read messages that lacked a tool."""
     await services.learning.share(view.user, is_shared=bool(shares))
     return redirect(request, "/account#words", "Saved.")
 
@@ -117,7 +117,7 @@ async def save_start(
     mode: Text = "",
     max_rounds: Text = "",
 ) -> Response:
-    """What a new chat starts with; an empty value returns to the default."""
+    """Return what a new chat starts with; an empty value returns to the default."""
     values = {"role": role, "mode": mode, "max_rounds": max_rounds}
     try:
         await services.preferences.change(view.user, values, roles=await services.roles.names(view.user))

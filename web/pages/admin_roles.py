@@ -27,7 +27,7 @@ HREF = "/admin/roles"
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many there are."""
+    """Return how many there are."""
     return counted(len(await services.roles.names(user)), "role")
 
 
@@ -133,7 +133,7 @@ async def save_tools(
 
 @router.post(HREF + "/{role}/count")
 async def count(request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Texts = None) -> Response:
-    """What is ticked, counted; nothing is saved."""
+    """Return what is ticked, counted; nothing is saved."""
     return await _page(request, services, user, role, ticked=services.role_editing.joined(tools or ()), block="priced")
 
 

@@ -24,7 +24,7 @@ HERE = "/account/tokens"
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many there are."""
+    """Return how many there are."""
     count = len(await services.api_tokens.list(user))
     return f"{count} in use" if count else ""
 
@@ -124,7 +124,7 @@ async def dismiss(request: Request, services: Services, user: CurrentUser, back:
 
 @router.get(HERE + "/{token_id}")
 async def show_calls(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
-    """What was asked with it, the newest first."""
+    """Return what was asked with it, the newest first."""
     context = TokenCallsContext(
         frame=await frame_of(request, services, user, here=HERE),
         token=await services.api_tokens.get(user, token_id),

@@ -24,7 +24,7 @@ HREF = "/admin/approvals"
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many wait."""
+    """Return how many wait."""
     count = len(await services.approval_admin.waiting(user))
     return f"{count} waiting" if count else ""
 

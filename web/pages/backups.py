@@ -25,7 +25,7 @@ HREF = "/admin/backups"
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How the last one went."""
+    """Return how the last one went."""
     state = services.backups.state()
     if state.error:
         return "The last one failed"
@@ -59,7 +59,7 @@ class BackupsContext(Context):
 
 @router.get(HREF)
 async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
-    """What is kept."""
+    """Return what is kept."""
     return await _page(request, services, user)
 
 

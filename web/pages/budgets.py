@@ -23,7 +23,7 @@ HREF = "/admin/budgets"
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many there are."""
+    """Return how many there are."""
     count = len(await services.budget_admin.list())
     return f"{count} set" if count else "No limits"
 
@@ -64,7 +64,7 @@ class BudgetsContext(Context):
 
 @router.get(HREF)
 async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
-    """What is set."""
+    """Return what is set."""
     return await _page(request, services, user, BudgetForm())
 
 

@@ -82,7 +82,7 @@ async def revoke(request: Request, services: Services, user: ReauthedAdmin, fold
 
 @router.get(PAGE + "/{coding_id}")
 async def one(request: Request, services: Services, user: Admin, coding_id: str) -> Response:
-    """How it stands; the page looks again while it runs."""
+    """Return how it stands; the page looks again while it runs."""
     return await _one(request, services, user, coding_id)
 
 

@@ -150,7 +150,7 @@ async def restore(
 
 
 def _pieces(file: BufferedReader, size_bytes: int) -> Iterator[bytes]:
-    """What the file held when its length was said."""
+    """Yield what the file held when its length was said."""
     with file:
         while size_bytes and (piece := file.read(min(PIECE_BYTES, size_bytes))):
             size_bytes -= len(piece)
@@ -158,7 +158,7 @@ def _pieces(file: BufferedReader, size_bytes: int) -> Iterator[bytes]:
 
 
 async def _answer(request: Request, services: Services, user: User, form: FormData) -> Response:
-    """What became of the files of the form: for a script, for a composer without one, for this page."""
+    """Return what became of the files of the form: for a script, for a composer without one, for this page."""
     kept, errors = await _taken(services, user, form)
     if request.headers.get("HX-Request") == "true":
         pages: Renderer = request.app.state.pages

@@ -35,7 +35,7 @@ class GoContext(Context):
 
 @router.get("/go/{token}")
 async def show(request: Request, services: Services, view: CurrentLogin, token: str) -> Response:
-    """What the button would do. An old question asks for the password first; to look changes nothing."""
+    """Return what the button would do. An old question asks for the password first; to look changes nothing."""
     found = await services.action_links.preview(view, token)
     if found.needs_password and not found.is_used:
         return RedirectResponse(f"/confirm?next=/go/{token}", 303)

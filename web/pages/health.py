@@ -20,7 +20,7 @@ router = APIRouter(route_class=LazyRoute)
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """Whether all checks are green."""
+    """Tell whether all checks are green."""
     is_well = await services.doctor.is_well() and not await services.doctor.failing_model(user)
     return "All good" if is_well else "Needs attention"
 
@@ -48,13 +48,13 @@ class HealthContext(Context):
 
 @router.get("/health")
 async def show(request: Request, services: Services, user: CurrentUser) -> Response:
-    """Whether it works, for everybody; for admins every check."""
+    """Tell whether it works, for everybody; for admins every check."""
     return await _page(request, services, user, await _findings(request, services, user) if user.is_admin else ())
 
 
 @router.get("/admin/health")
 async def show_all(request: Request, services: Services, user: Admin) -> Response:
-    """What `cortex doctor` says, and what only the running daemon knows."""
+    """Return what `cortex doctor` says, and what only the running daemon knows."""
     return await _page(request, services, user, await _findings(request, services, user))
 
 
@@ -104,7 +104,7 @@ async def _page(request: Request, services: Services, user: User, findings: Sequ
 
 
 def _connections(request: Request) -> Iterator[Finding]:
-    """How much room for connections is left; nothing where no server runs."""
+    """Yield how much room for connections is left; nothing where no server runs."""
     connections: Connections | None = getattr(request.app.state, "connections", None)
     if connections is not None:
         is_near = len(connections) > 0.8 * connections.most

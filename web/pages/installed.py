@@ -24,7 +24,7 @@ class OfflineContext(Context):
 
 @router.get("/manifest.webmanifest")
 async def manifest(request: Request) -> Response:
-    """What a phone or a desktop needs to keep the page as an app."""
+    """Return what a phone or a desktop needs to keep the page as an app."""
     pages: Renderer = request.app.state.pages
     body = {
         "id": "/",

@@ -26,7 +26,7 @@ router = APIRouter(route_class=LazyRoute)
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many are set up, or that one fails."""
+    """Return how many are set up, or that one fails."""
     cards = [card for card in await services.integrations.cards() if card.is_set_up]
     if any(card.is_failing for card in cards):
         return "Needs attention"

@@ -34,7 +34,7 @@ class JobAddressContext(JobWordsContext):
 
 @router.get(HOME + "/{job_id}/address")
 async def show(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
-    """Whether it has one, and what came there."""
+    """Tell whether it has one, and what came there."""
     return await _page(request, services, user, job_id)
 
 
@@ -70,7 +70,7 @@ async def remove(request: Request, services: Services, user: CurrentUser, job_id
 @router.post(HOOKS + "{address}")
 @takes(BODY_BYTES)
 async def receive(request: Request, services: Services, address: str) -> Response:
-    """What another program sends: noted and answered with 202 and the run's id, or refused in a sentence."""
+    """Return what another program sends: noted and answered with 202 and the run's id, or refused in a sentence."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     try:
         asked_by(request, await services.hooks.expect(address, headers))

@@ -45,7 +45,7 @@ async def show(request: Request, services: Services, user: CurrentUser) -> Respo
 async def read(
     request: Request, services: Services, user: CurrentUser, text: Text = "", time_zone: Text = ""
 ) -> Response:
-    """What the lines are read as; nothing is saved."""
+    """Return what the lines are read as; nothing is saved."""
     try:
         lines = await _lines(services, user, text, time_zone)
     except UserError as refused:

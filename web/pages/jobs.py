@@ -123,7 +123,7 @@ async def new(request: Request, services: Services, user: CurrentUser, example: 
 @router.post(f"{HOME}/preview")
 @takes(TEXT_BYTES)
 async def preview_new(request: Request, services: Services, user: CurrentUser, part: str = "") -> Response:
-    """How the words of a new job are read now, or its list of tools (`part`: tools); nothing is saved."""
+    """Return how the words of a new job are read now, or its list of tools (`part`: tools); nothing is saved."""
     return await _preview(request, services, user, await typed(request), None, part)
 
 

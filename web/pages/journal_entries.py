@@ -140,7 +140,7 @@ async def bring_back(request: Request, services: Services, user: CurrentUser, en
 
 @router.get("/journal-entries/{entry_id}/history")
 async def show_history(request: Request, services: Services, user: CurrentUser, entry_id: str) -> Response:
-    """What it was before."""
+    """Return what it was before."""
     return await _history(request, services, user, entry_id, None)
 
 

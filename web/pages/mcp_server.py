@@ -71,7 +71,7 @@ async def stream() -> Response:
 
 
 def _slip(body: bytes) -> str:
-    """What is wrong with it as one JSON object; what that must hold is the package's to say. "" for nothing."""
+    """Return what is wrong with it as one JSON object; what that must hold is the package's to say. "" for nothing."""
     try:
         must_be_small(body, items=MOST_ITEMS)
     except ValueError as error:

@@ -27,7 +27,7 @@ router = APIRouter(route_class=LazyRoute)
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many there are."""
+    """Return how many there are."""
     count = len(await services.mcp_tools.servers())
     return f"{count} connected" if count else ""
 
@@ -134,7 +134,7 @@ async def server(request: Request, services: Services, user: ReauthedAdmin, serv
 
 @router.get(PAGE + "/{server}/needs")
 async def needs(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
-    """What the programs of these servers, by commas, need of this machine, to be confirmed."""
+    """Return what the programs of these servers, by commas, need of this machine, to be confirmed."""
     return await _needs(request, services, user, server)
 
 

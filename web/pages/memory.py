@@ -94,7 +94,7 @@ async def choose(
 
 @router.post(HREF + "/seen")
 async def see(request: Request, services: Services, user: CurrentUser) -> Response:
-    """What is new joins the rest."""
+    """Return what is new joins the rest."""
     await services.memory.see(user)
     return redirect(request, HREF)
 

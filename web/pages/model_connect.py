@@ -199,5 +199,5 @@ def _errors(refused: CortexError | None) -> Mapping[str, str]:
 
 
 def _first_ticks(listing: Listing) -> Sequence[str]:
-    """What is ticked at the start: the only one there is."""
+    """Return what is ticked at the start: the only one there is."""
     return [listing.models[0].id] if len(listing.models) == 1 and not listing.added else ()

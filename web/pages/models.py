@@ -33,7 +33,7 @@ router = APIRouter(route_class=LazyRoute)
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many are connected."""
+    """Return how many are connected."""
     count = len((await services.models.shown(user)).entries)
     return f"{count} connected" if count else "None yet"
 
@@ -84,7 +84,7 @@ class ModelFormInput(BaseModel):
     own_usd: list[str] = Field(default_factory=list)
 
     def values(self) -> dict[str, Any]:
-        """What the service takes."""
+        """Return what the service takes."""
         plain = self.model_dump(
             exclude={
                 "previous",
@@ -103,7 +103,7 @@ class ModelFormInput(BaseModel):
         return {**plain, **switches, "price": {name: value for name, value in prices.items() if value.strip()}}
 
     def wanted(self) -> ShareForm:
-        """Who may use the model, as the service takes it."""
+        """Return who may use the model, as the service takes it."""
         lines = zip_longest(self.whom, self.own_tokens, self.own_usd, fillvalue="")
         people = [
             PersonShare(id=id, is_chosen=id in self.share_people, limit_tokens=tokens, limit_usd=usd)

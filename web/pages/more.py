@@ -30,13 +30,13 @@ class CardsContext(Context):
 
 @router.get(MORE)
 async def more(request: Request, services: Services, user: CurrentUser) -> Response:
-    """What is the person's own."""
+    """Return what is the person's own."""
     return await _cards(request, services, user, "More", MORE)
 
 
 @router.get(ADMIN)
 async def admin(request: Request, services: Services, user: Admin) -> Response:
-    """What is the server's."""
+    """Return what is the server's."""
     return await _cards(request, services, user, "Admin", ADMIN)
 
 
@@ -48,7 +48,7 @@ async def _cards(request: Request, services: Services, user: User, title: str, h
 
 
 async def _state(services: Services, user: User, entry: NavEntry) -> str:
-    """How it is; a page that cannot be read says why itself."""
+    """Return how it is; a page that cannot be read says why itself."""
     try:
         return await entry.state(services, user) if entry.state else ""
     except CortexError:

@@ -147,7 +147,7 @@ async def save_scratchpad(
 
 @router.get("/agent-notes/{role}")
 async def show_agent_notes(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
-    """What the assistant keeps, to read."""
+    """Return what the assistant keeps, to read."""
     kept = await services.notes.agent_notes_of(user, role)
     context = NoteContext(
         frame=await frame_of(request, services, user, here="/notes"),

@@ -32,7 +32,7 @@ VERSION = "0.12.6"
 
 @router.get("/api/version")
 async def version(request: Request) -> Response:
-    """Which version of Ollama's API this is like. It says nothing else, so it needs no token."""
+    """Return which version of Ollama's API this is like. It says nothing else, so it needs no token."""
     return JSONResponse({"version": VERSION})
 
 
@@ -60,7 +60,7 @@ async def running(request: Request) -> Response:
 
 @router.post("/api/show")
 async def show(request: Request, services: Services) -> Response:
-    """What is known of a model."""
+    """Return what is known of a model."""
 
     async def shown(caller: Caller) -> Response:
         name = await body_of(request, caller, read_show)

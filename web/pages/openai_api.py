@@ -18,7 +18,7 @@ router = APIRouter(route_class=LazyRoute)
 
 @router.get("/v1/models")
 async def models(request: Request, services: Services) -> Response:
-    """What a request may name as its model."""
+    """Return what a request may name as its model."""
 
     async def listed(caller: Caller) -> Response:
         windows = await services.program_chats.windows_of(caller)
@@ -61,7 +61,7 @@ async def complete(request: Request) -> Response:
 
 @router.get("/v1/openapi.json")
 async def document(request: Request) -> Response:
-    """What this API takes and gives, by OpenAPI."""
+    """Return what this API takes and gives, by OpenAPI."""
     return JSONResponse(_document(str(request.base_url).rstrip("/")))
 
 

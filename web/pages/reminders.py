@@ -33,7 +33,7 @@ PAGE_ROWS = 50
 
 
 def _rhythm(seconds: int) -> str:
-    """How it may be told, and where that ends."""
+    """Return how it may be told, and where that ends."""
     each = f"{seconds // 3600} h" if seconds >= 3600 else f"{seconds // 60} min"
     hours = round(seconds * TOLD_MOST / 3600)
     return f"every {each} until I mark it done (max {f'{hours // 24} days' if hours > 24 else f'{hours} h'})"
@@ -82,7 +82,7 @@ class ReminderContext(ReminderReadingContext):
 
 @router.get(HOME)
 async def show(request: Request, services: Services, user: CurrentUser, q: str = "", start: Number = 0) -> Response:
-    """What waits, what is next, what repeats and what is over."""
+    """Return what waits, what is next, what repeats and what is over."""
     return respond(request, "reminders.html", await _context(request, services, user, q, max(0, start)))
 
 
@@ -106,7 +106,7 @@ async def add(
 async def read(
     request: Request, services: Services, user: CurrentUser, words: Text = "", when: Text = "", repeat_s: Text = ""
 ) -> Response:
-    """How the words, or the time alone, are read now; nothing is saved."""
+    """Return how the words, or the time alone, are read now; nothing is saved."""
     found = _read(services, user, words, when)
     if wants_fragment(request):
         return respond(request, "reminders.html", found, block="reading")

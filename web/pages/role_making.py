@@ -70,7 +70,7 @@ async def make(
 
 @router.get(HREF + "/{role}/delete")
 async def ask_delete(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
-    """What goes on in it, and in what that shall go on."""
+    """Return what goes on in it, and in what that shall go on."""
     return await _question(request, services, user, role)
 
 

@@ -130,7 +130,7 @@ async def download(request: Request, services: Services, user: CurrentUser, key:
 
 
 async def _owner(request: Request, services: Services, user: User, key: str) -> str:
-    """Whose turn it is. Somebody else's is opened by an admin alone, who gave the password lately."""
+    """Return whose turn it is. Somebody else's is opened by an admin alone, who gave the password lately."""
     owner_id = await services.traces.owner_of(user, turn_of(key))
     if owner_id != user.id:
         await reauthed_admin(request)

@@ -28,7 +28,7 @@ class SearchContext(Context):
 async def search(
     request: Request, services: Services, user: CurrentUser, q: str = "", on_page: bool = False
 ) -> Response:
-    """What fits, by kind; an empty search gives the list of chats back."""
+    """Return what fits, by kind; an empty search gives the list of chats back."""
     words = q.strip()[:QUERY_CHARACTERS]
     context = SearchContext(
         frame=await frame_of(request, services, user),

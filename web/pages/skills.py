@@ -37,7 +37,7 @@ FOLDERS = "/skill-folders"
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many there are."""
+    """Return how many there are."""
     count = len(await services.skills.list(user))
     return counted(count, "skill") if count else ""
 
@@ -204,7 +204,7 @@ async def try_messages(
     version: Text = "",
     messages: Text = "",
 ) -> Response:
-    """Which messages would show it as it is typed; nothing is saved."""
+    """Return which messages would show it as it is typed; nothing is saved."""
     kept = await services.skills.read(user, skill)
     return await _page(
         request, services, user, kept, text, version=version, messages=messages, block="tried", status=200

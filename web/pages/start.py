@@ -24,7 +24,7 @@ class StartContext(Context):
 
 @router.get("/start")
 async def show(request: Request, services: Services, user: CurrentUser) -> Response:
-    """What is done and what is left."""
+    """Return what is done and what is left."""
     context = StartContext(
         frame=await frame_of(request, services, user, here="/start"), first=await services.first_steps.all(user)
     )

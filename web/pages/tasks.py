@@ -60,12 +60,12 @@ class TaskForm(BaseModel):
 
     @classmethod
     def of(cls, task: TaskRow) -> Self:
-        """What the form shows of a stored task."""
+        """Return what the form shows of a stored task."""
         due = task.due.isoformat() if task.due else ""
         return cls(title=task.title, list_name=task.list_label, due=due, priority=str(task.priority), notes=task.notes)
 
     def values(self) -> TaskFields:
-        """What the service takes. UserError for a day or priority that is none."""
+        """Return what the service takes. UserError for a day or priority that is none."""
         priority = whole_number(self.priority)
         if priority is None:
             raise UserError("Choose one of the priorities.", field="priority")

@@ -38,7 +38,7 @@ class Asking(BaseModel):
     do: str = "try"
 
     def question(self) -> Question:
-        """What the service takes; it checks the values."""
+        """Return what the service takes; it checks the values."""
         return Question(
             text=self.text,
             role=self.role,

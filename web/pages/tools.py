@@ -23,7 +23,7 @@ HREF = TOOLS
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many are off."""
+    """Return how many are off."""
     count = len((await services.tool_settings.in_force()).off)
     return f"{count} off" if count else ""
 

@@ -41,7 +41,7 @@ class Draft(BaseModel):
 
     @property
     def rounds(self) -> int:
-        """How many it may take; 0 where that is not a number."""
+        """Return how many it may take; 0 where that is not a number."""
         return int(self.max_rounds) if self.max_rounds.isascii() and self.max_rounds.isdigit() else 0
 
 

@@ -24,7 +24,7 @@ router = APIRouter(route_class=LazyRoute)
 
 
 async def _state(services: Cortex, user: User) -> str:
-    """How many accounts there are."""
+    """Return how many accounts there are."""
     return counted(len(await services.accounts.all_accounts()), "account")
 
 
@@ -60,7 +60,7 @@ class UsersContext(Context):
 
 @router.get("/admin/users")
 async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
-    """Who there is."""
+    """Return who there is."""
     return await _page(request, services, user)
 
 

@@ -38,7 +38,7 @@ async def show(request: Request, services: Services) -> Response:
 
 @router.post("/welcome/who")
 async def who(request: Request, services: Services, token: Text = "") -> Response:
-    """Who is invited by whom: a fragment for the page, which alone knows the code."""
+    """Return who is invited by whom: a fragment for the page, which alone knows the code."""
     code = token.strip().removeprefix("#")
     guest = await services.accounts.guest(code) if code else None
     context = WelcomeContext(guest=guest, is_dead=bool(code) and guest is None)

@@ -19,7 +19,7 @@ Do = Callable[[str, tuple[object, ...]], Awaitable[list[tuple[Any, ...]]]]  # An
 
 
 async def tables(do: Do, names: OpenNames, words: str) -> Sequence[TableFacts]:
-    """What is open and holds all the words in its name or comment."""
+    """Return what is open and holds all the words in its name or comment."""
     wanted = words.lower().split()
     return [
         facts

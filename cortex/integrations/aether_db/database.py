@@ -70,7 +70,7 @@ class ReadOnlyDatabase:
         return await self.query(f"SELECT * FROM {catalog.quoted(schema, table)}", most)  # noqa: S608 - the guard reads it
 
     async def test(self) -> str:
-        """What answers, as whom it is read, and how much is open, in a sentence or two."""
+        """Return what answers, as whom it is read, and how much is open, in a sentence or two."""
         names = self.access.names
         async with self._sessions.lent() as wire:
             grants = [str(row[0]) for row in await wire.do("SHOW GRANTS")]

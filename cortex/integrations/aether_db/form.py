@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from cortex.base.pem import certificates_of
+from cortex.base.pem import Certificates
 from cortex.base.web_address import ascii_host
 from cortex.integrations.aether_db.open_names import SYSTEM_SCHEMAS, Access, OpenNames, StatementLimits
 
@@ -34,9 +34,7 @@ class AetherDbForm(BaseModel):
     tls: Literal["off", "verify"] = Field(
         "off", title="TLS", description="verify: encrypted, and the certificate is checked."
     )
-    ca: str = Field(
-        "", title="Certificate authority", description="PEM text. Leave empty to use the ones this machine trusts."
-    )
+    ca: Certificates = ""
     seconds: float = Field(10, ge=0.5, le=60, title="Seconds for one statement")
     rows: int = Field(2_000, ge=1, le=10_000, title="Rows of one result")
     scan_rows: int = Field(
@@ -75,11 +73,6 @@ class AetherDbForm(BaseModel):
                 raise ValueError(f"{schema} belongs to the server and cannot be opened")
         return value
 
-    @field_validator("ca")
-    @classmethod
-    def _is_certificate(cls, value: str) -> str:
-        return certificates_of(value)
-
     @model_validator(mode="after")
     def _opens_something(self) -> Self:
         if not self.schemas and not self.views:
@@ -88,7 +81,7 @@ class AetherDbForm(BaseModel):
 
     @property
     def access(self) -> Access:
-        """How the database is reached and what is open of it."""
+        """Return how the database is reached and what is open of it."""
         return Access(
             host=self.host,
             port=self.port,

@@ -10,7 +10,7 @@ SHOWN = 6
 
 
 def beyond_reading(grants: Sequence[str]) -> str:
-    """What the account may do beside SELECT and SHOW VIEW, such as "INSERT, DROP on `shop`.*"; "" = nothing."""
+    """Return what the account may do beside SELECT and SHOW VIEW, such as "INSERT, DROP on `shop`.*"; "" = nothing."""
     found = [words for line in grants if (words := _beyond(line.strip()))]
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return "; ".join(found[:SHOWN]) + more
@@ -31,7 +31,7 @@ def _beyond(line: str) -> str:
 
 
 def reads_everything(grants: Sequence[str]) -> bool:
-    """Whether it may read every schema of the server."""
+    """Tell whether it may read every schema of the server."""
     return any(
         (grant := GRANT.match(line.strip())) is not None
         and grant["place"] == "*.*"

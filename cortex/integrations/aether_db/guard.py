@@ -117,7 +117,7 @@ def _limit(tree: exp.Expr, most: int) -> None:
 
 
 def _reads_until_full(tree: exp.Expr) -> bool:
-    """Whether rows are read only until there are enough: no condition, order or grouping makes it read on."""
+    """Tell whether rows are read only until there are enough: no condition, order or grouping makes it read on."""
     if not isinstance(tree, exp.Select) or not set(_given(tree)) <= {"expressions", "from_", "limit", "offset"}:
         return False
     source = tree.args.get("from_")

@@ -19,7 +19,7 @@ class OpenNames:
     tables: tuple[tuple[str, str], ...] = ()
 
     def holds(self, schema: str, table: str) -> bool:
-        """Whether this table may be read; names are compared sign by sign, as the strictest server does."""
+        """Tell whether this table may be read; names are compared sign by sign, as the strictest server does."""
         return schema in self.schemas or (schema, table) in self.tables
 
     def words(self) -> str:

@@ -22,7 +22,7 @@ DRIVER_ERRORS = (Error, OSError, TimeoutError, RuntimeError, EOFError, Assertion
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection is gone: another one may do."""
+    """Tell whether the connection is gone: another one may do."""
     return isinstance(error, OSError | EOFError | InterfaceError) or _number(error) in LOST
 
 
@@ -50,7 +50,7 @@ def failure(error: BaseException, access: Access) -> ToolFailed:
 
 
 def _of_statement(number: int, error: BaseException, access: Access) -> ToolFailed:
-    """What the server has against this statement alone."""
+    """Return what the server has against this statement alone."""
     if number in SLOW:
         seconds = f"{access.limits.statement_s:g} seconds"
         return ToolFailed(f"The statement took longer than {seconds} and was stopped: narrow it by WHERE.")

@@ -66,7 +66,7 @@ class Wire(Connection):  # type: ignore[misc]  # aiomysql has no types
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether it is MariaDB and not MySQL."""
+        """Tell whether it is MariaDB and not MySQL."""
         return "mariadb" in str(self.server_version).lower()
 
     @property
@@ -77,7 +77,7 @@ class Wire(Connection):  # type: ignore[misc]  # aiomysql has no types
 
     @property
     def was_cancelled(self) -> bool:
-        """Whether it was closed while a statement ran: the server may still work at it."""
+        """Tell whether it was closed while a statement ran: the server may still work at it."""
         return self._close_reason is not None
 
     def abandon(self) -> None:

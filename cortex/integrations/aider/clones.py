@@ -65,7 +65,7 @@ class Clones:
         await self._done(folder / TREE, "checkout", "--quiet", "-B", "cortex", head)
 
     async def changes(self, tree: Path, base: str) -> Changes:
-        """What was done in the clone; what is not committed yet is committed first."""
+        """Return what was done in the clone; what is not committed yet is committed first."""
         if (await self._done(tree, "status", "--porcelain")).strip():
             await self._done(tree, "add", "--all")
             await self._done(

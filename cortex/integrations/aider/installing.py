@@ -45,7 +45,7 @@ def install(folder: Path, python: str, say: Callable[[str], None]) -> Path:
 
 
 def is_complete(program: Path) -> bool:
-    """Whether the installation that this program belongs to came to its end."""
+    """Tell whether the installation that this program belongs to came to its end."""
     return (program.parent.parent / COMPLETE).exists()
 
 

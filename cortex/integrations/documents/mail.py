@@ -176,12 +176,12 @@ def _headers(mail: Part) -> list[str]:
 
 
 def _rank(form: tuple[Part, str]) -> tuple[bool, int, bool]:
-    """Which form of a text is read as a whole: of letters the fullest, and an invitation behind them."""
+    """Return which form of a text is read as a whole: of letters the fullest, and an invitation behind them."""
     return form[0].kind in LETTERS, len({*_words(form[1])}), form[0].kind == "text/plain"
 
 
 def _leaves(part: Part) -> list[Part]:
-    """What a form is made of; a mail that is attached to it is one piece."""
+    """Return what a form is made of; a mail that is attached to it is one piece."""
     is_held = part.parts and part.kind.startswith("multipart/")
     return [leaf for inner in part.parts for leaf in _leaves(inner)] if is_held else [part]
 

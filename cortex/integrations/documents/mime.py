@@ -152,7 +152,7 @@ def _line(data: bytes, at: int) -> bytes:
 
 
 def _has_header(data: bytes, at: int) -> bool:
-    """Whether a header that mails have comes before the next blank line."""
+    """Tell whether a header that mails have comes before the next blank line."""
     for _ in range(LOOK_LINES):
         line = _line(data, at)
         if not line.strip():
@@ -204,7 +204,7 @@ def _fact(value: object) -> str:
 
 
 def _pieces(body: bytes, boundary: str) -> list[tuple[bool, bytes]] | None:
-    """What stands between the boundaries, each a part or (false) text around them; None where there are none."""
+    """Return what stands between the boundaries, each a part or (false) text around them; None where there are none."""
     if not boundary:
         return None
     line = re.compile(rb"(?m)^--" + re.escape(boundary.encode("utf-8", "replace")) + rb"(--)?[ \t]*$")

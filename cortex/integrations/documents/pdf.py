@@ -100,7 +100,7 @@ def _numbers(found: Sequence[int]) -> str:
 
 
 def _inside(document: PdfDocument) -> str:
-    """What else the file holds, in a sentence, or ""."""
+    """Return what else the file holds, in a sentence, or ""."""
     names: list[str] = []
     count = 0
     try:
@@ -128,7 +128,7 @@ def _page(document: PdfDocument, number: int) -> _Page:
 
 
 def _pictured(page: pdfium.FPDF_PAGE) -> float:
-    """How much of a page its pictures cover together, also those in groups."""
+    """Return how much of a page its pictures cover together, also those in groups."""
     count = min(pdfium.FPDFPage_CountObjects(page), OBJECTS_MOST)
     waiting = [(pdfium.FPDFPage_GetObject(page, number), 1.0) for number in range(count)]
     area = 0.0
@@ -154,13 +154,13 @@ def _size(drawn: pdfium.FPDF_PAGEOBJECT) -> float:
 
 
 def _scale(group: pdfium.FPDF_PAGEOBJECT) -> float:
-    """How much larger a group is drawn than it says."""
+    """Return how much larger a group is drawn than it says."""
     by = pdfium.FS_MATRIX()
     return abs(by.a * by.d - by.b * by.c) if pdfium.FPDFPageObj_GetMatrix(group, ctypes.byref(by)) else 1.0
 
 
 def _notes(page: pdfium.FPDF_PAGE) -> Iterator[str]:
-    """What is written into the fields of a form, and what people noted on the page."""
+    """Yield what is written into the fields of a form, and what people noted on the page."""
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), NOTES_MOST)):
         note = pdfium.FPDFPage_GetAnnot(page, number)
         if not note:

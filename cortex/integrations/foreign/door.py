@@ -118,7 +118,7 @@ class _Program:
         self._excess = excess
 
     async def within_limits(self, work: Awaitable[_End], timeout_s: float) -> _End:
-        """What `work` gives. EOFError when the program takes more than it may meanwhile; TimeoutError."""
+        """Return what `work` gives. EOFError when the program takes more than it may meanwhile; TimeoutError."""
         working = asyncio.ensure_future(work)  # noqa: TID251 - ended right below
         both: list[asyncio.Future[_End]] = [working]
         if self._excess is not None:

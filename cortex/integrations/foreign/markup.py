@@ -96,7 +96,7 @@ def _is_said(text: str) -> bool:
 
 
 def _is_own(found: re.Match[str]) -> bool:
-    """Whether it is a section that folds, as anybody may write one."""
+    """Tell whether it is a section that folds, as anybody may write one."""
     return (found["tag"] or "").lower() == "details" and _type(found) not in (*_FOLDED, "code_interpreter")
 
 

@@ -85,7 +85,7 @@ class McpConnection:
         self._failures, self._again_s, self._why = 0, 0.0, ""
 
     async def listing(self, *, is_fresh: bool = False) -> McpListing | None:
-        """What the server offers, where that must be looked at again: at first, when it says so, after a while.
+        """Return what the server offers, where that must be looked at again: at first, when it says so, after a while.
 
         is_fresh: look in any case. ServiceDown, ToolFailed.
         """
@@ -217,7 +217,7 @@ class McpConnection:
         return found
 
     async def _judged(self, held: _Held, error: MCPError) -> ToolFailed:
-        """What an error in the server's place means, or one of its own."""
+        """Return what an error in the server's place means, or one of its own."""
         code, words = error.error.code, _cut(error.error.message, 500)
         if _is_cut(error):
             self._leave(held)
@@ -252,7 +252,7 @@ class McpConnection:
 
     @property
     def _is_plain_end(self) -> bool:
-        """Whether it is not known to have been ended for what it did."""
+        """Tell whether it is not known to have been ended for what it did."""
         why = self._ended()
         return not why or why.startswith(ENDED)
 
@@ -282,7 +282,7 @@ def _hearing(held: _Held) -> Any:  # Any: the package's protocol of a handler
 
 
 def _is_cut(error: MCPError) -> bool:
-    """Whether the package says that there was no answer."""
+    """Tell whether the package says that there was no answer."""
     return error.error.code == CONNECTION_CLOSED and error.error.message.startswith(BROKEN_OFF)
 
 
@@ -306,7 +306,7 @@ async def _event_within(event: asyncio.Event, seconds: float) -> None:
 
 
 async def _raw(session: ClientSession, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """What a request is answered with, as it came.
+    """Return what a request is answered with, as it came.
 
     The package would refuse a whole list or result for one part that is not as the protocol says: its check is not run.
     """

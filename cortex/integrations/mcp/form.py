@@ -128,7 +128,7 @@ class McpForm(BaseModel):
 
     @property
     def reads_private(self) -> bool:
-        """Whether what it reads is private data."""
+        """Tell whether what it reads is private data."""
         return self.is_private or not self.place
 
 

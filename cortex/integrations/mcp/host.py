@@ -70,7 +70,7 @@ class Machine:
         return self.home / text[2:] if text.startswith("~/") else Path(text)
 
     def may_give(self, place: Path) -> bool:
-        """Whether a server may ever get this folder or file, by its name and by where that leads."""
+        """Tell whether a server may ever get this folder or file, by its name and by where that leads."""
         return all(self._may_give(one) for one in (place, _resolved(place)))
 
     def _may_give(self, place: Path) -> bool:
@@ -102,7 +102,7 @@ class Launch:
 
 
 def launch_of(program: Path, machine: Machine, hops: int = HOPS_MOST) -> Launch:
-    """How this program is started: a script by what its first line names, the rest as it is."""
+    """Return how this program is started: a script by what its first line names, the rest as it is."""
     target = _resolved(program)
     is_known = in_system(program) and in_system(target)
     head = _head(target, HEAD_BYTES)
@@ -120,7 +120,7 @@ def launch_of(program: Path, machine: Machine, hops: int = HOPS_MOST) -> Launch:
 
 
 def script_needs(script: Path, machine: Machine) -> Launch:
-    """What a script needs that is given to its interpreter: what lies with it, as far as that may be given."""
+    """Return what a script needs that is given to its interpreter: what lies with it, as far as that may be given."""
     target = _resolved(script)
     root = _project(target, machine)
     return Launch(
@@ -137,7 +137,7 @@ def text_of(file: Path, most: int = TEXT_BYTES) -> str:
 
 
 def in_system(place: Path) -> bool:
-    """Whether every sandbox shows it."""
+    """Tell whether every sandbox shows it."""
     return any(place.is_relative_to(one) for one in SYSTEM)
 
 
@@ -169,7 +169,7 @@ def _interpreter(head: bytes) -> list[str]:
 
 
 def _foreign_interpreter(head: bytes, machine: Machine) -> bool:
-    """Whether a script of the system is started by what is outside of it."""
+    """Tell whether a script of the system is started by what is outside of it."""
     if not head.startswith(b"#!"):
         return False
     found = machine.find(_interpreter(head)[0])
@@ -247,7 +247,7 @@ def _resolved(place: Path) -> Path:
 
 
 def _is_for_all(place: Path) -> bool:
-    """Whether everybody on this machine may read it: what holds keys is not so."""
+    """Tell whether everybody on this machine may read it: what holds keys is not so."""
     try:
         return bool(place.stat().st_mode & stat.S_IROTH)
     except OSError:

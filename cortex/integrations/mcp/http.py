@@ -38,7 +38,7 @@ class LoginStore(Protocol):
     """Where a login is kept, sealed."""
 
     async def load(self) -> str:
-        """What was kept; "" for nothing."""
+        """Return what was kept; "" for nothing."""
         ...
 
     async def save(self, text: str) -> None:

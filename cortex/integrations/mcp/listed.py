@@ -69,7 +69,7 @@ class ToolPages:
         self.tools[key] = {"name": key, LEFT_OUT: why}
 
     def _add(self, entry: object, tool: types.Tool | None) -> bool:
-        """Whether it can be used."""
+        """Tell whether it can be used."""
         name = entry.get("name") if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(name, str) or not name.strip():
             self.leave_out(f"(entry {self._count})", "It has no name.")

@@ -71,7 +71,7 @@ def plan_of(
     machine: Machine,
     installed: Mapping[str, Installed],
 ) -> Plan:
-    """What a command needs besides `granted`. `installed`: packages that are here, by their key."""
+    """Return what a command needs besides `granted`. `installed`: packages that are here, by their key."""
     name, given = Path(argv[0]).name, tuple(granted)
     if name in CONTAINERS:
         return Plan(argv=tuple(argv), problem=DOCKER)
@@ -168,7 +168,7 @@ def _of_installer(package: McpPackage, machine: Machine) -> list[HostNeed]:
 
 
 def _started(arguments: Iterable[str], machine: Machine) -> list[HostNeed]:
-    """What programs of the system need that the arguments name, as a browser its settings."""
+    """Return what programs of the system need that the arguments name, as a browser its settings."""
     named = [Path(part) for one in arguments for part in one.split("=") if part.startswith("/usr/")]
     found = [one for one in named if machine.find(str(one)) is not None]
     return [
@@ -205,7 +205,7 @@ def _data(arguments: Iterable[str], variables: Mapping[str, str], machine: Machi
 
 
 def _lacking(needs: Iterable[HostNeed], granted: Sequence[Path], machine: Machine) -> tuple[HostNeed, ...]:
-    """What is not granted, may be, and is not part of another one."""
+    """Return what is not granted, may be, and is not part of another one."""
     kept: dict[str, HostNeed] = {}
     for need in sorted(needs, key=lambda one: len(Path(one.path).parts)):
         path, same = Path(need.path), kept.get(need.path)

@@ -52,7 +52,7 @@ class McpPackage:
 
     @property
     def key(self) -> str:
-        """What was confirmed: another line is another package."""
+        """Return what was confirmed: another line is another package."""
         return " ".join((self.kind, self.spec, self.program, *self.extra))
 
 
@@ -132,7 +132,7 @@ def _options(
 
 
 def installed_in(folder: Path, package: McpPackage) -> Installed | None:
-    """What is installed of this very package; None for nothing."""
+    """Return what is installed of this very package; None for nothing."""
     try:
         given = json.loads((folder / MANIFEST).read_bytes())
         found = Installed(key=given["key"], version=given["version"], argv=tuple(given["argv"]))

@@ -65,7 +65,7 @@ def answer_of(result: Mapping[str, Any]) -> McpResult:
 
 
 def resource_of(result: Mapping[str, Any]) -> McpResult:
-    """What was read of a resource. ToolFailed for what is none."""
+    """Return what was read of a resource. ToolFailed for what is none."""
     made, parts = _Parts(), _listed(result.get("contents"))
     for part in parts[:PARTS_MOST]:
         made.resource(part)

@@ -77,7 +77,7 @@ class McpSystem:
         return f"{named} Each is off until you allow it on the page of its tools."
 
     async def listing(self, *, is_fresh: bool = False) -> "McpListing | None":
-        """What it offers, where that must be looked at again. ServiceDown, ToolFailed."""
+        """Return what it offers, where that must be looked at again. ServiceDown, ToolFailed."""
         return await (await self._connected()).listing(is_fresh=is_fresh)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> "McpResult":
@@ -117,7 +117,7 @@ class McpSystem:
             return self._connection
 
     def plan(self, missed: str = "") -> Plan:
-        """How the command runs here, and what it lacks. `missed`: words in which it said what it misses.
+        """Return how the command runs here, and what it lacks. `missed`: words in which it said what it misses.
 
         Reads the disk: run it off the event loop.
         """

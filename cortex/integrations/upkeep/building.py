@@ -48,7 +48,7 @@ class BuiltVersion:
 
 
 def record_of(home: Path, name: str) -> BuiltVersion | None:
-    """What was written down of a version; None where it is none, or not whole."""
+    """Return what was written down of a version; None where it is none, or not whole."""
     try:
         return BuiltVersion(**json.loads((home / FOLDER / name / RECORD).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

@@ -103,7 +103,7 @@ class Checkout:
         return earlier in bases.splitlines()
 
     async def _git(self, *words: str, timeout_s: float = LOOK_S, otherwise: str | None = None) -> str:
-        """What git prints; `otherwise` where it refuses, and that is no error. UserError with its own words."""
+        """Return what git prints; `otherwise` where it refuses, and that is no error. UserError with its own words."""
         argv = ["git", "-C", str(self.root), "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", *words]
         ended = await run(
             argv, cwd=self.root, timeout_s=timeout_s, env=QUIET | own_environment(), output_bytes=OUTPUT_BYTES
@@ -117,5 +117,5 @@ class Checkout:
 
 
 def own_environment() -> dict[str, str]:
-    """What Cortex was started with, less its settings: keys and passwords are nothing to git and pip."""
+    """Return what Cortex was started with, less its settings: keys and passwords are nothing to git and pip."""
     return {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}

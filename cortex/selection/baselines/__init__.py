@@ -1,1 +1,1 @@
-"""What the published ways of choosing know, that ours is compared with: a file each, read by their stages only."""
+"""The published ways of choosing that ours is compared with, a file each: what they know and their stage."""

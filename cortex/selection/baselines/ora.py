@@ -1,31 +1,31 @@
-"""Core and deferred tools: which are core, how the rest is listed, and how a discovery ranks them.
+"""Ora: core tools and what was discovered in full, the rest as a line each; and how a discovery ranks them.
 
 Scores: exact 1.0, substring 0.97, shared keywords 0.82 + 0.15 x share, domain 0.78, spelt alike 0.9; below them BM25
-(k1 1.5, b 0.75: Robertson & Zaragoza 2009) over name, description and parameter names, with likeness and domain.
+over name, description and parameter names, with likeness and domain.
 """
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from cortex.base import scan
 from cortex.selection import talk, text
 from cortex.selection.catalog import CatalogText, quoted
-from cortex.selection.types import Domain, RoleView, Snapshot, ToolEntry
+from cortex.selection.draft import BY_YOU, PlanDraft, Vote, marked
+from cortex.selection.index import Index
+from cortex.selection.ranking import ToolHit
+from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolEntry
 from cortex.selection.version_cache import once
 
 DISCOVERY = "tools_discover"
 CORE_TOOLS, FIRST_BLOCK_SHARE = 5, 0.45
-TOP, MOST, CALLS_A_TURN = 5, 8, 3
+CALLS_A_TURN = 3
 EXACT, SUBSTRING, WORDS, WORDS_SHARE, DOMAIN, ALIKE = 1.0, 0.97, 0.82, 0.15, 0.78, 0.9
-ALIKE_LEAST, MENDED_LEAST, MENDED_LETTERS = 0.93, 0.85, 4
-SUBSTRING_LETTERS = 3
-K1, B = 1.5, 0.75
+ALIKE_LEAST, MENDED_LEAST, MENDED_LETTERS, SUBSTRING_LETTERS = 0.93, 0.85, 4, 3
 ALIKE_WORTH, DOMAIN_WORTH = 0.35, 0.1
 LOWEST, HIGHEST = 0.05, 0.79
 HEAD, HEAD_TOKENS = "Deferred tools by domain; tools_discover brings one in full:", 14
-
+DEFERRED = Vote(stage="deferred", p=0.0, why="deferred: a line in the list until tools_discover finds it")
 _USUAL = ("web_search", "task_list", "task_create", "session_search", "file_read")
 _CORE_BY_ROLE = {
     "coder": ("file_read", "file_list", "file_grep", "file_write", "git_status"),
@@ -33,183 +33,130 @@ _CORE_BY_ROLE = {
 }
 
 
-# --- policy and catalog -------------------------------------------------------------------------------------------
+def deferred(given: PlanInput, index: Index, draft: PlanDraft, *, core: tuple[str, ...] = ()) -> PlanDraft:
+    """The draft with discovery, core, found and wished tools in full, which last, and the list of the others.
+
+    Scores nothing: the model looks for what it needs. `core`: in place of what the role has as its core.
+    """
+    business, open_to = draft.rights.business, draft.rights.names
+    ways = tuple(entry for entry in draft.rights.metas if entry.name == DISCOVERY)
+    core = tuple(name for name in core if name in open_to) or _core(given.role, business, ways)
+    known = dict.fromkeys((*given.memory.grown_by(given.recipe), *given.found))
+    found = tuple(name for name in known if name in open_to and name not in core)
+    wished = tuple(name for name in given.always if name in open_to and name not in core)
+    way = tuple(entry.name for entry in ways) if len(business) > len(core) else ()
+    rest = [entry for entry in business if entry.name not in {*core, *wished, *found}]
+    return marked(
+        draft,
+        pins={
+            **dict.fromkeys(way, Vote(stage="deferred", p=0.0, why="the way to the deferred tools")),
+            **dict.fromkeys(core, Vote(stage="core", p=0.0, why="core: used on nearly every turn")),
+            **dict.fromkeys(found, Vote(stage="deferred", p=0.0, why="found in this conversation")),
+            **dict.fromkeys(wished, BY_YOU),
+        },
+        wanted=tuple(dict.fromkeys((*way, *core, *wished, *found))),
+        dropped=dict.fromkeys((entry.name for entry in rest), DEFERRED),
+        threshold=0.0,
+        listing=_listing(rest, [domain.name for domain in given.snapshot.domains]),
+        grown=found,
+    )
 
 
-def core(role: RoleView, entries: Sequence[ToolEntry], discovery_tokens: int) -> tuple[str, ...]:
+def _core(role: RoleView, entries: Sequence[ToolEntry], ways: Sequence[ToolEntry]) -> tuple[str, ...]:
     """The tools used on nearly every turn: the role's own first, then the usual ones of its name, at most five.
 
-    Only as many as keep the first block (discovery included) within 45 % of all permitted schemas.
+    Only as many as keep the first block, `ways` included, within 45 % of all permitted schemas.
     """
     own = [entry.name for entry in entries if entry.is_core or {entry.name, entry.category} & set(role.core)]
-    allowed = {entry.name: entry for entry in entries}
-    room = FIRST_BLOCK_SHARE * sum(entry.tokens_full for entry in entries) - discovery_tokens
+    allowed = {entry.name: entry.tokens_full for entry in entries}
+    room = FIRST_BLOCK_SHARE * sum(allowed.values()) - sum(entry.tokens_full for entry in ways)
     chosen: list[str] = []
     for name in dict.fromkeys((*own, *_CORE_BY_ROLE.get(role.name, _USUAL))):
-        if name in allowed and len(chosen) < CORE_TOOLS and allowed[name].tokens_full <= room:
+        if name in allowed and len(chosen) < CORE_TOOLS and allowed[name] <= room:
             chosen.append(name)
-            room -= allowed[name].tokens_full
+            room -= allowed[name]
     return tuple(chosen)
 
 
-def listing(entries: Sequence[ToolEntry], domains: Sequence[Domain]) -> CatalogText:
+def _listing(entries: Sequence[ToolEntry], domains: Sequence[str]) -> CatalogText:
     """One line a deferred tool, by domain; empty where nothing is deferred. The same tools give the same bytes."""
     members: dict[str, list[ToolEntry]] = {}
     for entry in entries:
         members.setdefault(entry.category, []).append(entry)
-    if not members:
-        return CatalogText()
-    order = [domain.name for domain in domains if domain.name in members]
     rows, tokens = [HEAD], HEAD_TOKENS
-    for name in dict.fromkeys((*order, *sorted(members))):
+    for name in dict.fromkeys((*(name for name in domains if name in members), *sorted(members))):
         rows.append(f"{quoted(name)}:")
         rows += [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in members[name]]
         tokens += 4 + sum(entry.tokens_line + 2 for entry in members[name])
-    return CatalogText(text="\n".join(rows), tokens=tokens)
+    return CatalogText(text="\n".join(rows), tokens=tokens) if members else CatalogText()
 
 
 # --- discovery ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
-    """A tool that fits a query, from 0.05 to 1, and how it was found."""
-
-    name: str
-    score: float
-    how: str
-
-
 class _Shelf:
-    """What a snapshot is searched by: names, their keywords, domains, and term weights."""
+    """What a snapshot is searched by: its tools with their names and the words in them, domains, and all words."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        business = [entry for entry in snapshot.entries if not entry.is_meta]
-        self.names = {entry.name: text.normal(entry.name) for entry in business}
-        self.domain = {entry.name: entry.category for entry in business}
-        self.members: dict[str, list[str]] = {}
-        for entry in business:
-            self.members.setdefault(entry.category, []).append(entry.name)
-        self.domain_terms = {name: frozenset(_terms(name)) for name in self.members}
-        self.keywords: dict[str, list[str]] = {}
-        for entry in business:
-            for term in set(_terms(entry.name)):
-                self.keywords.setdefault(term, []).append(entry.name)
-        self.weights = _weights({entry.name: _bag(entry) for entry in business})
-        self.terms = sorted({*self.weights, *(term for own in self.domain_terms.values() for term in own)})
-        self._known = frozenset(self.terms)
-
-    def mend(self, term: str) -> str:
-        """The known term that this one was mistyped or misheard for, else the term itself."""
-        if term in self._known or len(term) < MENDED_LETTERS:
-            return term
-        spelling = scan.load("cortex.selection.spelling")
-        found: str = spelling.closest(term, self.terms, MENDED_LEAST)
-        return found or term
+        entries = [entry for entry in snapshot.entries if not entry.is_meta]
+        self.rows = [(entry, text.normal(entry.name), frozenset(_terms(entry.name))) for entry in entries]
+        self.domains = {entry.category: frozenset(_terms(entry.category)) for entry in entries}
+        said = (" ".join((e.name, e.full.description, *e.full.parameters.get("properties", {}))) for e in entries)
+        bags = [Counter(_terms(each)) for each in said]
+        self.texts: Any = scan.load("cortex.selection.search").Bm25.of(bags)
+        self.terms = sorted({term for told in (*bags, *self.domains.values()) for term in told})
 
 
 _shelf_of = once(_Shelf)
 
 
-def search(query: str, snapshot: Snapshot, names: Iterable[str], most: int = TOP) -> tuple[Fit, ...]:
-    """What `tools_discover` shows under this way: five unless asked for more, never more than eight."""
-    return rank(query, snapshot, names, max(1, min(most, MOST)))
-
-
-def rank(query: str, snapshot: Snapshot, names: Iterable[str], most: int) -> tuple[Fit, ...]:
+def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[ToolHit, ...]:
     """The named tools that fit, best first: by name and keywords, then, in the places left free, by BM25."""
-    shelf = _shelf_of(snapshot)
-    allowed = frozenset(names)
-    asked = text.normal(query).replace(" ", "_")
+    shelf, asked, allowed = _shelf_of(snapshot), text.normal(query).replace(" ", "_"), frozenset(names)
     if not asked:
         return ()
-    said = _said(query, shelf)
-    first = _by_name(asked, said, shelf, {name: own for name, own in shelf.names.items() if name in allowed})
-    ranked = _sorted(first, asked, shelf)[:most]
-    if len(ranked) < most:
-        rest = _by_words(asked, said, shelf, allowed - {fit.name for fit in first})
-        ranked += _sorted(rest, asked, shelf)[: most - len(ranked)]
-    return tuple(ranked)
-
-
-def _sorted(fits: list[Fit], asked: str, shelf: _Shelf) -> list[Fit]:
-    """Best first; of equals the one that is spelt more alike."""
-    alike = scan.load("cortex.selection.spelling").likeness
-    return sorted(fits, key=lambda fit: (-fit.score, -alike(asked, shelf.names[fit.name]), fit.name))
-
-
-def _by_name(asked: str, said: tuple[str, ...], shelf: _Shelf, open_to: Mapping[str, str]) -> list[Fit]:
-    """The deterministic tier: each tool with the best of its scores."""
-    best: dict[str, tuple[float, str]] = {}
-
-    def put(name: str, score: float, how: str) -> None:
-        if name in open_to and score > best.get(name, (0.0, ""))[0]:
-            best[name] = (score, how)
-
-    for home in _domains(said, shelf):
-        for name in shelf.members[home]:
-            put(name, DOMAIN, "its domain")
-    for name, count in Counter(name for term in said for name in shelf.keywords.get(term, ())).items():
-        put(name, WORDS + WORDS_SHARE * count / len(said), "shared words")
-    for name in scan.load("cortex.selection.spelling").near(asked, open_to, ALIKE_LEAST):
-        put(name, ALIKE, "spelt alike")
-    for name, own in open_to.items():
-        if (own in asked or asked in own) and min(len(own), len(asked)) >= SUBSTRING_LETTERS:
-            put(name, SUBSTRING, "part of its name")
-        if asked == own:
-            put(name, EXACT, "its name")
-    return [Fit(name=name, score=round(score, 4), how=how) for name, (score, how) in best.items()]
-
-
-def _by_words(asked: str, said: tuple[str, ...], shelf: _Shelf, allowed: frozenset[str]) -> list[Fit]:
-    """The BM25 tier: the query's best match = 1, plus likeness and domain, scaled into 0.05 to 0.79."""
-    sums: dict[str, float] = {}
-    for term in said:
-        for name, weight in shelf.weights.get(term, {}).items():
-            if name in allowed:
-                sums[name] = sums.get(name, 0.0) + weight
-    best = max(sums.values(), default=1.0)
-    homes = _domains(said, shelf)
+    said = _said(query, shelf.terms)
+    met = frozenset(said)
+    homes = frozenset(name for name, own in shelf.domains.items() if own and own <= met)
     likeness = scan.load("cortex.selection.spelling").likeness
-    fits = []
-    for name, value in sums.items():
-        beside = ALIKE_WORTH * likeness(asked, shelf.names[name]) + DOMAIN_WORTH * (shelf.domain[name] in homes)
-        share = (value / best + beside) / (1 + ALIKE_WORTH + DOMAIN_WORTH)
-        fits.append(Fit(name=name, score=round(LOWEST + (HIGHEST - LOWEST) * share, 4), how="its description"))
-    return fits
+    fits: list[tuple[bool, float, float, str, str]] = []  # of equals the one that is spelt more alike comes first
+    left: list[tuple[float, float, str]] = []
+    found = zip(shelf.rows, shelf.texts.scores(dict.fromkeys(said, 1.0)).tolist(), strict=True)
+    for (entry, own, words), worth in found:
+        if entry.name in allowed:
+            alike, shared = likeness(asked, own), len(words & met) / max(1, len(met))
+            score, how = _by_name(own, asked, shared, alike, is_home=entry.category in homes)
+            if score:
+                fits.append((False, -score, -alike, entry.name, how))
+            elif worth > 0:
+                left.append((worth, alike, entry.name))
+    best = max(left, default=(1.0,))[0]
+    for worth, alike, name in left:  # none is of a domain that was named: that is a score by itself
+        share = (worth / best + ALIKE_WORTH * alike) / (1 + ALIKE_WORTH + DOMAIN_WORTH)
+        fits.append((True, -round(LOWEST + (HIGHEST - LOWEST) * share, 4), -alike, name, "its description"))
+    return tuple(ToolHit(name=name, score=-score, how=how) for _, score, _, name, how in sorted(fits)[:most])
 
 
-def _domains(said: tuple[str, ...], shelf: _Shelf) -> frozenset[str]:
-    """The domains whose whole name was said."""
-    terms = frozenset(said)
-    return frozenset(name for name, own in shelf.domain_terms.items() if own and own <= terms)
+def _by_name(own: str, asked: str, shared: float, alike: float, *, is_home: bool) -> tuple[float, str]:
+    """The best score of the deterministic tier, 0 where nothing fits, and how the tool was found."""
+    words = round(WORDS + WORDS_SHARE * shared, 4) if shared else 0.0
+    if asked == own:
+        return EXACT, "its name"
+    if words < SUBSTRING and (own in asked or asked in own) and min(len(own), len(asked)) >= SUBSTRING_LETTERS:
+        return SUBSTRING, "part of its name"
+    if alike >= ALIKE_LEAST and words < ALIKE:
+        return ALIKE, "spelt alike"
+    return (words, "shared words") if words else (DOMAIN * is_home, "its domain")
 
 
-def _said(query: str, shelf: _Shelf) -> tuple[str, ...]:
-    """The query's terms, mended; common words count only where there is nothing else."""
-    terms = tuple(dict.fromkeys(_terms(query)))
-    rare = tuple(term for term in terms if term not in talk.common_terms())
-    return tuple(dict.fromkeys(shelf.mend(term) for term in rare or terms))
+def _said(query: str, known: Sequence[str]) -> tuple[str, ...]:
+    """The query's terms, mistyped or misheard ones mended; common ones count only where there is nothing else."""
+    terms = dict.fromkeys(_terms(query))
+    rare = [term for term in terms if term not in talk.common_terms()]
+    closest = scan.load("cortex.selection.spelling").closest
+    mended = (closest(term, known, MENDED_LEAST) if len(term) >= MENDED_LETTERS else "" for term in rare or terms)
+    return tuple(dict.fromkeys(found or term for found, term in zip(mended, rare or terms, strict=True)))
 
 
 def _terms(told: str) -> tuple[str, ...]:
     return tuple(text.stem(word) for word in text.words(told.replace("_", " ").replace("-", " ")))
-
-
-def _bag(entry: ToolEntry) -> Counter[str]:
-    properties = entry.full.parameters.get("properties", {})
-    return Counter(_terms(" ".join((entry.name, entry.full.description, *properties))))
-
-
-def _weights(bags: Mapping[str, Counter[str]]) -> dict[str, dict[str, float]]:
-    """Term -> tool -> BM25 weight."""
-    sizes = {name: sum(bag.values()) for name, bag in bags.items()}
-    mean = sum(sizes.values()) / len(sizes) if sizes else 1.0
-    spread = Counter(term for bag in bags.values() for term in bag)
-    found: dict[str, dict[str, float]] = {}
-    for name, bag in bags.items():
-        norm = K1 * (1 - B + B * sizes[name] / mean)
-        for term, count in bag.items():
-            idf = math.log(1 + (len(bags) - spread[term] + 0.5) / (spread[term] + 0.5))
-            found.setdefault(term, {})[name] = idf * count * (K1 + 1) / (count + norm)
-    return found

@@ -6,8 +6,8 @@ the provider's prefix.
 
 from dataclasses import replace
 
-from cortex.selection import talk, text
-from cortex.selection.draft import BY_YOU, PlanDraft, Vote, marked
+from cortex.selection import quoted, talk, text
+from cortex.selection.draft import BY_YOU, PlanDraft, Vote, everything, marked
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
@@ -21,7 +21,7 @@ def afresh(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the whole set of this round; tools found or used in this turn stand at its end."""
     memory = given.memory
     is_closed = draft.is_shut or (given.is_last and given.round == 1)
-    fresh = () if is_closed else _everything(draft) if draft.is_all else _chosen(given, draft)
+    fresh = () if is_closed else everything(draft) if draft.is_all else _chosen(given, draft)
     fresh = tuple(replace(item, form=draft.forms.get(item.name, item.form)) for item in fresh)
     is_same = (
         memory.number > 0
@@ -43,31 +43,22 @@ def afresh(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     )
 
 
-def _everything(draft: PlanDraft) -> tuple[SentTool, ...]:
-    """Every permitted tool; nothing is left to discover."""
-    why = "All: everything that the role permits"
-    return tuple(
-        SentTool(name=each.name, form="full", stage="all", reason=why) for each in draft.permitted if not each.is_meta
-    )
-
-
 def _chosen(given: PlanInput, draft: PlanDraft) -> tuple[SentTool, ...]:
     """What the recipe's stages want, then what this turn found or used; permitted tools only.
 
     What this server always or never sends holds under every recipe: a name or a search still brings the latter.
     """
-    allowed = {entry.name: entry for entry in draft.permitted}
-    business = {name for name, entry in allowed.items() if not entry.is_meta}
-    asked = {*given.found, *text.named(given.message, frozenset(business))}
-    wanted = [name for name in draft.wanted if name in allowed and (name in asked or not allowed[name].is_shy)]
-    always = () if talk.is_small_talk(given.message) else [name for name in business if allowed[name].is_core]
-    standing = [name for name in allowed if name in always and name not in wanted]
-    standing += [name for name in given.always if name in business and name not in (*wanted, *standing)]
-    rescued = [name for name in given.found if name in business and name not in (*wanted, *standing)]
-    sent = []
-    for name in dict.fromkeys((*wanted, *standing, *rescued)):
-        vote = draft.pins.get(name) or draft.chances.get(name) or CHOSEN
-        vote = RESCUED if name in rescued else ALWAYS if name in standing else vote
-        vote = BY_YOU if name in given.always else vote
-        sent.append(SentTool(name=name, form="full", stage=vote.stage, reason=vote.why))
-    return tuple(sent)
+    entries, names = {entry.name: entry for entry in draft.permitted}, draft.rights.names
+    asked = {*given.found, *text.named(quoted.wish_of(given.message), names)}
+    votes: dict[str, Vote] = {}
+    for name in draft.wanted:
+        if name in entries and (name in asked or not entries[name].is_shy):
+            votes[name] = draft.pins.get(name) or draft.chances.get(name) or CHOSEN
+    for entry in () if talk.is_small_talk(given.message) else draft.rights.business:
+        if entry.is_core:
+            votes.setdefault(entry.name, ALWAYS)
+    votes.update({name: BY_YOU for name in given.always if name in names})
+    for name in given.found:
+        if name in names:
+            votes.setdefault(name, RESCUED)
+    return tuple(SentTool(name=name, form="full", stage=vote.stage, reason=vote.why) for name, vote in votes.items())

@@ -19,47 +19,42 @@ SEVERAL = 2  # texts to judge: the whole, and a clause
 
 
 def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    """The draft with what fits; at least the most probable tool stays.
+    """The draft with what fits, where a weak model's epoch opens beside the catalog of what is left out then.
 
-    Where an epoch opens with everything permitted, there is nothing to discover: the way back is left out.
+    At least the most probable tool stays. Where an epoch opens with everything permitted, there is nothing to discover:
+    the way back is left out.
     """
     if draft.is_all:
         return draft
-    made = _with_catalog(given, index, draft)
+    made, listed = _fitting(given, index, draft, 0), 0
+    if not draft.kept and given.role.budget_tokens is None and takes_early_stubs(given.profile):
+        while (needed := catalog(draft.rights, [index.entries[item.name] for item in made.fresh]).tokens) > listed:
+            made, listed = _fitting(given, index, draft, needed), needed
     business = draft.rights.names
     if made.kept or not business <= {item.name for item in made.fresh}:
         return made
     return marked(made, fresh=tuple(item for item in made.fresh if item.name in business))
 
 
-def _with_catalog(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    """What fits; where a weak model's epoch opens, beside the catalog of what is left out then."""
-    made, listed = _fitting(given, index, draft), 0
-    if draft.kept or given.role.budget_tokens is not None or not takes_early_stubs(given.profile):
-        return made
-    while (needed := catalog(draft.rights, [index.entries[item.name] for item in made.fresh]).tokens) > listed:
-        made, listed = _fitting(given, index, draft, needed), needed
-    return made
-
-
-def _fitting(given: PlanInput, index: Index, draft: PlanDraft, listed: int = 0) -> PlanDraft:
+def _fitting(given: PlanInput, index: Index, draft: PlanDraft, listed: int) -> PlanDraft:
+    """The draft with what fits beside a catalog of so many tokens."""
     allowed = max(0, _allowed(given, index, draft))
-    if given.role.budget_tokens is None and _is_whole(draft):
+    # Everything at once is declared to keep the prefix as it is: leaving some out would save nothing.
+    if given.role.budget_tokens is None and len(draft.kept) + len(draft.fresh) >= len(draft.rights.business):
         return draft
-    spent, dropped = 0, dict(draft.dropped)
-    kept: set[str] = set()
+    spent, dropped, kept = 0, dict(draft.dropped), set[str]()
     for item in sorted(draft.fresh, key=lambda item: _rank(draft, item)):
-        cost = index.entries[item.name].cost(item.form)
-        is_sure = index.entries[item.name].is_meta or (item.name in draft.pins and item.stage != "missing")
+        entry, p = index.entries[item.name], _p(draft, item.name)
+        is_sure = entry.is_meta or (item.name in draft.pins and item.stage != "missing")
         is_first = all(index.entries[name].is_meta for name in kept)
         is_cut = item.stage == "form" and len(dropped) > len(draft.dropped)  # no neighbour in place of what is wanted
-        beside = 0 if _p(draft, item.name) >= SURE else listed
+        cost, beside = entry.cost(item.form), 0 if p >= SURE else listed
         if is_sure or is_first or (spent + cost + beside <= allowed and not is_cut):
             kept.add(item.name)
-            spent += 0 if index.entries[item.name].is_meta else cost
+            spent += 0 if entry.is_meta else cost
         else:
             why = f"would have been sent, but {allowed} tokens of tools are enough for one message"
-            dropped[item.name] = Vote(stage="budget", p=_p(draft, item.name), why=why)
+            dropped[item.name] = Vote(stage="budget", p=p, why=why)
     if len(kept) == len(draft.fresh):
         return draft
     return marked(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
@@ -76,11 +71,6 @@ def _allowed(given: PlanInput, index: Index, draft: PlanDraft) -> int:
     return SEVERAL_TOKENS if len(evidence.clauses(given.message)) > SEVERAL else ADDED_TOKENS
 
 
-def _is_whole(draft: PlanDraft) -> bool:
-    """Whether everything is declared at once, to keep the prefix as it is: leaving some out would save nothing."""
-    return len(draft.kept) + len(draft.fresh) >= len(draft.rights.business)
-
-
 def _rank(draft: PlanDraft, item: SentTool) -> tuple[int, float, int]:
     """Pins first, then the wanted by probability, stubs of neighbours last."""
     kind = 2 if item.stage == "form" else 0 if item.name in draft.pins else 1
@@ -88,7 +78,4 @@ def _rank(draft: PlanDraft, item: SentTool) -> tuple[int, float, int]:
 
 
 def _p(draft: PlanDraft, name: str) -> float:
-    return max(vote.p for vote in (draft.chances.get(name), draft.pins.get(name), _NO_VOTE) if vote)
-
-
-_NO_VOTE = Vote(stage="budget", p=0.0, why="")
+    return max((votes[name].p for votes in (draft.chances, draft.pins) if name in votes), default=0.0)

@@ -4,6 +4,8 @@ Text from outside (results, pages) has weight 0: it is not read here at all. The
 the user has said yes to them.
 """
 
+from collections.abc import Iterator
+
 from cortex.selection import evidence, talk, text
 from cortex.selection.draft import PlanDraft, Vote, marked
 from cortex.selection.index import Index
@@ -16,42 +18,39 @@ FOLLOW_UP_P = 0.8
 RECENT_P = 0.12
 SIBLING_SHARE = 0.12
 CLEAR_WORDS, CLEAR_WISH, CLEAR_P = 4, 0.8, 0.5
-LEAST_P = 0.03
+LEAST_P = 0.06  # twice a tool's price: the chances of two messages read as one are many and low
 FADING = 0.7
 PROPOSAL_CHARACTERS = 600
+Belief = tuple[str, float, str]  # a tool, how likely it is needed, and why
 
 
 def context(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the votes of the last turns; none on thanks and goodbye."""
-    past = given.past[-TURNS:]
+    past, names = given.past[-TURNS:], draft.rights.names
     if not past or talk.is_parting(given.message):
         return draft
-    votes = dict(draft.votes)
-    for name, vote in _votes(given.message, past, index, draft.rights.names).items():
-        votes[name] = (*votes.get(name, ()), vote)
-    return marked(draft, votes=votes)
-
-
-def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: frozenset[str]) -> dict[str, Vote]:
-    """Votes of an answer, a follow-up, or of what stands a few turns back."""
     found: dict[str, Vote] = {}
+    for name, p, why in _believed(given.message, past, index, names):
+        if p >= LEAST_P and name in names and (name not in found or found[name].p < p):
+            found[name] = Vote(stage="context", p=round(p, 4), why=why)
+    return marked(draft, votes={**draft.votes, **{name: (*draft.votes.get(name, ()), found[name]) for name in found}})
+
+
+def _believed(message: str, past: tuple[PastTurn, ...], index: Index, names: frozenset[str]) -> Iterator[Belief]:
+    """What an answer, a follow-up, or what stands a few turns back speaks for."""
     last = past[-1]
     is_assent = talk.is_assent(message)
-    is_answer = is_assent or talk.is_answer(message, last.assistant)
-    is_leaning = is_answer or talk.is_follow_up(message)
+    is_leaning = is_assent or talk.is_answer(message, last.assistant) or talk.is_follow_up(message)
     if is_assent:
-        _add(found, index, last.assistant[-PROPOSAL_CHARACTERS:], names, PROPOSAL_SHARE, "you said yes to it")
+        yield from _spoken(index, last.assistant[-PROPOSAL_CHARACTERS:], names, PROPOSAL_SHARE, "you said yes to it")
     for back, turn in enumerate(reversed(past)):
         p = (FOLLOW_UP_P if is_leaning else RECENT_P) * FADING**back
-        why = "you go on with what it just did" if is_leaning else "used a moment ago"
         for name in turn.called:
-            _keep(found, names, name, p, why)
-            if is_leaning and name in names:
-                for entry in index.by_category[index.entries[name].category]:
-                    _keep(found, names, entry.name, SIBLING_SHARE * p, "related to what was just used")
+            yield name, p, "you go on with what it just did" if is_leaning else "used a moment ago"
+            for entry in index.by_category[index.entries[name].category] if is_leaning and name in names else ():
+                yield entry.name, SIBLING_SHARE * p, "related to what was just used"
     if is_leaning and not _is_clear(index, message):
-        _add_wishes(found, index, message, past, names)
-    return found
+        yield from _wished(index, message, past, names)
 
 
 def _is_clear(index: Index, message: str) -> bool:
@@ -62,28 +61,20 @@ def _is_clear(index: Index, message: str) -> bool:
     return learned.wish >= CLEAR_WISH and max(learned.chances.values(), default=0.0) >= CLEAR_P
 
 
-def _add_wishes(
-    found: dict[str, Vote], index: Index, message: str, past: tuple[PastTurn, ...], names: frozenset[str]
-) -> None:
-    """Votes of what the user asked before, back to the last turn that was answered by a tool; then both together."""
-    share = EARLIER_SHARE
-    for turn in reversed(past):
-        _add(found, index, turn.user, names, share, "for what you asked before")
+def _wished(index: Index, message: str, past: tuple[PastTurn, ...], names: frozenset[str]) -> Iterator[Belief]:
+    """What the user asked before, back to the last turn that was answered by a tool; then both together."""
+    for back, turn in enumerate(reversed(past)):
+        yield from _spoken(index, turn.user, names, EARLIER_SHARE * FADING**back, "for what you asked before")
         if turn.called:
             break
-        share *= FADING
-    _add(found, index, f"{past[-1].user} {message}", names, EARLIER_SHARE, "together with what you asked before")
+    together = f"{past[-1].user} {message}"
+    yield from _spoken(index, together, names, EARLIER_SHARE, "together with what you asked before")
 
 
-def _add(found: dict[str, Vote], index: Index, said: str, names: frozenset[str], share: float, why: str) -> None:
-    """Votes for what the text speaks of, at a share of their strength."""
+def _spoken(index: Index, said: str, names: frozenset[str], share: float, why: str) -> Iterator[Belief]:
+    """What the text speaks of, at a share of its strength."""
     for name, vote in evidence.phrases(index, said, names).items():
-        _keep(found, names, name, share * vote.p, why)
+        yield name, share * vote.p, why
     learned = evidence.learned(index, said)
     for name, p in learned.chances.items():
-        _keep(found, names, name, share * learned.wish * p, why)
-
-
-def _keep(found: dict[str, Vote], names: frozenset[str], name: str, p: float, why: str) -> None:
-    if p >= LEAST_P and name in names and (name not in found or found[name].p < p):
-        found[name] = Vote(stage="context", p=round(p, 4), why=why)
+        yield name, share * learned.wish * p, why

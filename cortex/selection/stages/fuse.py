@@ -4,16 +4,17 @@ The less a text reads like a wish for a tool, the less the model's chances and l
 conversation or this server says. The votes' figures choose; a reason begins with the person's own words.
 """
 
+import math
 from collections.abc import Sequence
 
 from cortex.selection import evidence
 from cortex.selection.cache_economics import price
 from cortex.selection.draft import PlanDraft, Vote, marked
+from cortex.selection.evidence import FULL_WISH, WISH_POWER
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
-FULL_WISH, FULL_WORK = 0.5, 0.2  # from here on a gate takes nothing
-WISH_POWER, WORK_POWER = 6.0, 2.0
+FULL_WORK, WORK_POWER = 0.2, 2.0  # from here on the gate takes nothing
 LEAST, AGREEING = 0.01, 0.04
 SAID_FIRST = ("phrases", "lexical")  # what the person can find in the message again; then the strongest
 TELLING_P, REASONS_MOST = 0.1, 2
@@ -22,37 +23,30 @@ TELLING_P, REASONS_MOST = 0.1, 2
 def fuse(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float = 1.0) -> PlanDraft:
     """The draft with one chance a tool, and the wanted tools in registry order; `strictness` multiplies each p*."""
     names, entries = draft.rights.names, index.entries
-    told = [name for name, p in draft.learned.chances.items() if p >= LEAST and name in names]
+    told = [name for name, p in draft.learned.chances.items() if p >= LEAST]
     gates = {is_web: _gate(draft, is_web=is_web) for is_web in (False, True)}
-    chances: dict[str, Vote] = {}
-    for name in dict.fromkeys((*draft.votes, *told)):
-        if name in names:
-            chance = _chance(draft, name, gates[entries[name].category == evidence.WEB])
-            if chance is not None:
-                chances[name] = chance
-    wanted = [
+    chances = {
+        name: _chance(draft, name, gates[entries[name].category == evidence.WEB])
+        for name in dict.fromkeys((*draft.votes, *told))
+        if name in names
+    }
+    wanted = {
         name
         for name, chance in chances.items()
-        if name not in draft.pins
-        and not entries[name].is_shy
-        and chance.p >= strictness * price(given.profile, entries[name])
-    ]
-    pinned = [name for name in draft.pins if name in names]
-    return marked(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
+        if not entries[name].is_shy and chance.p >= strictness * price(given.profile, entries[name])
+    }
+    wanted |= names & draft.pins.keys()
+    return marked(draft, chances=chances, wanted=tuple(sorted(wanted, key=lambda name: index.place[name])))
 
 
-def _chance(draft: PlanDraft, name: str, gate: tuple[float, str]) -> Vote | None:
-    """All that speaks for the tool as one vote, with the reason of the strongest; None when nothing is left."""
+def _chance(draft: PlanDraft, name: str, gate: tuple[float, str]) -> Vote:
+    """All that speaks for the tool as one vote, with the reason of the strongest."""
     p = draft.learned.chances.get(name, 0.0)
     said = (Vote(stage="learned", p=round(p, 4), why="similar to requests that use it"),) if p else ()
-    votes = tuple(vote if _is_free(vote) else _left(vote, *gate) for vote in (*draft.votes.get(name, ()), *said))
-    if len(votes) < 2:
-        return votes[0] if votes else None
-    doubt = 1.0
-    for vote in votes:
-        doubt *= 1 - vote.p
+    votes = tuple(_left(vote, *gate) for vote in (*draft.votes.get(name, ()), *said))
     best = max(votes, key=lambda vote: vote.p)
-    return Vote(stage=best.stage, p=round(1 - doubt, 4), why=_reason(votes, best))
+    p = 1 - math.prod(1 - vote.p for vote in votes)
+    return Vote(stage=best.stage, p=round(p, 4), why=_reason(votes, best))
 
 
 def _reason(votes: Sequence[Vote], best: Vote) -> str:
@@ -62,13 +56,13 @@ def _reason(votes: Sequence[Vote], best: Vote) -> str:
     return "; ".join(list(dict.fromkeys(vote.why for vote in telling))[:REASONS_MOST])
 
 
-def _is_free(vote: Vote) -> bool:
-    """Whether no gate takes from it: what the conversation says, and this server's own words."""
-    return vote.is_own or vote.stage == "context"
-
-
 def _left(vote: Vote, share: float, why: str) -> Vote:
-    """What the gates leave of it; where that is little, and less than what they take, they are the reason."""
+    """What the gates leave of it; where that is little, and less than what they take, they are the reason.
+
+    They take nothing of what the conversation says, nor of this server's own words.
+    """
+    if vote.is_own or vote.stage == "context":
+        return vote
     p = round(vote.p * share, 4)
     return Vote(stage=vote.stage, p=p, why=why if p < AGREEING and 2 * p < vote.p else vote.why)
 

@@ -9,24 +9,30 @@ from cortex.selection.index import Index
 from cortex.selection.ranking import ranked
 from cortex.selection.types import PlanInput
 
-LEAST_P = 0.08  # of the likeliest tool: below that the answer stands
+LEAST_P, GRAVE_P = 0.03, 0.06  # of the likeliest tool: below that the answer stands; a grave one comes only as that one
 MOST = 5
+LIKELIER = "likelier"  # label: a tool that was sent before
 WHY = "the answer did without it and came to nothing"
 
 
 def missing(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
-    """The draft with the best of the message pinned; unchanged in any other round, and where none is likely enough."""
+    """The draft with the best of the message pinned; unchanged in any other round, and where none is likely enough.
+
+    A tool that was sent and is likelier than these is named by a label, so that the model looks at it again.
+    """
     if not given.missing:
         return draft
-    names = draft.rights.names - {item.name for item in given.memory.sent}
-    chances = {name: max(vote.p for vote in votes) for name, votes in draft.votes.items() if name in names}
-    for name, p in draft.learned.chances.items():
-        if name in names:
-            chances[name] = max(p, chances.get(name, 0.0))
-    likely = sorted((name for name, p in chances.items() if p >= LEAST_P), key=lambda name: (-chances[name], name))
-    if not likely:
+    sent = {item.name for item in given.memory.sent}
+    told = {name: [vote.p for vote in draft.votes.get(name, ())] for name in draft.rights.names}
+    chances = {name: max([draft.learned.chances.get(name, 0.0), *each]) for name, each in told.items()}
+    bars = {name: GRAVE_P if index.entries[name].is_grave else LEAST_P for name in chances}
+    likely = sorted((name for name, p in chances.items() if p >= bars[name]), key=lambda name: (-chances[name], name))
+    first = next((name for name in likely if name not in sent), "")
+    if not first:
         return draft
-    found = (hit.name for hit in ranked(index, given.message, names, MOST))
-    best = list(dict.fromkeys((likely[0], *found, *likely)))[:MOST]
-    pins = {name: Vote(stage="missing", p=round(chances.get(name, 0.0), 4), why=WHY) for name in best}
-    return marked(draft, pins={**pins, **draft.pins})
+    plain = frozenset(name for name in chances if name not in sent and not index.entries[name].is_grave)
+    found = (hit.name for hit in ranked(index, given.message, plain, MOST))
+    best = list(dict.fromkeys((first, *found, *(name for name in likely if name in plain))))[:MOST]
+    pins = {name: Vote(stage="missing", p=round(chances[name], 4), why=WHY) for name in best}
+    labels = {} if likely[0] == first else {LIKELIER: likely[0]}
+    return marked(draft, pins={**pins, **draft.pins}, labels={**draft.labels, **labels})

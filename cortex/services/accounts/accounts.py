@@ -79,7 +79,7 @@ class Accounts(People):
     # --- set-up links
 
     async def has_users(self) -> bool:
-        """Whether set-up is over."""
+        """Tell whether set-up is over."""
         return await self._db.repository(rows.AccountsRepository).count() > 0
 
     async def setup_link(self) -> str:
@@ -95,7 +95,7 @@ class Accounts(People):
             raise NotAllowed(DEAD_LINK)
 
     async def guest(self, token: str) -> Guest | None:
-        """Whose link this is; None for one that makes the first admin, or that nobody can use any more."""
+        """Return whose link this is; None for one that makes the first admin, or that nobody can use any more."""
         accounts = self._db.repository(rows.AccountsRepository)
         link = await accounts.link(token)
         if link is None or link.account_id is None:
@@ -179,7 +179,7 @@ class Accounts(People):
         return token
 
     async def who(self, token: str) -> LoginView | None:
-        """Whose login this token opens, None for none; using it keeps it alive for another 30 days.
+        """Return whose login this token opens, None for none; using it keeps it alive for another 30 days.
 
         That is written by `note_seen`: who reads a page waits for no writer.
         """

@@ -36,7 +36,7 @@ class Credential:
 
     @property
     def key(self) -> str:
-        """What says which one to keep."""
+        """Return what says which one to keep."""
         return f"{self.kind}:{self.id}"
 
 

@@ -56,7 +56,7 @@ class Passwords:
         return await self._run(self._hasher.hash, _normal(password))
 
     async def check(self, stored: str | None, password: str) -> bool:
-        """Whether the password is the one that was hashed. Without a hash it takes as long, and is not."""
+        """Tell whether the password is the one that was hashed. Without a hash it takes as long, and is not."""
         if not stored:
             self._decoy = self._decoy or await self.hash("nobody's password, hashed to take the same time")
             await self._run(self._matches, self._decoy, _normal(password))
@@ -64,7 +64,7 @@ class Passwords:
         return await self._run(self._matches, stored, _normal(password))
 
     def is_outdated(self, stored: str) -> bool:
-        """Whether the library would hash more carefully today."""
+        """Tell whether the library would hash more carefully today."""
         return self._hasher.check_needs_rehash(stored)
 
     def _matches(self, stored: str, password: str) -> bool:
@@ -95,7 +95,7 @@ def refuse_weak(password: str, name: str) -> None:
 
 
 def _is_made_of(letters: str, word: str) -> bool:
-    """Whether nothing but `word`, over and over or cut short, and a few digits at the end, makes up `letters`."""
+    """Tell whether nothing but `word`, over and over or cut short, and a few digits at the end, makes up `letters`."""
     core = letters.rstrip("0123456789") if not word.isdigit() else letters
     if not word or not core:
         return False

@@ -277,7 +277,7 @@ class UserCoding:
         return coding_run(await self.service.start(self.user_id, id, task))
 
     async def wait(self, id: str, timeout_s: float) -> CodingRun:
-        """How it stands when it has ended, or then."""
+        """Return how it stands when it has ended, or then."""
         return coding_run(await self.service.wait(self.user_id, id, timeout_s))
 
     async def runs(self, most: int) -> Sequence[CodingRun]:

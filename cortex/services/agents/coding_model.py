@@ -24,7 +24,7 @@ class CodingModel:
     calls: LoneCalls
 
     def completion(self, owner: User, run_id: str, model: str) -> Completion:
-        """What answers this run; `model` "": that of the role coder."""
+        """Return what answers this run; `model` "": that of the role coder."""
 
         async def complete(asked: dict[str, Any]) -> dict[str, Any]:
             sent = _request(asked.get("messages"))

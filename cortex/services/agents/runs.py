@@ -77,7 +77,7 @@ async def run_of(repository: Opener, run_id: str) -> tuple[ConversationRow, Turn
 
 
 async def result_of(repository: Opener, row: TurnRow) -> str:
-    """What it said in the end; "" while it runs."""
+    """Return what it said in the end; "" while it runs."""
     if row.state not in LOOP_ENDS:
         return ""
     said = [
@@ -89,7 +89,7 @@ async def result_of(repository: Opener, row: TurnRow) -> str:
 
 
 def card_row(row: TurnRow, run_id: str) -> Row:
-    """How the run stands, for the log of the conversation in which it was started."""
+    """Return how the run stands, for the log of the conversation in which it was started."""
     parent = parent_of(row.id)
     payload = {
         "turn": parent,

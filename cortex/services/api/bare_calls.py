@@ -60,7 +60,7 @@ class BareCalls:
 
     @staticmethod
     def passes(caller: Caller, request: ChatRequest) -> bool:
-        """Whether this request is passed through: else it is Cortex that answers it, with its own tools."""
+        """Tell whether this request is passed through: else it is Cortex that answers it, with its own tools."""
         return caller.token.is_pass_through or bool(request.tools) or request.has_tool_history
 
     async def take(self, caller: Caller, request: ChatRequest) -> tuple[LoneCall, Request]:
@@ -127,7 +127,7 @@ class BareCalls:
         asking.cancel()
 
     async def _is_over(self, caller: Caller) -> bool:
-        """Whether work was stopped, or the token revoked, meanwhile."""
+        """Tell whether work was stopped, or the token revoked, meanwhile."""
         async with self.runtime.db.read_transaction(caller.user.id) as repository:
             is_halted = await repository(HaltsRepository).of(caller.user.id) is not None
             return is_halted or caller.token.id not in {one.id for one in await repository(ApiTokensRepository).list()}

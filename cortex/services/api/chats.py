@@ -77,7 +77,7 @@ class ProgramChats:
     pictures: ProgramPictures
 
     async def windows_of(self, caller: Caller) -> dict[str, int]:
-        """How many tokens each model takes in that a request may name."""
+        """Return how many tokens each model takes in that a request may name."""
         registry = await self.models.registry(caller.user)
         first = registry.first(await self.roles.role(caller.user, caller.token.role))
         return {MODEL: first.context_tokens, **{entry.name: entry.context_tokens for entry in registry.entries}}
@@ -247,7 +247,7 @@ class ProgramChats:
 
 
 async def _is_last(repository: Opener, turn_id: str, conversation_id: str) -> bool:
-    """Whether nothing was said in the conversation since this turn, which is at its end."""
+    """Tell whether nothing was said in the conversation since this turn, which is at its end."""
     if not await repository(ConversationsRepository).standing([conversation_id]):
         return False
     turns = await repository(TurnsRepository).list(conversation_id, include_dropped=True, limit=1)

@@ -23,7 +23,7 @@ class JsonWanted:
 
     @property
     def words(self) -> str:
-        """What asks a model for it that does not know this parameter."""
+        """Return what asks a model for it that does not know this parameter."""
         if self.schema is None:
             return "Answer with one JSON object and nothing else: no words around it, no code fence."
         fits = "Answer with one JSON value and nothing else (no words around it, no code fence) that fits this schema:"
@@ -53,7 +53,7 @@ class JsonWanted:
 
 
 def wanted_by(parameters: tuple[tuple[str, str], ...]) -> JsonWanted | None:
-    """What the `response_format` among these parameters asks for; None for words."""
+    """Return what the `response_format` among these parameters asks for; None for words."""
     text = dict(parameters).get("response_format")
     if text is None:
         return None
@@ -62,5 +62,5 @@ def wanted_by(parameters: tuple[tuple[str, str], ...]) -> JsonWanted | None:
 
 
 def refusal(wrong: ValueError) -> str:
-    """What a program is told of an answer that does not fit."""
+    """Return what a program is told of an answer that does not fit."""
     return f"The model's answer is not what response_format asks for: {wrong}. Ask again, or ask another model."

@@ -46,7 +46,7 @@ class ModelNames:
         return (await self.models.shown(user)).aliases
 
     async def targets(self, user: User) -> tuple[str, ...]:
-        """What a name may stand for."""
+        """Return what a name may stand for."""
         return (MODEL, *(entry.name for entry in (await self.models.shown(user)).entries))
 
     async def add(self, user: User, values: Mapping[str, Any]) -> FileAlias:
@@ -79,7 +79,7 @@ class ModelNames:
         await self.models.store.write(user.id, file, file.model_copy(update={"aliases": kept}), version)
 
     async def offered(self, user: User) -> tuple[OfferedModel, ...]:
-        """What programs may ask to answer them: names for embeddings are left out."""
+        """Return what programs may ask to answer them: names for embeddings are left out."""
         registry = await self.models.registry(user)
         own = [OfferedModel(name=entry.name, target=entry.name, entry=entry) for entry in registry.entries]
         further = [

@@ -114,7 +114,7 @@ def tools_of(request: ChatRequest) -> tuple[ToolSchema, ...]:
 
 
 def choice_of(request: ChatRequest) -> Literal["auto", "required", "none"]:
-    """Whether the model has to call a tool."""
+    """Tell whether the model has to call a tool."""
     choice = request.tool_choice
     if isinstance(choice, ChosenTools):
         return "required" if choice.is_forced else "auto"
@@ -122,7 +122,7 @@ def choice_of(request: ChatRequest) -> Literal["auto", "required", "none"]:
 
 
 def tuning_of(request: ChatRequest) -> tuple[tuple[str, str], ...]:
-    """What tunes the answer, and where it ends: names of chat completions' parameters with their JSON."""
+    """Return what tunes the answer, and where it ends: names of chat completions' parameters with their JSON."""
     given = [(name, value) for name in TUNING if (value := getattr(request, name)) is not None]
     if request.stops:
         given.append(("stop", list(request.stops)))

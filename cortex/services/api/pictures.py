@@ -84,7 +84,7 @@ def must_be_few(places: Sequence[str]) -> None:
 
 
 def unread(place: str, why: str) -> BadRequest:
-    """What is said of a picture that cannot be read."""
+    """Return what is said of a picture that cannot be read."""
     shown = place if len(place) <= SHOWN else f"{place[:SHOWN]}…"
     return BadRequest(f"The picture {shown!r} cannot be read: {why}", field="messages", code="invalid_image_url")
 

@@ -96,7 +96,7 @@ class ChatMessage(WireModel):
 
     @property
     def is_instruction(self) -> bool:
-        """Whether it tells the model how to answer, and is nobody's turn to speak."""
+        """Tell whether it tells the model how to answer, and is nobody's turn to speak."""
         return self.role in ("system", "developer")
 
     @property
@@ -163,7 +163,7 @@ class ChosenTools(WireModel):
 
     @property
     def is_forced(self) -> bool:
-        """Whether one of them must be called."""
+        """Tell whether one of them must be called."""
         return self.type == "function" or self.allowed_tools.mode == "required"
 
 
@@ -220,7 +220,7 @@ class ChatRequest(WireModel):
 
     @property
     def wants_usage(self) -> bool:
-        """Whether a stream ends with what was used."""
+        """Tell whether a stream ends with what was used."""
         return self.stream_options.include_usage
 
     @property
@@ -230,7 +230,7 @@ class ChatRequest(WireModel):
 
     @property
     def most_tokens(self) -> int | None:
-        """How long the answer may be; None where it does not say it. Some clients write -1 for that."""
+        """Return how long the answer may be; None where it does not say it. Some clients write -1 for that."""
         given = self.max_completion_tokens if self.max_completion_tokens > 0 else self.max_tokens
         return given if given > 0 else None
 
@@ -241,12 +241,12 @@ class ChatRequest(WireModel):
 
     @property
     def has_tool_history(self) -> bool:
-        """Whether the program ran tools of its own before, which stand in its messages."""
+        """Tell whether the program ran tools of its own before, which stand in its messages."""
         return any(one.role == "tool" or one.tool_calls for one in self.messages)
 
     @property
     def wants_json(self) -> bool:
-        """Whether the answer has to be JSON."""
+        """Tell whether the answer has to be JSON."""
         return self.response_format.type != "text"
 
 
@@ -370,5 +370,5 @@ def dialogue_of(messages: Sequence[ChatMessage]) -> Dialogue:
 
 
 def thread_of(said: Sequence[tuple[str, str]]) -> str:
-    """What tells one course of a conversation from every other."""
+    """Return what tells one course of a conversation from every other."""
     return hashlib.sha256(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()

@@ -13,7 +13,7 @@ class StopText:
     _held: str = ""
 
     def feed(self, text: str) -> str:
-        """What of it may be told by now."""
+        """Return what of it may be told by now."""
         if self.is_met:
             return ""
         self._held += text
@@ -25,7 +25,7 @@ class StopText:
         return self._told(len(self._held) - max(map(self._begun, self.stops), default=0))
 
     def rest(self) -> str:
-        """What was held back, at the end."""
+        """Return what was held back, at the end."""
         return self._told(len(self._held))
 
     def _told(self, length: int) -> str:
@@ -33,6 +33,6 @@ class StopText:
         return told
 
     def _begun(self, stop: str) -> int:
-        """How many letters at the end are the beginning of this sequence."""
+        """Return how many letters at the end are the beginning of this sequence."""
         longest = min(len(stop) - 1, len(self._held))
         return next((length for length in range(longest, 0, -1) if self._held.endswith(stop[:length])), 0)

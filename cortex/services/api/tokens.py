@@ -198,7 +198,7 @@ class ApiTokens:
         return until
 
     async def became_outside(self, user: User) -> bool:
-        """Whether the person is still to be told that what their older tokens send counts as text from outside."""
+        """Tell whether the person is still to be told that what their older tokens send counts as text from outside."""
         return bool(await self.runtime.db.repository(PreferencesRepository, user.id).get(TOLD))
 
     async def dismiss(self, user: User) -> None:
@@ -206,7 +206,7 @@ class ApiTokens:
         await self.runtime.db.repository(PreferencesRepository, user.id).unset(TOLD)
 
     async def who(self, secret: str) -> Caller:
-        """Whose token this is; NotAllowed for one that lets nobody in."""
+        """Return whose token this is; NotAllowed for one that lets nobody in."""
         found = await self.runtime.db.repository(AllApiTokensRepository).of_digest(digest_of(secret))
         if found is None:
             raise NotAllowed(UNKNOWN)
@@ -237,7 +237,7 @@ class ApiTokens:
         return Throttled(most, wait_s=MINUTE.total_seconds())
 
     async def _scope(self, user: User, text: str) -> tuple[str, ...] | None:
-        """What was typed as a scope; UserError for a word that names nothing this person could have."""
+        """Return what was typed as a scope; UserError for a word that names nothing this person could have."""
         words = tuple(dict.fromkeys(text.replace(",", " ").split()))
         if not words:
             return None
@@ -251,5 +251,5 @@ class ApiTokens:
 
 
 def digest_of(secret: str) -> str:
-    """What is kept of a token."""
+    """Return what is kept of a token."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

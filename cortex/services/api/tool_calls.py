@@ -63,7 +63,7 @@ class ProgramTools:
     turns: TurnQueue
 
     async def list(self, caller: Caller) -> Sequence[ProgramTool]:
-        """What the token reaches, by name."""
+        """Return what the token reaches, by name."""
         found = [self.runtime.registry.tools[name] for name in sorted(await self._permitted(caller))]
         return [
             ProgramTool(

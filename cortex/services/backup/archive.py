@@ -70,12 +70,12 @@ class Backup:
 
 
 def is_left_out(name: str) -> bool:
-    """Whether an entry of HOME with this name is no part of a backup."""
+    """Tell whether an entry of HOME with this name is no part of a backup."""
     return name in LEFT_OUT or name.startswith(LEFT_OUT_BEGINNINGS)
 
 
 def is_database(name: str) -> bool:
-    """Whether a member is one of the databases."""
+    """Tell whether a member is one of the databases."""
     return name.startswith(DATABASE)
 
 

@@ -55,7 +55,7 @@ class Backups:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether there is a passphrase."""
+        """Tell whether there is a passphrase."""
         return bool(self._settings.backup_passphrase)
 
     @property
@@ -64,14 +64,14 @@ class Backups:
         return self._settings.backup_to or str(self._settings.home / "backups")
 
     async def kept(self) -> Sequence[Stored]:
-        """What is kept, the newest first. UserError when the place does not answer."""
+        """Return what is kept, the newest first. UserError when the place does not answer."""
         try:
             return await place_of(self._settings).kept()
         except OSError as error:
             raise _failed(error) from error
 
     def state(self) -> BackupState:
-        """How the last tries went."""
+        """Return how the last tries went."""
         try:
             return BackupState(**json.loads((self._settings.home / STATE).read_text()))
         except (OSError, ValueError, TypeError):

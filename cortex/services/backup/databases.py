@@ -173,7 +173,7 @@ def _revision_of_sqlite(path: Path) -> str:
 
 
 async def _program(name: str, url: URL | None, *arguments: str) -> str:
-    """What one of PostgreSQL's programs prints; the password goes by its environment."""
+    """Return what one of PostgreSQL's programs prints; the password goes by its environment."""
     found = shutil.which(name)
     if found is None:
         raise UserError(f"{name!r} is not installed: backups of PostgreSQL need its client programs.")

@@ -23,7 +23,7 @@ LAST_PIECE = 2**32 - 1
 
 
 def is_sealed(path: "os.PathLike[str]") -> bool:
-    """Whether the file begins as one that this module wrote."""
+    """Tell whether the file begins as one that this module wrote."""
     with open(path, "rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 

@@ -23,7 +23,7 @@ class FileList:
         self._written.update(f"{before}{json.dumps(name)}: {json.dumps([size_bytes, holds])}".encode())
 
     def is_same(self, pieces: Iterable[bytes]) -> bool:
-        """Whether the list that comes in these pieces is this one."""
+        """Tell whether the list that comes in these pieces is this one."""
         whole, told = self._written.copy(), hashlib.sha256()
         whole.update(b"}")
         for piece in pieces:

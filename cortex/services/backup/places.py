@@ -34,7 +34,7 @@ class Place(Protocol):
     """Keeps files whose names `name_of` made; other files are not looked at."""
 
     async def kept(self) -> Sequence[Stored]:
-        """What is kept, the newest first."""
+        """Return what is kept, the newest first."""
         ...
 
     async def put(self, path: Path, name: str) -> None:
@@ -103,7 +103,7 @@ class Folder:
         self._path = path
 
     async def kept(self) -> Sequence[Stored]:
-        """What is kept, the newest first."""
+        """Return what is kept, the newest first."""
         return await asyncio.to_thread(self._kept)
 
     async def put(self, path: Path, name: str) -> None:
@@ -164,7 +164,7 @@ class Store:
         self._client, self._prefix = client, prefix
 
     async def kept(self) -> Sequence[Stored]:
-        """What is kept, the newest first."""
+        """Return what is kept, the newest first."""
         found = await self._client.objects(f"{self._prefix}cortex-")
         return _stored((key.removeprefix(self._prefix), size_bytes) for key, size_bytes in found)
 

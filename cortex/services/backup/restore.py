@@ -52,7 +52,7 @@ class Found:
 
     @property
     def facts(self) -> str:
-        """What it says of itself, in a sentence for a terminal."""
+        """Return what it says of itself, in a sentence for a terminal."""
         said = show_hidden(f"made at {self.manifest.made_at} by Cortex {self.manifest.version}")
         names = ", ".join(show_hidden(name) for name in self.admins) or "none"
         return f"It says that it was {said}. Accounts: {self.accounts}; admins: {names}."
@@ -68,7 +68,7 @@ class UnvouchedError(UserError):
 
 
 def is_pending(home: Path) -> bool:
-    """Whether a restore is decided and not finished."""
+    """Tell whether a restore is decided and not finished."""
     return (home / FOLDER / COMMIT).exists()
 
 
@@ -216,7 +216,7 @@ async def _found(
 
 
 async def _guarded(reading: Awaitable[Found]) -> Found:
-    """What was read; UserError also for what the disk refuses."""
+    """Return what was read; UserError also for what the disk refuses."""
     try:
         return await reading
     except OSError as error:

@@ -52,7 +52,7 @@ def sign(secret_key: str, digest: str) -> str:
 
 
 def is_key(secret_key: str, mark: str) -> bool:
-    """Whether a backup has the mark of this key. Of none it is nobody's: everybody could sign with it."""
+    """Tell whether a backup has the mark of this key. Of none it is nobody's: everybody could sign with it."""
     return bool(secret_key) and mark == key_mark(secret_key)
 
 

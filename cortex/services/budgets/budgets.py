@@ -57,7 +57,7 @@ class Payer(Protocol):
 
     @property
     def channel(self) -> Channel:
-        """How it came."""
+        """Return how it came."""
         ...
 
 
@@ -82,14 +82,14 @@ class Limit:
     token: str = ""
 
     def share(self, spent: Spent, *, held: bool = False) -> float:
-        """How much of it is used: 1.0 and more = reached. With `held`, what is under way counts as used."""
+        """Return how much of it is used: 1.0 and more = reached. With `held`, what is under way counts as used."""
         tokens = spent.tokens + (spent.held_tokens if held else 0)
         usd = spent.usd + (spent.held_usd if held else 0.0)
         return max(_share(tokens, self.tokens), _share(usd, self.usd))
 
     @property
     def whose(self) -> str:
-        """Whose limit, in words."""
+        """Return whose limit, in words."""
         named = {
             "turn": "this job for one run" if self.is_of_job else f"the role {self.subject!r} for one message",
             "user": "your limit for today",
@@ -141,7 +141,7 @@ class Budgets:
     async def admit(
         self, user: User, turn: Payer, limits: Sequence[Limit], round: int, entry: ModelEntry, input_tokens: int
     ) -> Admission:
-        """Whether this round may ask `entry` with so many tokens. Waits while others hold what is left."""
+        """Tell whether this round may ask `entry` with so many tokens. Waits while others hold what is left."""
         limits = of_model(limits, entry.name)
         if not limits:
             return GO
@@ -267,7 +267,7 @@ class Budgets:
 
 
 async def spent_today(repository: Opener, limit: Limit, now: datetime, *, but: tuple[str, int] = ("", 0)) -> Spent:
-    """What counts against a daily limit so far, for the user whose repositories these are."""
+    """Return what counts against a daily limit so far, for the user whose repositories these are."""
     since = midnight(now, limit.time_zone)
     if limit.kind == "house":
         return await repository(AllRoundsRepository).spent(since, but=but)
@@ -313,7 +313,7 @@ def of_model(limits: Sequence[Limit], name: str) -> list[Limit]:
 
 
 def limit_of_token(token: ApiTokenRow, time_zone: str) -> Limit:
-    """What a program may take in a day with its token."""
+    """Return what a program may take in a day with its token."""
     return Limit(
         kind="token",
         subject=token.name,
@@ -325,12 +325,12 @@ def limit_of_token(token: ApiTokenRow, time_zone: str) -> Limit:
 
 
 def is_limited(given: GivenModel | ApiTokenRow) -> bool:
-    """Whether its owner set a limit."""
+    """Tell whether its owner set a limit."""
     return given.limit_tokens is not None or given.limit_usd is not None
 
 
 def limit_of_share(given: GivenModel, time_zone: str) -> Limit:
-    """What a person may take of a shared model in a day."""
+    """Return what a person may take of a shared model in a day."""
     return Limit(
         kind="model",
         subject=shared_name(given.model, given.owner),

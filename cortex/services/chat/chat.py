@@ -363,5 +363,5 @@ class Chat:
 
 
 def _carried(receipt: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a request declared, and what it told of after the message."""
+    """Return what a request declared, and what it told of after the message."""
     return [*receipt["sent"], *receipt.get("noted", ())]

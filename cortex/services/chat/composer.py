@@ -146,7 +146,7 @@ class ComposerService:
         )
 
     async def figures(self, user: User, composer: Composer, conversation: ConversationRow | None = None) -> ModeFigures:
-        """What the composer's modes send; nothing where the role's file has a slip, which the frame tells."""
+        """Return what the composer's modes send; nothing where the role's file has a slip, which the frame tells."""
         never = conversation.never if conversation else frozenset[str]()
         found = ModeFigures(
             role=composer.role, model=composer.model, takes_tools=composer.takes_tools, drops_tools=composer.drops_tools
@@ -216,5 +216,5 @@ def examples(registry: Registry, permitted: set[str]) -> tuple[str, ...]:
 
 
 def _adds(name: str) -> bool:
-    """Whether the tool's verb makes something new, which no empty account can lack."""
+    """Tell whether the tool's verb makes something new, which no empty account can lack."""
     return name.rpartition("_")[2] in ("create", "append", "add")

@@ -100,7 +100,7 @@ class ImportState:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of it is taken over."""
+        """Tell whether all of it is taken over."""
         return self.done >= self.total
 
 

@@ -53,11 +53,11 @@ class OpenStreams:
 
     @property
     def count(self) -> int:
-        """How many streams are open in this process."""
+        """Return how many streams are open in this process."""
         return sum(watched.total() for watched in self.watched.values())
 
     def is_watched(self, user_id: str, conversation_id: str) -> bool:
-        """Whether the user has the conversation open, in whatever process."""
+        """Tell whether the user has the conversation open, in whatever process."""
         is_here = self.watched.get(user_id, Counter())[conversation_id] > 0
         return is_here or self.hub.is_watched_elsewhere(conversation_id)
 

@@ -62,7 +62,7 @@ class Transcript:
 
     @property
     def context_tokens(self) -> int:
-        """How long the request was, with its answer, that was counted last in this branch."""
+        """Return how long the request was, with its answer, that was counted last in this branch."""
         return next((self._context_tokens[turn.id] for turn in self.turns[::-1] if turn.id in self._context_tokens), 0)
 
     @property
@@ -147,7 +147,7 @@ class Transcript:
         return [*drops, *(ViewChange(kind="marker.drop", part=marker) for marker in markers)]
 
     def _on_show(self, event: Event) -> list[ViewChange]:
-        """What is shown again may be older than what was folded: whoever follows the log reads it anew."""
+        """Show and hide turns. Those that are back may be older than what was folded: who follows reads anew."""
         self._hidden.update(event.payload["hidden"])
         self._hidden.difference_update(event.payload["shown"])
         return []

@@ -96,7 +96,7 @@ def selected(turn: TurnView, event: Event) -> Folded:
 
 
 def paid(turn: TurnView, event: Event) -> Folded:
-    """What a round cost, when that is known, and which model answered."""
+    """Return what a round cost, when that is known, and which model answered."""
     cost, model = event.payload.get("cost_usd"), event.payload.get("model") or turn.model
     is_blind = turn.is_blind and not event.payload.get("sees")
     total = turn.cost_usd if cost is None else (turn.cost_usd or 0.0) + cost

@@ -152,7 +152,7 @@ class AgentCard:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended."""
+        """Tell whether it has not ended."""
         return self.state in ("queued", "running", "waiting")
 
 
@@ -168,12 +168,12 @@ class CallGroup:
 
     @property
     def is_folded(self) -> bool:
-        """Whether the calls hide behind "Used n tools"."""
+        """Tell whether the calls hide behind "Used n tools"."""
         return len(self.calls) > 3
 
     @property
     def is_running(self) -> bool:
-        """Whether one of them has not ended."""
+        """Tell whether one of them has not ended."""
         return any(call.state in ("run", "wait") for call in self.calls)
 
 
@@ -241,12 +241,12 @@ class TurnView:
 
     @property
     def is_job(self) -> bool:
-        """Whether a job asked, at one of its times."""
+        """Tell whether a job asked, at one of its times."""
         return self.id.startswith(JOB_TURN)
 
     @property
     def version(self) -> int:
-        """Which of the versions of its place it is, counted from 1."""
+        """Return which of the versions of its place it is, counted from 1."""
         return self.versions.index(self.id) + 1 if self.versions else 1
 
     def beside(self, way: int) -> str:
@@ -256,7 +256,7 @@ class TurnView:
 
     @property
     def is_live(self) -> bool:
-        """Whether it is being answered."""
+        """Tell whether it is being answered."""
         return self.state == "running"
 
     def with_part(self, part: Part) -> "TurnView":

@@ -53,7 +53,7 @@ class DocumentsService:
 
     @property
     def limit_bytes(self) -> int:
-        """What one file may have."""
+        """Return what one file may have."""
         return self.runtime.settings.upload_mb * MB
 
     async def give(self, user: User, name: str, source: IO[bytes], size_bytes: int) -> DocumentRow:
@@ -94,7 +94,7 @@ class DocumentsService:
             )
 
     async def space(self, user: User) -> FileSpace:
-        """What the person's files take; deleted ones count until they are gone for good."""
+        """Return what the person's files take; deleted ones count until they are gone for good."""
         documents = self.runtime.db.repository(DocumentsRepository, user.id)
         return FileSpace(
             used_bytes=await documents.used_bytes(),

@@ -72,7 +72,7 @@ class JournalsService:
         self._db, self._clock, self._server = db, clock, server
 
     def for_tools(self, user_id: str) -> "ToolJournals":
-        """What tools open."""
+        """Return what tools open."""
         return ToolJournals(lambda: self._book(user_id, ASSISTANT))
 
     async def shelf(self, user: User, *, is_enabled: bool = True) -> Sequence[Journal]:

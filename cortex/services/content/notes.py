@@ -124,7 +124,7 @@ class NotesService:
         return made
 
     async def agent_notes(self, user: User) -> Sequence[AgentNotes]:
-        """What the assistant keeps for itself, role by role."""
+        """Return what the assistant keeps for itself, role by role."""
         home = self._homes.home_of(user.id)
         names = [entry.name for entry in await home.list(AGENT_NOTES) if entry.name.endswith(SUFFIX)]
         return [

@@ -61,7 +61,7 @@ class UserDocuments:
         )
 
     async def _row(self, path: str) -> DocumentRow | None:
-        """What is known of the file, as it is now; None for what is not read without being asked."""
+        """Return what is known of the file, as it is now; None for what is not read without being asked."""
         await self._look()
         documents = self.db.repository(DocumentsRepository, self.user_id)
         row = await documents.at(path)

@@ -110,7 +110,7 @@ class AuditLog:
         return AuditPage(rows=rows[:PAGE_ROWS], older=rows[PAGE_ROWS - 1].number if len(rows) > PAGE_ROWS else None)
 
     async def kinds(self) -> Sequence[str]:
-        """What can be filtered by: every action that stands in the log, and what such begin with."""
+        """Return what can be filtered by: every action that stands in the log, and what such begin with."""
         actions = await self._log.actions()
         return sorted({*actions, *(action.partition(".")[0] for action in actions)})
 
@@ -156,7 +156,7 @@ class AuditLog:
                     self.notifier.wake(person.id)
 
     async def _against(self, heads: Sequence[Head | None], newest: Head) -> AuditVerdict | None:
-        """What is wrong with the log by one of these heads, None when it holds them all."""
+        """Return what is wrong with the log by one of these heads, None when it holds them all."""
         head = f"{newest.number}:{newest.hash}"
         for kept in heads:
             if kept is None:

@@ -9,7 +9,6 @@ import socket
 import stat
 from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,6 +26,7 @@ from cortex.services.backup.backups import Backups, age_of
 from cortex.services.health.audit_log import MEND, AuditLog
 from cortex.services.health.finding import Finding, State
 from cortex.services.health.home_files import HomeFiles
+from cortex.services.health.program import page, program_files
 from cortex.services.health.proxy import outgoing_findings
 from cortex.services.health.sealed import SealedValues, ways_out
 from cortex.services.integrations.integrations import Integrations
@@ -40,7 +40,6 @@ from cortex.storage.rounds import RoundsRepository
 MB = 1_000_000
 FREE_BAD_BYTES = 200 * MB
 FREE_WARN_BYTES = 1_000 * MB
-BUNDLE = Path(__file__).resolve().parents[3] / "web" / "static" / "vendor" / "bundle.js"
 BACKUP_OLD_H = 48
 LOOK_AGAIN_S = 60.0
 MODEL_LOOKED_BACK = timedelta(days=1)
@@ -87,7 +86,7 @@ class Doctor:
         self._looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
-        """Whether a balancer may send people here: the database answers with the newest tables."""
+        """Tell whether a balancer may send people here: the database answers with the newest tables."""
         return (await self._database()).state == "good"
 
     async def is_well(self) -> bool:
@@ -105,7 +104,7 @@ class Doctor:
         return name if name and any(one.name == name for one in (await self._files.models.shown(user)).entries) else ""
 
     async def slips(self, user: User) -> Sequence[str]:
-        """What is wrong in the files of this person's home, for every page of theirs."""
+        """Return what is wrong in the files of this person's home, for every page of theirs."""
         return await self._files.slips(user)
 
     async def examine(self, *, of: User | None = None) -> list[Finding]:
@@ -117,12 +116,13 @@ class Doctor:
         found = [self._disk(), *await asyncio.to_thread(self._home), *self._clock(), *self._variables()]
         found += await asyncio.to_thread(outgoing_findings, os.environ)
         database = await self._database(is_whole=of is None)
-        found += [database, await self._engine(is_whole=of is None), self._key_file()]
+        program = await asyncio.to_thread(program_files)
+        found += [program, database, await self._engine(is_whole=of is None), self._key_file()]
         if database.state == "good":
             found += [await self._audit(), *await self._stops()]
-            found += [*await self._secrets(), *await self._people_and_models(of), *await self._refit()]
-            found += await self._systems()
-        return [*found, self._backup(), await self._shut_in(), self._page(), *([] if of else [self._port()])]
+            found += [*await self._secrets(), *await self._people_and_models(of)]
+            found += [*(await self._refit() if program.state == "good" else []), *await self._systems()]
+        return [*found, self._backup(), await self._shut_in(), page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
         home = self._settings.home
@@ -167,7 +167,7 @@ class Doctor:
         return [Finding(name="secrets", state="good", text=f"The secret key opens all {len(values)} stored secrets.")]
 
     def _home(self) -> list[Finding]:
-        """Whether all of HOME is its owner's alone; the whole folder is looked through."""
+        """Tell whether all of HOME is its owner's alone; the whole folder is looked through."""
         home = self._settings.home
         try:
             seen = private.look(home)
@@ -328,7 +328,7 @@ class Doctor:
         return Finding(name="backup", state="good", text=text)
 
     async def _systems(self) -> list[Finding]:
-        """How each outside system stood when it was last used; none is asked now."""
+        """Return how each outside system stood when it was last used; none is asked now."""
         return [
             Finding(
                 name=card.title,
@@ -350,13 +350,6 @@ class Doctor:
                 mend="Install bubblewrap, or allow user namespaces.",
             )
         return Finding(name="sandbox", state="good", text=f"{probe.level}. {probe.reason}".strip())
-
-    def _page(self) -> Finding:
-        if BUNDLE.is_file():
-            return Finding(name="page", state="good", text="The browser's files exist.")
-        return Finding(
-            name="page", state="bad", text="The browser's script library is missing.", mend="Run `make assets`."
-        )
 
     def _port(self) -> Finding:
         settings = self._settings

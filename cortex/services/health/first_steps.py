@@ -40,7 +40,7 @@ class FirstSteps:
 
     @property
     def done(self) -> int:
-        """How many are done."""
+        """Return how many are done."""
         return sum(step.is_done for step in self.steps)
 
 

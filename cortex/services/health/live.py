@@ -35,7 +35,7 @@ class LiveHealth:
         return [await check(self) for check in CHECKS]
 
     async def scheduler(self) -> Finding:
-        """Whether what is due is fired in time."""
+        """Tell whether what is due is fired in time."""
         due = await self.runtime.db.repository(FiguresRepository).longest_due()
         lag_s = max(0.0, (self.runtime.clock() - due).total_seconds()) if due else 0.0
         state: State = "bad" if lag_s > TOO_LATE_S else "warn" if lag_s > LATE_S else "good"
@@ -48,14 +48,14 @@ class LiveHealth:
         return Finding(name="scheduler", state=state, text=text, mend=mend)
 
     async def engine(self) -> Finding:
-        """How many runs are open."""
+        """Return how many runs are open."""
         runs = len(await self.runtime.runner.unfinished())
         return Finding(
             name="running turns", state="good", text=f"{runs or 'No'} turn{'' if runs == 1 else 's'} running."
         )
 
     async def models(self) -> Finding:
-        """How the models answered in the last day: by what was really asked, so that looking costs nothing."""
+        """Return how the models answered in the last day: by what was really asked, so that looking costs nothing."""
         since = self.runtime.clock() - LOOKED_BACK
         called = await self.runtime.db.repository(FiguresRepository).endpoints(since)
         if not called:
@@ -66,7 +66,7 @@ class LiveHealth:
         return Finding(name="model endpoints", state="warn" if away else "good", text=f"{text}.", mend=mend)
 
     async def push(self) -> Finding:
-        """Whether pushes can be signed and sent."""
+        """Tell whether pushes can be signed and sent."""
         try:
             await self.push_keys.public()
         except CortexError as error:
@@ -79,7 +79,7 @@ class LiveHealth:
         return Finding(name="push keys", state="good", text="They can be read, and push services have a contact.")
 
     async def https(self) -> Finding:
-        """Whether browsers reach the page by https, which push and installing need."""
+        """Tell whether browsers reach the page by https, which push and installing need."""
         settings = self.runtime.settings
         if settings.public_url.startswith("https://"):
             return Finding(name="https", state="good", text=f"People open {settings.public_url}.")
@@ -97,7 +97,7 @@ class LiveHealth:
         )
 
     async def proxy(self) -> Finding:
-        """What a proxy does to requests and answers; asks the public address over the network."""
+        """Return what a proxy does to requests and answers; asks the public address over the network."""
         return await proxy_finding(self.runtime.settings.public_url)
 
     async def last_error(self) -> Finding:

@@ -13,7 +13,7 @@ OUTGOING = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 async def proxy_finding(public_url: str) -> Finding:
-    """What a proxy does to requests and answers; asks the public address over the network."""
+    """Return what a proxy does to requests and answers; asks the public address over the network."""
     if not public_url:
         return Finding(name="proxy", state="good", text="CORTEX_PUBLIC_URL is not set, so there is no proxy.")
     try:
@@ -32,7 +32,7 @@ async def proxy_finding(public_url: str) -> Finding:
 
 
 def outgoing_findings(environ: Mapping[str, str]) -> list[Finding]:
-    """What keeps it from other servers: a proxy that Cortex does not use, authorities that it cannot."""
+    """Return what keeps it from other servers: a proxy that Cortex does not use, authorities that it cannot."""
     found = []
     if untrusted := trust.unusable(environ):
         mend = "Install ca-certificates, and let SSL_CERT_FILE name a file of them in PEM, or nothing."

@@ -34,7 +34,7 @@ class Restarts:
 
     @property
     def is_asked(self) -> bool:
-        """Whether the process shall begin anew once it has ended."""
+        """Tell whether the process shall begin anew once it has ended."""
         return self._asked.is_set()
 
     async def until_due(self) -> None:

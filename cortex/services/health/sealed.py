@@ -50,7 +50,7 @@ class SealedValues:
         ]
 
     async def lost(self) -> str:
-        """What to say where no stored secret can be opened, or some cannot; "" when all is well."""
+        """Return what to say where no stored secret can be opened, or some cannot; "" when all is well."""
         values = await self.list()
         closed = [value.name for value in values if not value.opens]
         if not closed:
@@ -102,7 +102,7 @@ class SealedValues:
 
 
 def ways_out(names: Sequence[str]) -> str:
-    """What to do: the key back, or the secrets given up by name."""
+    """Return what to do: the key back, or the secrets given up by name."""
     listed = " ".join(map(shlex.quote, names)) if len(names) <= NAMED else "NAME… (`cortex secrets list` has them)"
     return (
         f"Put the {key_file.NAME} back that they were sealed with, or set CORTEX_SECRET_KEY to it; or give them up and "

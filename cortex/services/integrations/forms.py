@@ -60,12 +60,12 @@ def typed_secret(typed: Mapping[str, Any], name: str) -> str:
 
 
 def removed_secrets(typed: Mapping[str, Any], kept: Collection[str]) -> tuple[str, ...]:
-    """Which of the stored secrets are to go, and no other is typed for."""
+    """Return which of the stored secrets are to go, and no other is typed for."""
     return tuple(name for name in kept if typed.get(REMOVE + name) and not typed_secret(typed, name))
 
 
 def untouched_secrets(typed: Mapping[str, Any], kept: Collection[str]) -> tuple[str, ...]:
-    """Which of the stored secrets stay as they are."""
+    """Return which of the stored secrets stay as they are."""
     removed = removed_secrets(typed, kept)
     return tuple(name for name in kept if name not in removed and not typed_secret(typed, name))
 
@@ -139,7 +139,7 @@ def _input(field: FieldInfo) -> Input:
 
 
 def _options(field: FieldInfo) -> tuple[tuple[str, str], ...]:
-    """What may be chosen: value and words."""
+    """Return what may be chosen: value and words."""
     found = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
     return tuple((str(value), str(value) or "none") for value in found)
 
@@ -157,7 +157,7 @@ def _shown(value: Any) -> str:  # Any: a field's value
 
 
 def _parts(text: str) -> tuple[str, ...]:
-    """What is separated by spaces or commas; quotation marks keep both within one, as in a shell."""
+    """Return what is separated by spaces or commas; quotation marks keep both within one, as in a shell."""
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters, lexer.escape = f"{string.whitespace},", True, "", ""
     try:

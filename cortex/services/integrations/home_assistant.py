@@ -41,7 +41,7 @@ class UserHome:
             return await home.find(words, domain, area, most)
 
     async def resolve(self, words: str, domains: Sequence[str]) -> NamedEntities:
-        """What the words mean for certain, or what comes near."""
+        """Return what the words mean for certain, or what comes near."""
         async with self._home() as home:
             return await home.resolve(words, domains)
 
@@ -81,7 +81,7 @@ class UserCommands:
     user_id: str
 
     async def understand(self, text: str) -> HouseCommand | None:
-        """What the text orders for certain. ToolFailed where nothing is set up, or it does not answer."""
+        """Return what the text orders for certain. ToolFailed where nothing is set up, or it does not answer."""
         async with opened(self.clients, self.accounts, self.user_id) as (system, name):
             reader: HouseCommands = await system.commands(name)
             return await reader.understand(text)

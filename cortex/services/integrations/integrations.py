@@ -55,28 +55,28 @@ class IntegrationCard:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Return what it is called."""
         return f"{self.kind.title}: {self.name}" if self.name else self.kind.title
 
     @property
     def is_set_up(self) -> bool:
-        """Whether tools can use it, were it on."""
+        """Tell whether tools can use it, were it on."""
         return self.row is not None if self.kind.has_form else not self.lacks
 
     @property
     def is_shown_by_doctor(self) -> bool:
-        """Whether the doctor has a line for it: what people set up, but no empty card of many."""
+        """Tell whether the doctor has a line for it: what people set up, but no empty card of many."""
         is_set_by_people = self.kind.has_form or bool(self.kind.variables)
         return is_set_by_people and not (self.kind.has_many and self.row is None)
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last call failed."""
+        """Tell whether the last call failed."""
         return bool(self.row and self.row.is_on and self.row.failure)
 
     @property
     def state(self) -> str:
-        """How it stands, in a sentence."""
+        """Return how it stands, in a sentence."""
         if not self.is_set_up:
             return f"Not configured. {self.lacks}".strip()
         if self.row is None:
@@ -104,7 +104,7 @@ class Integrations:
 
     @property
     def secrets(self) -> SealedForms:
-        """What was sealed of the forms."""
+        """Return what was sealed of the forms."""
         return SealedForms(db=self.db, vault=self.vault)
 
     @property
@@ -126,7 +126,7 @@ class Integrations:
         return await self._card(kind, row)
 
     async def access(self) -> PortAccess:
-        """What is open to whom now."""
+        """Return what is open to whom now."""
         rules: dict[str, tuple[PortRule, ...]] = {}
         setups: dict[str, Setup] = {}
         closed: dict[str, Setup] = {}
@@ -244,7 +244,7 @@ class Integrations:
         return " ".join(filter(None, (text, await self._unknown_people(kind, form))))
 
     async def search(self, user: User, kind_name: str) -> str:
-        """What of this kind answers in the network, in a sentence; UserError where that can't be searched."""
+        """Return what of this kind answers in the network, in a sentence; UserError where that can't be searched."""
         kind = self._changeable(user, kind_name)
         if kind.search is None:
             raise UserError(f"{kind.title} cannot be found by searching the network. Enter its address.")
@@ -366,7 +366,7 @@ class Integrations:
 
 
 def _is_elsewhere(kind: IntegrationKind, before: IntegrationRow, form: BaseModel) -> bool:
-    """Whether the stored secrets would travel to another place than they were given for."""
+    """Tell whether the stored secrets would travel to another place than they were given for."""
     return any(plain(form).get(key) != before.settings.get(key) for key in kind.place)
 
 

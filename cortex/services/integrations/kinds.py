@@ -89,7 +89,7 @@ class IntegrationKind:
 
     @property
     def has_form(self) -> bool:
-        """Whether it is set up on the page."""
+        """Tell whether it is set up on the page."""
         return self.open is not None
 
     def client(self, form: BaseModel, name: str) -> IntegrationClient:
@@ -104,13 +104,13 @@ class IntegrationKind:
         return f"{PAGE}#{self.name}"
 
     def setup(self, *, is_off: bool = False, name: str = "") -> Setup:
-        """What is said where it is not set up, or switched off. `name`: its own among several."""
+        """Return what is said where it is not set up, or switched off. `name`: its own among several."""
         if is_off:
             return self._setup(name, "switched off", "An admin can switch it on under Integrations.")
         return self._setup(name, "not set up", "An admin can do it under Integrations.")
 
     def closed(self, name: str = "") -> Setup:
-        """What is said where it works, and not for this account in this role."""
+        """Return what is said where it works, and not for this account in this role."""
         return self._setup(name, "not open to you in this role", "An admin can open it under Integrations.")
 
     def _setup(self, name: str, state: str, way: str) -> Setup:
@@ -131,11 +131,11 @@ class PortRule:
     member_roles: tuple[str, ...] = ()
 
     def has(self, user_id: str) -> bool:
-        """Whether this account may in some role."""
+        """Tell whether this account may in some role."""
         return not self.people or user_id in self.people
 
     def lets(self, user_id: str, role: str, *, is_admin: bool) -> bool:
-        """Whether this account may in this role. `role` "": in one of those that it may take."""
+        """Tell whether this account may in this role. `role` "": in one of those that it may take."""
         if not self.has(user_id) or not self.roles:
             return self.has(user_id)
         mine = self.roles if is_admin else self.member_roles  # a member can give a role of their own any name

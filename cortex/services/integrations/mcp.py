@@ -105,7 +105,7 @@ class McpTools:
         return found
 
     async def tools(self, name: str) -> Sequence[SeenTool]:
-        """What was seen of a server, by name. NotFound."""
+        """Return what was seen of a server, by name. NotFound."""
         server = await self.server(name)
         rows = await self.db.repository(McpToolsRepository).list(name)
         return await asyncio.to_thread(self._shown, server, rows)
@@ -274,7 +274,7 @@ async def _asked(system: Any, row: McpToolRow, arguments: dict[str, Any]) -> Any
 
 
 def _is_repeatable(row: McpToolRow) -> bool:
-    """Whether a second call has no other effect than one, as the server said when the tool was allowed."""
+    """Tell whether a second call has no other effect than one, as the server said when the tool was allowed."""
     hints = (row.allowed or {}).get("annotations")
     return isinstance(hints, dict) and (hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True)
 

@@ -33,7 +33,7 @@ class SealedLogin:
     name: str
 
     async def load(self) -> str:
-        """What is kept, "" for nothing."""
+        """Return what is kept, "" for nothing."""
         sealed = await self.db.repository(ServerSecretsRepository).get(self._called)
         return "" if sealed is None else await asyncio.to_thread(self.vault.unseal, sealed)
 

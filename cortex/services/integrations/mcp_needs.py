@@ -41,7 +41,7 @@ class McpNeeds:
     _installing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of(self, name: str) -> ServerNeeds | None:
-        """What this one lacks; None for a server elsewhere. NotFound."""
+        """Return what this one lacks; None for a server elsewhere. NotFound."""
         row = await self.tools.server(name)
         if not row.settings.get("command"):
             return None
@@ -89,7 +89,7 @@ class McpNeeds:
         return f"Installed: {plan.package.spec} {version}."
 
     async def _is_known(self, name: str) -> bool:
-        """Whether its tools were listed before. Its keys were given to it as it was then, and stay with that."""
+        """Tell whether its tools were listed before. Its keys were given to it as it was then, and stay with that."""
         return bool(await self.tools.db.repository(McpToolsRepository).list(name))
 
     async def _system(self, row: IntegrationRow) -> Any:  # Any: `McpSystem`

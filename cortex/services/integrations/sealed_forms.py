@@ -20,11 +20,11 @@ class SealedForms:
     vault: Vault
 
     def names(self, kind: IntegrationKind, name: str) -> tuple[str, ...]:
-        """What the system's secrets are called there."""
+        """Return what the system's secrets are called there."""
         return tuple(_called(kind, name, field) for field in secrets_of(kind.form))
 
     def names_beside(self, kind: IntegrationKind, name: str) -> tuple[str, ...]:
-        """What is called so of what its client keeps itself."""
+        """Return what is called so of what its client keeps itself."""
         return tuple(_called(kind, name, beside) for beside in kind.beside)
 
     async def sealed(self, kind: IntegrationKind, name: str, form: BaseModel) -> dict[str, bytes]:

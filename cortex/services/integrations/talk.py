@@ -41,7 +41,7 @@ class TalkNotices:
     clients: Callable[[], IntegrationClients]
 
     async def lacks(self, user_id: str) -> str:
-        """What must be done before anything of this account can go there; "" when nothing."""
+        """Return what must be done before anything of this account can go there; "" when nothing."""
         integrations = self.clients().integrations
         if await integrations.names(KIND, user_id):
             return ""

@@ -125,7 +125,7 @@ class Alarm:
             log.warning("alarm: database error, retrying: %s", error)
 
     async def _is_armed(self, until: datetime) -> bool:
-        """Whether the last look armed everything up to then, and the tables have not changed since."""
+        """Tell whether the last look armed everything up to then, and the tables have not changed since."""
         is_still = self._is_still is not None and await self._is_still()
         return is_still and self._armed_until is not None and self._armed_until >= until
 

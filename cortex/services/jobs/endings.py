@@ -59,7 +59,7 @@ class Facts:
         return sum(priced) if priced else None
 
     def verdict(self) -> tuple[SlotState, str]:
-        """How its slot ends, and why in a few words."""
+        """Return how its slot ends, and why in a few words."""
         match self.turn.state:
             case "done":
                 return self._done()
@@ -205,12 +205,12 @@ class JobEndings:
 
 
 def _words_of(call: CallRow) -> str:
-    """What a call gave; of one that gave nothing why, without what a model would do next."""
+    """Return what a call gave; of one that gave nothing why, without what a model would do next."""
     return for_person(call.text, frozenset()) if call.is_error else call.text
 
 
 def _is_told(job: JobRow, end: SlotEnd) -> bool:
-    """Whether the job's owner wants to hear of it."""
+    """Tell whether the job's owner wants to hear of it."""
     is_good = end.slot.state == "done"
     return not is_good or job.notify_on == "always" or (job.notify_on == "change" and end.has_changed)
 

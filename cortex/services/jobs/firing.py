@@ -117,7 +117,7 @@ class JobFiring:
 
 
 def outcome_of(policy: MissedPolicy, decision: DueSlots, going: Sequence[SlotRow]) -> SlotOutcome:
-    """What becomes of each slot beside the job's slots that have not ended."""
+    """Return what becomes of each slot beside the job's slots that have not ended."""
     begun, skipped, missed = list[datetime](), list[datetime](), list(decision.missed)
     is_running = any(slot.state == "running" for slot in going)
     waiting = sum(slot.state == "planned" for slot in going)

@@ -37,7 +37,7 @@ class HookRequest:
 
     @property
     def has_proof(self) -> bool:
-        """Whether it brings anything that could prove who sends it: a secret, or a signature of the body."""
+        """Tell whether it brings anything that could prove who sends it: a secret, or a signature of the body."""
         return any(self.headers.get(name) for name in ("authorization", *PLAIN, *SIGNED))
 
     def is_signed_by(self, secret: str, now: datetime) -> bool:
@@ -65,7 +65,7 @@ class HookRequest:
 
     @property
     def text(self) -> str:
-        """What it says; UserError for what is no text."""
+        """Return what it says; UserError for what is no text."""
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind.startswith("multipart/"):
             raise UserError("Files are not taken here: send JSON, a form or plain text.")

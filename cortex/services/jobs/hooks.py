@@ -87,7 +87,7 @@ class Hooks:
             await repository(AuditRepository).add(user.id, "job.address_removed", job.name, {"job": job_id})
 
     async def expect(self, address: str, headers: Mapping[str, str]) -> str:
-        """Whose the address is, before a byte of the body is read; `headers` by their names in small letters.
+        """Return whose the address is, before a byte of the body is read; `headers` by their names in small letters.
 
         NotAllowed: no such address, or nothing that could prove who sends. Throttled: too many.
         """
@@ -170,7 +170,7 @@ async def _free_slot(slots: SlotsRepository, job: JobRow, now: datetime) -> str:
 
 
 def with_delivery(prompt: str, came: str) -> str:
-    """What a run is asked: the person's own words first, then what came, marked and fenced."""
+    """Return what a run is asked: the person's own words first, then what came, marked and fenced."""
     return f"{prompt}\n\n{quoted(came, ABOUT)}"
 
 

@@ -181,7 +181,7 @@ class JobsService:
         return self._next_times(job.timing, PREVIEWED)
 
     async def carried(self, user: User, form: JobForm) -> JobToolPlan:
-        """What a run of this job would carry of its own tools: all of them, or what its prompt picks."""
+        """Return what a run of this job would carry of its own tools: all of them, or what its prompt picks."""
         words = form.tools.replace(",", " ").split()
         channel: Channel = "maker" if form.may_make_jobs else "cron"
         found = await self.tools.carried(user, words, channel)
@@ -192,7 +192,7 @@ class JobsService:
         return replace(found, chosen=await self.tools.chosen(wanted))
 
     async def known(self, user: User) -> JobChoices:
-        """What there is to choose from: roles, models, tools and their categories."""
+        """Return what there is to choose from: roles, models, tools and their categories."""
         names = await self.tools.tools.grantable(user, channel="cron")
         categories = {self.runtime.registry.tools[name].category for name in names}
         return JobChoices(
@@ -270,7 +270,7 @@ class JobsService:
     # --- crontabs -----------------------------------------------------------------------------------------------
 
     async def crontab(self, user: User, text: str, time_zone: str = "") -> tuple[CrontabLine, ...]:
-        """What the lines of a crontab would be as jobs, or why not; nothing is saved. UserError."""
+        """Return what the lines of a crontab would be as jobs, or why not; nothing is saved. UserError."""
         return await read_crontab(self.foreign, text, self.timings, self.runtime.clock(), time_zone or user.time_zone)
 
     async def add_crontab(
@@ -303,7 +303,7 @@ class JobsService:
         )
 
     async def _places(self, slots: Sequence[SlotRow | RunBar]) -> Mapping[str, int]:
-        """How many stand in line before each of these that wait."""
+        """Return how many stand in line before each of these that wait."""
         waiting = [slot.id for slot in slots if slot.in_line_at is not None and slot.state == "planned"]
         return await self.runtime.db.repository(SlotLineRepository).places(waiting) if waiting else {}
 

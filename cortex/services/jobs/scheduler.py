@@ -31,7 +31,7 @@ class Scheduler:
             await self._alarm.fire_due()
 
     async def _pulse(self, until: datetime) -> frozenset[str]:
-        """Which kinds have anything due by then. Where slots are open, the runner looks after them."""
+        """Return which kinds have anything due by then. Where slots are open, the runner looks after them."""
         beat = await self._runtime.db.repository(HeartbeatsRepository).beat(until)
         self._has_open_slots = beat.slots
         if beat.slots:

@@ -100,7 +100,7 @@ class JobStarts:
         return row, is_queued
 
     async def _came(self, slot: SlotRow) -> HookDelivery | None:
-        """What came by the job's web address and began this slot, if anything did."""
+        """Return what came by the job's web address and began this slot, if anything did."""
         return await self.runtime.db.repository(HooksRepository, slot.owner_id).of_slot(slot.id)
 
     async def _place(self, job: JobRow) -> str:
@@ -132,5 +132,5 @@ def path_of(job: JobRow) -> str:
 
 
 def urgency_of(job: JobRow) -> Urgency:
-    """How loud its notices are: those of a job that heeds no quiet hours come through them."""
+    """Return how loud its notices are: those of a job that heeds no quiet hours come through them."""
     return "normal" if job.keeps_quiet_hours else "high"

@@ -37,7 +37,7 @@ class JobToolPlan:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is short enough to go out whole."""
+        """Tell whether it is short enough to go out whole."""
         return self.tokens <= WHOLE_TOKENS
 
 
@@ -62,7 +62,7 @@ class JobTools:
     tools: ToolsService
 
     async def carried(self, user: User, words: Sequence[str], channel: Channel = "cron") -> JobToolPlan:
-        """What these names and categories come to for this owner."""
+        """Return what these names and categories come to for this owner."""
         tools = self.runtime.registry.tools
         open_to = await self.tools.grantable(user, channel=channel)
         names = tuple(name for name in sorted(open_to) if {"all", name, tools[name].category} & set(words))

@@ -84,5 +84,5 @@ def _job(row: JobRow, last: SlotRow | None = None) -> Job:
 
 
 def said(slot: SlotRow) -> str:
-    """How a slot ended, in a few words."""
+    """Return how a slot ended, in a few words."""
     return f"{slot.state}: {slot.why}" if slot.why else slot.state

@@ -63,7 +63,7 @@ class FoundFact:
 
 
 def script(messages: Sequence[str], known: Sequence[str]) -> str:
-    """What the model reads: the known facts, then the new messages, the newest where they don't all fit."""
+    """Return what the model reads: the known facts, then the new messages, the newest where they don't all fit."""
     kept: list[str] = []
     left = SCRIPT_CHARS
     for number, said in reversed(list(enumerate(messages, 1))):

@@ -22,7 +22,7 @@ class MemoryChoices:
 
 
 def choices_of(stored: object) -> MemoryChoices:
-    """What was stored, with the defaults for the rest."""
+    """Return what was stored, with the defaults for the rest."""
     known = stored if isinstance(stored, dict) else {}
     return MemoryChoices(**{name: known[name] for name in MemoryChoices.__dataclass_fields__ if name in known})
 
@@ -34,7 +34,7 @@ class MemoryPreferences:
     db: Database
 
     async def of(self, user_id: str) -> MemoryChoices:
-        """What is in force for this person."""
+        """Return what is in force for this person."""
         return choices_of(await self.db.repository(PreferencesRepository, user_id).get(KEY))
 
     async def change(self, user_id: str, *, recalls: bool, learns: bool, budget: str) -> MemoryChoices:

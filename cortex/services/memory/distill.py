@@ -162,7 +162,7 @@ class Distiller:
         return [by_id[fact.id] for fact, _, _ in found[:KNOWN_MAX]]
 
     async def _may_ask(self, reading: _Reading) -> bool:
-        """Whether the person's share of this day leaves room for the call."""
+        """Tell whether the person's share of this day leaves room for the call."""
         since = midnight(self.runtime.clock(), reading.person.time_zone)
         spent = await self.runtime.db.repository(RoundsRepository, reading.person.id).spent(since, role=ROLE)
         return spent.tokens + _most(reading) <= self.runtime.settings.memory_daily_tokens
@@ -243,7 +243,7 @@ class Distiller:
 
 
 async def _uses_memory(repository: Opener, row: QuietRow) -> bool:
-    """Whether the conversation is still there and its person lets it be read."""
+    """Tell whether the conversation is still there and its person lets it be read."""
     conversations = repository(ConversationsRepository)
     found = await conversations.get(row.conversation_id, with_deleted=True)
     return found.uses_memory and found.deleted_at is None

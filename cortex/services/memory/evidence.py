@@ -29,7 +29,7 @@ _FEWEST = 3
 
 
 def has_evidence(said: str) -> bool:
-    """Whether any sentence, questions aside, is about the person or how they want things."""
+    """Tell whether any sentence, questions aside, is about the person or how they want things."""
     sentences = (match.group().strip() for match in _SENTENCE.finditer(normal(said)))
     return any(
         len(sentence.split()) >= _FEWEST and not sentence.endswith("?") and _SAYS.search(sentence) is not None

@@ -107,7 +107,7 @@ class MemoryService:
         return row
 
     async def history(self, user: User, id: str) -> Sequence[FactVersionRow]:
-        """What it was before, the latest first."""
+        """Return what it was before, the latest first."""
         return await self._facts(user).history(id)
 
     async def add(self, user: User, text: str) -> FactRow:
@@ -154,7 +154,7 @@ class MemoryService:
         return await self._facts(user).change(id, BY, state="forgotten", is_seen=True)
 
     async def restore(self, user: User, id: str) -> FactRow:
-        """What was forgotten within a day, as it was; NotFound when it is gone for good."""
+        """Return what was forgotten within a day, as it was; NotFound when it is gone for good."""
         return await restored(self._facts(user), id, BY)
 
     async def accept(self, user: User, id: str) -> FactRow:
@@ -233,7 +233,7 @@ class MemoryService:
 
     @property
     def preferences(self) -> MemoryPreferences:
-        """What the person chose."""
+        """Return what the person chose."""
         return MemoryPreferences(db=self.runtime.db)
 
     async def _learns_with(self, user: User) -> str:

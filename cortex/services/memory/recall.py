@@ -50,6 +50,6 @@ class RecallReader:
 
 
 def carried(messages: Sequence[Message]) -> str:
-    """What Cortex put behind the user's messages so far: a fact that stands there is not said again."""
+    """Return what Cortex put behind the user's messages so far: a fact that stands there is not said again."""
     behind = (part for said in messages if said.speaker == "user" for part in said.parts[1:])
     return "\n".join(part.text for part in behind if isinstance(part, Text))

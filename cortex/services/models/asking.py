@@ -177,7 +177,7 @@ class _Asking:
                 return finished
 
     async def _has_waited(self, link: Link, raised: ProviderError, waits: Iterator[float]) -> bool:
-        """Whether its server only still loads the model, and was waited for; said once."""
+        """Tell whether its server only still loads the model, and was waited for; said once."""
         wait_s = next(waits, None) if raised.is_retryable and _LOADING.search(raised.message) else None
         if wait_s is None:
             return False
@@ -189,7 +189,7 @@ class _Asking:
     async def _again(
         self, link: Link, request: Request, raised: ProviderError, shapes: Shapes, tries: Iterator[int]
     ) -> Request | ProviderError:
-        """What to ask next, once it is time; the failure where nothing is."""
+        """Return what to ask next, once it is time; the failure where nothing is."""
         if raised.rejection is not None:
             found = await self._measured(link, request, raised.rejection)
             shape = await asyncio.to_thread(shapes.next, request, found)
@@ -209,7 +209,7 @@ class _Asking:
         return request
 
     async def _measured(self, link: Link, request: Request, found: Rejection) -> Rejection:
-        """What was refused, with the context that the server says it gives where it did not say it there."""
+        """Return what was refused, with the context that the server says it gives where it did not say it there."""
         if found.what != "window" or found.window_tokens or self.window_of is None or self.turn_from is None:
             return found
         window = await self.window_of(link.entry)
@@ -273,7 +273,7 @@ def _at(crowd: Crowd | None, entry: ModelEntry, *, is_background: bool) -> Abstr
 
 
 def _sentence(failures: Sequence[ProviderError], *, is_shared: bool) -> str:
-    """What the person reads when no model answered."""
+    """Return what the person reads when no model answered."""
     if not failures:
         return "No model is configured. Add one on the Models page."
     last = failures[-1]

@@ -73,7 +73,7 @@ class Listing:
         return (*kept, *hits[: max(0, SHOWN_MOST - len(kept))])
 
     def matches(self, words: str) -> int:
-        """How many hold every word."""
+        """Return how many hold every word."""
         wanted = words.lower().split()
         return sum(_holds(model, wanted) for model in self.models)
 

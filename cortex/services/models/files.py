@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.model import OFFLINE, TIMEOUT_S
-from cortex.base.pem import usable_certificates
+from cortex.base.pem import Certificates
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.web_address import web_place
 
@@ -49,7 +49,6 @@ def _web_address(url: str) -> str:
     return url.rstrip("/")
 
 
-Authorities = Annotated[str, Field(max_length=20_000), AfterValidator(usable_certificates)]
 WebAddress = Annotated[str, Field(max_length=400), AfterValidator(_web_address)]
 
 
@@ -110,7 +109,7 @@ class ServerAddress(StrictModel):
 
     provider: Kind = "openai"
     base_url: WebAddress = ""
-    ca: Authorities = ""
+    ca: Certificates = ""
     engine: Engine = ""
 
 
@@ -144,7 +143,7 @@ class FileModel(StrictModel):
     provider: Kind
     model: Annotated[str, Field(min_length=1, max_length=200)]
     base_url: WebAddress = ""
-    ca: Authorities = ""
+    ca: Certificates = ""
     secret: Annotated[str, Field(max_length=120)] = ""
     context_tokens: Annotated[int, Field(ge=1_000, le=20_000_000)] | None = None
     told_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -234,7 +233,7 @@ class RegistryFile(StrictModel):
         return next((one.ca for one in self._held if one.ca and origin_of(one) == origin_of(place)), "")
 
     def engine_for(self, place: "ServerAddress | FileModel") -> str:
-        """What the server of `place` was found to be; "" where nobody knows."""
+        """Return what the server of `place` was found to be; "" where nobody knows."""
         return next((one.engine for one in self._held if one.engine and origin_of(one) == origin_of(place)), "")
 
     @property
@@ -282,12 +281,12 @@ def checked(values: Mapping[str, Any]) -> ModelForm:
 
 
 def slips(error: ValidationError) -> str:
-    """What is wrong, field by field."""
+    """Return what is wrong, field by field."""
     return "; ".join(f"{place}: {words}" if place else words for place, words in placed_slips(error))
 
 
 def placed_slips(error: ValidationError) -> list[tuple[str, str]]:
-    """What is wrong: the field's dotted place ("" for the whole), and why."""
+    """Return what is wrong: the field's dotted place ("" for the whole), and why."""
     told = []
     for each in error.errors(include_input=False, include_url=False):
         said = _WORDS.get(each["type"]) or what_is_wrong(each)
@@ -346,7 +345,7 @@ def stored_as(form: ModelForm, old: FileModel | None, secret: str) -> FileModel:
 
 
 def is_same_place(one: FileModel, other: FileModel) -> bool:
-    """Whether both are the same model of the same server."""
+    """Tell whether both are the same model of the same server."""
     return (origin_of(one), one.base_url, one.model) == (origin_of(other), other.base_url, other.model)
 
 
@@ -378,7 +377,7 @@ def placed(file: RegistryFile, model: FileModel | None, previous: str) -> Regist
 
 
 def _still(facts: tuple[FileFact, ...], model: FileModel, old: FileModel) -> tuple[FileFact, ...]:
-    """What stays learned after a change: a field that was set anew counts as it was set."""
+    """Return what stays learned after a change: a field that was set anew counts as it was set."""
     changed = {name for name in FileModel.model_fields if getattr(model, name) != getattr(old, name)}
     changed |= {"context_tokens"} if "told_tokens" in changed else set()
     changed |= set(model.by_hand) - set(old.by_hand)

@@ -35,7 +35,7 @@ class LastGood:
             log.warning("models: no copy of %s is kept: %s", FILE, error)
 
     async def is_there(self, user_id: str) -> bool:
-        """Whether there is a copy that can be read."""
+        """Tell whether there is a copy that can be read."""
         try:
             return bool(read((await self._homes.home_of(user_id).read(GOOD)).text).models)
         except CortexError:

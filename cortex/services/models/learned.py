@@ -114,5 +114,5 @@ class LearnedFacts:
 
 
 def _key(fact: FileFact) -> tuple[str, str]:
-    """What a newer fact stands in place of."""
+    """Return what a newer fact stands in place of."""
     return fact.what, fact.value if fact.what in ("parameter", "tool") else ""

@@ -113,7 +113,7 @@ class Models:
         return await self.shared_with(user, registry_of((await self.store.read(user.id))[0]))
 
     async def shared_with(self, user: User, own: ModelRegistry | None = None) -> ModelRegistry:
-        """What others share with this user, behind their `own` models."""
+        """Return what others share with this user, behind their `own` models."""
         given = await self._db.repository(AllSharesRepository).given(user.id)
         files = {owner_id: await self.store.of_another(owner_id) for owner_id in {one.owner_id for one in given}}
         return with_given(own or ModelRegistry(), given, files)
@@ -126,7 +126,7 @@ class Models:
             return ModelRegistry()
 
     async def fault(self, user: User) -> RegistryFault | None:
-        """What is wrong with the file, None when it can be read."""
+        """Return what is wrong with the file, None when it can be read."""
         try:
             await self.store.read(user.id)
         except UserError as error:
@@ -148,7 +148,7 @@ class Models:
         self.store.revision += 1
 
     async def is_given_still(self, user: User, registry: ModelRegistry) -> bool:
-        """Whether the user has been given just what this registry says; asked of the database."""
+        """Tell whether the user has been given just what this registry says; asked of the database."""
         return tuple(await self._db.repository(AllSharesRepository).given(user.id)) == registry.given
 
     async def names(self, user: User, role: Role) -> tuple[str, ...]:
@@ -326,7 +326,7 @@ class Models:
             await self.store.write(user.id, file, placed(file, model, old.name), version)
 
     async def _told(self, user: User, model: FileModel, limit_s: float, key: str | None = None) -> dict[str, Any]:
-        """What a local server says of the model, as fields of it: its context, and what server it is."""
+        """Return what a local server says of the model, as fields of it: its context, and what server it is."""
         by_address = default_profile(model.provider, model.model, model.base_url)
         is_local = assumed_window(entry_of(model).profile, by_address) == LOCAL_WINDOW_TOKENS
         found = await self.looks.ask(user, model, limit_s=limit_s, key=key) if is_local else None
@@ -388,5 +388,5 @@ class Models:
 
 
 def _as_set(entry: ModelEntry) -> tuple[str, ...]:
-    """What of a model no learned fact changes: where it is."""
+    """Return what of a model no learned fact changes: where it is."""
     return entry.provider, entry.model, entry.base_url, entry.ca, entry.secret

@@ -25,7 +25,7 @@ class Preset:
 
     @property
     def takes_address(self) -> bool:
-        """Whether the person may say where it is; without a fixed place they have to."""
+        """Tell whether the person may say where it is; without a fixed place they have to."""
         return self.is_local or bool(self.example)
 
     @property

@@ -48,7 +48,7 @@ def cost_usd(provider: str, model: str, base_url: str, usage: Usage) -> float | 
 
 
 def context_tokens(provider: str, model: str, base_url: str) -> int | None:
-    """How much the model takes in, None where the data does not say."""
+    """Return how much the model takes in, None where the data does not say."""
     found = _found(provider, model.lower(), base_url)
     return None if found is None else found[1]
 

@@ -131,7 +131,7 @@ async def _hello(provider: Provider) -> tuple[int, int]:
 
 
 async def _tools(provider: Provider) -> tuple[bool | None, bool | None, str]:
-    """Whether it calls tools, two at once, and that in words."""
+    """Tell whether it calls tools, two at once, and that in words."""
     calls = 0
     try:
         stream = cast("AsyncGenerator[Delta | StreamEnd, None]", provider.stream(_TWO))

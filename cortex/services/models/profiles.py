@@ -6,10 +6,10 @@ Called by `services/turns/planning.py` for each plan and by the usage page, whic
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from cortex.base.model import ModelEntry, Profile
+from cortex.base.model import PROFILES, ModelEntry, Profile, kind_of
 from cortex.base.user import User
 from cortex.selection.cache_economics import has_bridge
-from cortex.selection.cache_profiles import PROFILES, LearnedProfile, Sample, kind_of, learned
+from cortex.services.models.cache_learning import LearnedProfile, learned
 from cortex.services.models.models import Models
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
@@ -36,16 +36,7 @@ class Profiles:
     async def profile_of(self, user: User, entry: ModelEntry) -> LearnedProfile:
         """The profile in force for this model, with what it rests on."""
         seen = await self.db.repository(RoundsRepository, user.id).seen(endpoint_of(entry), SAMPLES_MOST)
-        samples = [
-            Sample(
-                idle_s=one.idle_s,
-                kept_tokens=one.kept_tokens,
-                cached_tokens=one.cached_tokens,
-                written_tokens=one.written_tokens,
-            )
-            for one in seen
-        ]
-        return learned(entry.profile, samples, entry.typed)
+        return learned(entry.profile, seen, entry.typed)
 
     async def all(self, user: User) -> tuple[Backend, ...]:
         """Every model of the registry with its cache."""
@@ -88,7 +79,7 @@ def _span(life_s: int) -> str:
 
 
 def endpoint_of(entry: ModelEntry) -> str:
-    """What a model's cache belongs to: wire, host and model; its name in the registry may change."""
+    """Return what a model's cache belongs to: wire, host and model; its name in the registry may change."""
     if entry.owner_id:  # where it is and what it is called there is its owner's matter
         return f"{entry.provider} of {entry.owner_id} {entry.name}"
     return f"{entry.provider} {urlsplit(entry.base_url).netloc} {entry.model}"

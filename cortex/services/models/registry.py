@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from cortex.base.model import LOCAL_FIRST_S, OFFLINE, TIMEOUT_S, ModelEntry, Price, Profile, assumed_window
+from cortex.base.model import LOCAL_FIRST_S, OFFLINE, PROFILES, TIMEOUT_S, ModelEntry, Price, Profile, assumed_window
 from cortex.base.role import Role
-from cortex.selection.cache_profiles import FACTS, PROFILES, shipped
-from cortex.selection.late_tools import is_native
+from cortex.services.models.cache_learning import FACTS
+from cortex.services.models.endpoint_caches import is_native, shipped
 from cortex.services.models.files import FileAlias, FileConnection, FileFact, FileModel, FileTest, RegistryFile, host_of
 from cortex.services.models.learned import applied
 from cortex.storage.shared_models import GivenModel
@@ -89,7 +89,7 @@ class ModelRegistry:
 
 
 def registry_of(file: RegistryFile) -> ModelRegistry:
-    """What the file says, as services read it."""
+    """Return what the file says, as services read it."""
     as_set = {model.name: entry_of(model) for model in file.models}
     return ModelRegistry(
         entries=tuple(applied(entry, file.learned.get(name, ())) for name, entry in as_set.items()),
@@ -140,7 +140,7 @@ def entry_of(model: FileModel) -> ModelEntry:
 
 
 def default_profile(provider: str, model: str, base_url: str, *, thinks: bool = False) -> Profile:
-    """What the endpoint's cache does and whether it declares tools late, as far as address and model tell."""
+    """Return what the endpoint's cache does and whether it declares tools late, as far as address and model tell."""
     try:
         host = urlsplit(base_url).hostname or ""
     except ValueError:  # typed, and not an address yet
@@ -151,7 +151,7 @@ def default_profile(provider: str, model: str, base_url: str, *, thinks: bool = 
 
 
 def is_inside(host: str) -> bool:
-    """Whether the host's name alone says that it stands in this house or network."""
+    """Tell whether the host's name alone says that it stands in this house or network."""
     try:
         return not ipaddress.ip_address(host).is_global
     except ValueError:

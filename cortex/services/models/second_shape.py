@@ -54,7 +54,7 @@ class Shapes:
         return shape
 
     def is_new(self, name: str) -> bool:
-        """Whether this shape was not asked in yet."""
+        """Tell whether this shape was not asked in yet."""
         return name not in self.tried
 
 
@@ -77,7 +77,7 @@ def _window(self: Shapes, request: Request, found: Rejection) -> Shape | None:
 
 
 def _takes(entry: ModelEntry, found: Rejection) -> str:
-    """How much the model takes, against what was thought or set."""
+    """Return how much the model takes, against what was thought or set."""
     if not found.window_tokens:
         return f"{entry.name} takes less at once than was thought"
     is_set = "context_tokens" in entry.typed and entry.context_tokens > found.window_tokens
@@ -296,12 +296,12 @@ def tool_names(told: str, tools: Sequence[ToolSchema]) -> tuple[str, ...]:
 
 
 def request_tokens(request: Request) -> int:
-    """What the request takes, by our count."""
+    """Return what the request takes, by our count."""
     return sum(map(count, _texts(request))) + sum(map(count_message, request.messages))
 
 
 def cannot_fit(entry: ModelEntry, request: Request, turn_from: int | None, found: Rejection) -> str:
-    """What to say where not even this message goes in."""
+    """Return what to say where not even this message goes in."""
     least = replace(request, messages=request.messages[turn_from or 0 :], tools=())
     most = f"{found.window_tokens:,} tokens" if found.window_tokens else "less"
     told = f"{entry.name}: it takes {most} at once, and this message alone, with what goes with it, is about"

@@ -123,7 +123,7 @@ class ServerLooks:
         key: str | None = None,
         engine: str = "",
     ) -> ServerFacts | None:
-        """What the server says of the model now, None where it says nothing. key: None for the stored one."""
+        """Return what the server says of the model now, None where it says nothing. key: None for the stored one."""
         if self._look is None:
             return None
         owner_id = model.owner_id if isinstance(model, ModelEntry) else ""
@@ -155,7 +155,7 @@ class ServerLooks:
 
 
 def is_own_server(provider: str, base_url: str, engine: str) -> bool:
-    """Whether this is a server that people run: by its address, or by what it was found to be."""
+    """Tell whether this is a server that people run: by its address, or by what it was found to be."""
     if provider != "openai" or not base_url:
         return False
     return engine in LOOKED_AT or is_inside(urlsplit(base_url).hostname or "")
@@ -166,7 +166,7 @@ def _is_looked_at(entry: ModelEntry) -> bool:
 
 
 def contradicts(entry: ModelEntry, reply: Reply, sent_tokens: int) -> bool:
-    """Whether this reply says something else than what is known of the model's window or of the server."""
+    """Tell whether this reply says something else than what is known of the model's window or of the server."""
     if reply.message is None:
         return reply.failure_kind in ODD
     used: Usage = reply.usage
@@ -199,7 +199,7 @@ def _is_of(model: FileModel, entry: ModelEntry) -> bool:
 
 
 def _outdated(before: FileModel, now: FileModel) -> frozenset[str]:
-    """What is to be learned anew, since the server says something else than it said before."""
+    """Return what is to be learned anew, since the server says something else than it said before."""
     is_other_window = before.told_tokens not in (None, now.told_tokens)
     has_tools_now = before.told.tools is False and now.told.tools is True
     window = ("context_tokens", "max_output_tokens") if is_other_window else ()

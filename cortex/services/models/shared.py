@@ -16,7 +16,7 @@ _FROM = " (from "
 
 
 def shared_name(model: str, owner: str) -> str:
-    """What a model of this owner is called with others."""
+    """Return what a model of this owner is called with others."""
     return f"{model}{_FROM}{owner})"
 
 
@@ -30,7 +30,7 @@ def with_given(own: ModelRegistry, given: Sequence[GivenModel], files: Mapping[s
 
 
 def gone_text(gone: Sequence[str], next_name: str) -> str:
-    """What a person reads whose models were taken back or removed; `next_name` "" = there is no other."""
+    """Return what a person reads whose models were taken back or removed; `next_name` "" = there is no other."""
     told = f"{gone[0]} is {'not shared with you' if _FROM in gone[0] else 'not among your models'} any more"
     if next_name:
         return f"{told}: continuing with {next_name}."

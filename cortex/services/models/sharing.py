@@ -113,7 +113,7 @@ class ModelSharing:
         )
 
     async def is_unpriced(self, by: User, model: str) -> bool:
-        """Whether nobody knows what this model of theirs costs: a limit in dollars holds nothing back."""
+        """Tell whether nobody knows what this model of theirs costs: a limit in dollars holds nothing back."""
         return (await self.models.price(by, model)).input_usd is None
 
     async def words(self, by: User) -> Mapping[str, str]:
@@ -127,7 +127,7 @@ class ModelSharing:
         return found
 
     async def limits(self, user: User) -> Mapping[str, str]:
-        """What the user may take in a day of each model that is shared with them, in words, by its name."""
+        """Return what the user may take in a day of each model that is shared with them, in words, by its name."""
         given = await self.db.repository(AllSharesRepository).given(user.id)
         return {shared_name(one.model, one.owner): in_words(one.limit_tokens, one.limit_usd) for one in given}
 
@@ -138,7 +138,7 @@ class ModelSharing:
         return {name: words for name, words in (await self.limits(nobody)).items() if name in there}
 
     async def borrowed(self, by: User, days: int = DAYS, model: str = "") -> Sequence[BorrowedModel]:
-        """What others took in the last `days` days with the reader's models, or with one of them."""
+        """Return what others took in the last `days` days with the reader's models, or with one of them."""
         names = {one.id: one.name for one in await self._accounts()}
         since = self.clock() - timedelta(days=days)
         found = await self.db.repository(AllRoundsRepository).borrowed_from(by.id, since)

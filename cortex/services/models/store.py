@@ -35,7 +35,7 @@ class RegistryStore:
         return file, found.version
 
     async def of_another(self, owner_id: str) -> RegistryFile:
-        """What an owner shares from; nothing while their file has a slip, which they and the doctor are told."""
+        """Return what an owner shares from; nothing while their file has a slip, which they and the doctor are told."""
         try:
             return (await self.read(owner_id))[0]
         except UserError:

@@ -136,7 +136,7 @@ def _addressed(channel: str) -> Addressed:
 
 
 def _place(address: str) -> str:
-    """What a secret belongs to: the server."""
+    """Return what a secret belongs to: the server."""
     return urlsplit(address).netloc.lower() if "://" in address else ""
 
 

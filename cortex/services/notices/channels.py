@@ -32,7 +32,7 @@ class Channels:
     _open: dict[tuple[ChannelName, tuple[str, ...]], Channel] = field(default_factory=dict)
 
     def lacks(self, name: ChannelName) -> str:
-        """What must be set up before anything can go this way; "" when nothing."""
+        """Return what must be set up before anything can go this way; "" when nothing."""
         if name == "web_push" and not notify.contact_from(self.settings):
             return LACKS_CONTACT
         if name == "email" and notify.smtp_from(self.settings) is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from cortex.base.browsers import browser_name
 from cortex.base.clock import Clock
 from cortex.base.errors import UserError
 from cortex.base.ids import derived_id
@@ -108,7 +109,7 @@ class DevicesService:
                 auth=target.secret,
                 signed_for=subscription.signed_for or newest,
                 login_id=login.login_id,
-                name=(former.name if former else "") or browser_name(agent),
+                name=(former.name if former else "") or browser_name(agent) or "Browser",
                 agent=agent,
             )
         return self._view(row, await self.channels.keys.public())
@@ -196,27 +197,6 @@ class DevicesService:
 def target_of(row: DeviceRow) -> Target:
     """Where a push to this device goes."""
     return Target(address=row.endpoint, key=row.p256dh, secret=row.auth, signed_for=row.signed_for)
-
-
-def browser_name(agent: str) -> str:
-    """A first name for a device, by what its browser says of itself."""
-    browsers = (
-        ("Edg", "Edge"),
-        ("OPR/", "Opera"),
-        ("Firefox/", "Firefox"),
-        ("Chrome/", "Chrome"),
-        ("Safari/", "Safari"),
-    )
-    systems = (
-        ("iPhone", "iPhone"),
-        ("iPad", "iPad"),
-        ("Android", "Android"),
-        ("Windows", "Windows"),
-        ("Mac OS", "Mac"),
-    )
-    browser = next((name for mark, name in browsers if mark in agent), "Browser")
-    system = next((name for mark, name in systems if mark in agent), "Linux" if "Linux" in agent else "")
-    return f"{browser} on {system}" if system else browser
 
 
 def _id(endpoint: str) -> str:

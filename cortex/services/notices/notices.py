@@ -156,7 +156,7 @@ class Notices:
         return await self._rows(user_id).unread()
 
     async def is_news(self, user_id: str, path: str) -> bool:
-        """Whether coming to this page is worth a call of `seen`."""
+        """Tell whether coming to this page is worth a call of `seen`."""
         return path not in SAY_NOTHING and await self._rows(user_id).is_news(path)
 
     async def changed(self, user_id: str, since: int, timeout_s: float) -> int:

@@ -63,7 +63,7 @@ class UserPush:
             heard = await self.notices.changed(self.user_id, heard, LOOK_S)
 
     async def _pushes(self, notice_id: str) -> Sequence[DeliveryRow]:
-        """What goes to devices; another channel may take a notice over that no device took."""
+        """Return what goes to devices; another channel may take a notice over that no device took."""
         rows = (await self.notices.get(self.user_id, notice_id)).deliveries
         return [row for row in rows if row.channel == "web_push"]
 

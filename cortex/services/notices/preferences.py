@@ -136,7 +136,7 @@ class NotificationPreferences:
         self._hub = hub
 
     async def choices_of(self, user_id: str) -> Choices:
-        """What is in force for this person. NotFound without such an account."""
+        """Return what is in force for this person. NotFound without such an account."""
         zone = (await self._db.repository(AccountsRepository).get(user_id)).time_zone
         kept: dict[str, Any] = await self._db.repository(PreferencesRepository, user_id).get(
             KEY, {}

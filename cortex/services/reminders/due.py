@@ -99,7 +99,7 @@ def _notice(row: ReminderRow, now: datetime) -> NoticeValues:
 
 
 def _words(row: ReminderRow, now: datetime) -> str:
-    """What stands below the title: since when it is due, and that it is late or told again."""
+    """Return what stands below the title: since when it is due, and that it is late or told again."""
     is_new = row.next_at is not None and row.next_at <= now
     due = row.next_at if is_new else row.due_at
     if due is None:

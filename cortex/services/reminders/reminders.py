@@ -57,14 +57,14 @@ class RemindersService:
     timings: Timings
 
     def read(self, user: User, words: str) -> Reading:
-        """What a sentence such as "call mum tomorrow at 9" means now. UserError says what is missing."""
+        """Return what a sentence such as "call mum tomorrow at 9" means now. UserError says what is missing."""
         if len(words) > WORDS_CHARACTERS_MAX:
             raise UserError(f"That is too long: at most {WORDS_CHARACTERS_MAX:,} characters.", field="words")
         text, timing = parted(words, self.timings, self.runtime.clock(), user.time_zone)
         return Reading(text=_text(text, "words"), timing=timing, times=self._times(timing))
 
     def read_time(self, user: User, words: str, field: str = "when") -> tuple[Timing, tuple[datetime, ...]]:
-        """What words of time mean now, and the next times. UserError when that is no time to come."""
+        """Return what words of time mean now, and the next times. UserError when that is no time to come."""
         try:
             timing = self.timings.read(words, self.runtime.clock(), user.time_zone)
         except ToolFailed as refused:

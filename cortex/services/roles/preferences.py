@@ -84,7 +84,7 @@ class PreferencesService:
         return await self._homes.home_of(user.id).write(PERSONA_FILE, f"{words}\n" if words else "", version)
 
     async def _stored(self, user: User) -> dict[str, Any]:
-        """What was chosen and not taken back. Any: each value was checked by `change` before it was written."""
+        """Return what was chosen and not taken back. Any: each value was checked by `change` before it was written."""
         rows = await self._db.repository(Rows, user.id).all()
         return {name: value for name, value in rows.items() if name in NAMES and value is not None}
 

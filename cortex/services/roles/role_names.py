@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.ports.mcp import FAMILY
-from cortex.selection.grants import unknown
 from cortex.services.accounts.people import as_user
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
@@ -48,7 +47,9 @@ class RoleNames:
         said = []
         for field in LISTS:
             where = PLACES.get(found.origins[field], "").format(role=name)
-            for word in unknown(getattr(found.role, field), known):
+            for word in getattr(found.role, field):
+                if word in known or word == "all":
+                    continue
                 said.append(f"{where}: {field!r} names {word!r}, which is no tool and no category.{_near(word, known)}")
         where = PLACES.get(found.origins["models"], "").format(role=name)
         for word in found.role.models:

@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Channel, Role
 from cortex.base.user import User
-from cortex.selection.grants import CHANNEL_LACKS, ToolGrant, granted
 from cortex.services.roles.files import checked, fields_of
 from cortex.storage.api_tokens import ApiTokenRow, ApiTokensRepository
 from cortex.storage.audit import AuditRepository
@@ -19,6 +18,7 @@ from cortex.storage.db import Database
 from cortex.storage.home import Homes
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.preferences import PreferencesRepository
+from cortex.toolkit.grants import CHANNEL_LACKS, ToolGrant, granted
 
 SHIPPED = Path(__file__).parents[2] / "roles"
 PERSONA_FILE = "persona.md"
@@ -53,7 +53,7 @@ class RoleTaker(Protocol):
 
     @property
     def channel(self) -> Channel:
-        """How it came."""
+        """Return how it came."""
         ...
 
 
@@ -99,7 +99,7 @@ class Roles:
         return tuple(sorted(found, key=lambda each: ("all" in each[1].words, each[0] != "orchestrator", each[0])))
 
     def ships(self, name: str) -> bool:
-        """Whether a role of this name comes with Cortex."""
+        """Tell whether a role of this name comes with Cortex."""
         return name in self._shipped
 
     async def must_be_there(self, user: User, name: str) -> None:
@@ -225,11 +225,11 @@ class Roles:
                 await repository(AuditRepository).add(user.id, "role.changed", name, {"fields": fields_changed})
 
     async def persona(self, user: User) -> str:
-        """Who speaks: the user's persona.md, else the shipped words."""
+        """Return who speaks: the user's persona.md, else the shipped words."""
         return (await self._read(user, PERSONA_FILE)).strip() or PERSONA
 
     async def file(self, user: User, name: str) -> dict[str, Any]:
-        """What the user's own role file sets; UserError names the file and its slip."""
+        """Return what the user's own role file sets; UserError names the file and its slip."""
         if not name.isidentifier():
             return {}
         path = f"roles/{name}.md"
@@ -244,7 +244,7 @@ class Roles:
         return found.text if found else ""
 
     async def _chosen(self, user: User, name: str) -> dict[str, Any]:
-        """What the browser's layer sets."""
+        """Return what the browser's layer sets."""
         return checked(await self._stored(user, name), f"role {name}")
 
     async def _stored(self, user: User, name: str) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role, ToolMode
 from cortex.base.user import User
 from cortex.ports.mcp import FAMILY
-from cortex.selection.grants import granted
 from cortex.services.models.models import Models
 from cortex.services.models.registry import ModelRegistry as ModelRegistry
 from cortex.services.roles.role_names import RoleNames
 from cortex.services.roles.roles import Origin, RoleInForce, Roles
 from cortex.services.roles.rounds import max_rounds, typed_rounds
+from cortex.toolkit.grants import granted
 from cortex.toolkit.registry import Registry
 
 OF_REGISTRY = "registry"

@@ -11,12 +11,12 @@ from functools import lru_cache
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
 from cortex.ports.mcp import FAMILY
-from cortex.selection.grants import ToolGrant, granted, permits
 from cortex.selection.types import Snapshot, ToolEntry
 from cortex.selection.version_cache import NamesKey, SnapshotKey
 from cortex.services.integrations.kinds import Setup
 from cortex.services.tools.plans import NOTHING_ABSENT, AbsentTools
 from cortex.services.tools.settings import ToolSettings
+from cortex.toolkit.grants import ToolGrant, granted, permits
 from cortex.toolkit.registry import ToolSet
 
 RoleGrants = tuple[tuple[str, ToolGrant], ...]
@@ -62,7 +62,7 @@ def absent_tools(
     roles: RoleGrants = (),
     never: Collection[str] = (),
 ) -> AbsentTools:
-    """What is absent. `ready`: what is there for this account in this role; `reasons`: why other tools are not.
+    """Return what is absent. `ready`: what is there for this account in this role; `reasons`: why other tools are not.
 
     roles: those that the account may take, in the order in which one is named. never: not wanted in this conversation.
     """
@@ -86,7 +86,7 @@ def _standing(
     is_admin: bool,
     channel: Channel,
 ) -> AbsentTools:
-    """What holds for every message of such a person; worked out once, since there may be thousands of tools."""
+    """Return what holds for every message of such a person; worked out once, since there may be thousands of tools."""
     there, found, outside = frozenset(ready.names), dict[str, Setup](), list[str]()
     for entry in key.snapshot.entries:
         holder = next(
@@ -111,14 +111,7 @@ def _standing(
 
 
 def _permits(grant: ToolGrant, entry: ToolEntry, *, is_admin: bool, channel: Channel) -> bool:
-    return permits(
-        grant,
-        name=entry.name,
-        category=entry.category,
-        is_admin_tool=entry.is_admin,
-        is_admin=is_admin,
-        channel=channel,
-    )
+    return permits(grant, entry.name, entry.category, channel, is_withheld=entry.is_admin and not is_admin)
 
 
 def _switched_off(name: str, *, is_outward: bool) -> Setup:

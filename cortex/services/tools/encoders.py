@@ -20,9 +20,9 @@ from cortex.base.settings import Settings
 from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, PinnedFile, fetch, policy_of
 from cortex.ports.encoder import Encoder
 from cortex.selection import sentence_models
-from cortex.selection.edits import with_encoder
 from cortex.selection.semantic_votes import prepared
 from cortex.selection.types import Snapshot
+from cortex.services.tools.edits import with_encoder
 
 SENTENCES = "cortex.integrations.sentences"  # numpy is heavy: read with the first plan that can use it
 FOLDER, VECTORS = "encoder", "vectors"
@@ -59,7 +59,7 @@ class SentenceModelHandle(Encoder, Protocol):
 
     @property
     def n_kept(self) -> int:
-        """How many texts of tools are read."""
+        """Return how many texts of tools are read."""
         ...
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class Encoders:
         return self._own
 
     def state(self) -> State:
-        """How it stands, after trying it; takes a second, and the memory of the model."""
+        """Return how it stands, after trying it; takes a second, and the memory of the model."""
         folder = str(self.folder)
         if not self.is_there:
             return State(folder=folder, is_there=False)

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from cortex.base.errors import NotFound
 from cortex.base.messages import ToolSchema
 from cortex.base.user import User
-from cortex.selection.edits import Sending, sending_of
 from cortex.selection.types import META, Domain, Example, ToolEntry, Trigger
 from cortex.services.integrations.kinds import Setup
 from cortex.services.runtime import Runtime
+from cortex.services.tools.edits import Sending, sending_of
 from cortex.services.tools.settings import ToolSettingsService, asks_itself, shipped_sending
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.services.tools.words import Rival, rivals
@@ -193,7 +193,7 @@ class ToolListing:
         return tuple(_category(self.runtime.registry.categories[name], found) for name, found in by_name.items())
 
     def _words_of(self, ground: PlanGround, line: ToolLine) -> str:
-        """What its category is called and for, and the phrases that were added to it."""
+        """Return what its category is called and for, and the phrases that were added to it."""
         summary, domain = self.runtime.registry.categories[line.category].summary, _domain(ground, line.category)
         return " ".join((line.category, summary, *(each.text for each in (domain.triggers if domain else ()))))
 
@@ -249,7 +249,7 @@ def _setups(lines: Sequence[ToolLine]) -> tuple[Setup, ...]:
 
 
 def _fits(line: ToolLine, words: str, query: str, category: str, risk: str) -> bool:
-    """Whether the filter lets it in."""
+    """Tell whether the filter lets it in."""
     if (category and line.category != category) or (risk and line.risk != risk):
         return False
     text = f"{line.name} {line.summary} {words}".casefold()

@@ -4,8 +4,8 @@ import hashlib
 import logging
 
 from cortex.base import scan
-from cortex.selection.edits import with_weights
 from cortex.selection.types import Snapshot
+from cortex.services.tools.edits import with_weights
 from cortex.storage.refits import RefitRow
 
 WEIGHTS = "cortex.selection.weights"  # numpy is heavy: read with the first plan that needs it
@@ -14,23 +14,23 @@ log = logging.getLogger(__name__)
 
 
 def is_loaded(refit: RefitRow) -> bool:
-    """Whether its bytes were read in this process."""
+    """Tell whether its bytes were read in this process."""
     return bool(scan.load(WEIGHTS).is_kept(refit.key))
 
 
 def digest_of(data: bytes) -> str:
-    """What a model is known by."""
+    """Return what a model is known by."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
 def rests_on() -> str:
-    """What a refit made now rests on: the form of the weights, and what the shipped ones were fitted on."""
+    """Return what a refit made now rests on: the form of the weights, and what the shipped ones were fitted on."""
     weights = scan.load(WEIGHTS)
     return f"{weights.FORMAT} {weights.shipped().examples}"
 
 
 def is_current(refit: RefitRow) -> bool:
-    """Whether it rests on the model that ships now; after an update it has to be made anew."""
+    """Tell whether it rests on the model that ships now; after an update it has to be made anew."""
     return refit.base == rests_on()
 
 

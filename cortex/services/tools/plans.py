@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any
 
 from cortex.agent.arguments import behind_bridge
-from cortex.agent.prompt import system_prompt, tail
+from cortex.agent.prompt import is_note, system_prompt, tail
 from cortex.base import portable, tokens
 from cortex.base.fact import FactFit, KnownFact
 from cortex.base.ids import digest
-from cortex.base.lacking import note_on
+from cortex.base.lacking import PERHAPS, note_on
 from cortex.base.messages import Message, ToolResult, ToolSchema
 from cortex.base.model import Profile
 from cortex.base.role import Channel, Role, ToolMode
@@ -28,6 +28,7 @@ from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.semantic_votes import in_time
 from cortex.selection.skill_search import listing
+from cortex.selection.stages.missing import LIKELIER
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
 from cortex.selection.unset import wanted_unset
 from cortex.services.integrations.kinds import Setup
@@ -88,8 +89,14 @@ class AbsentTools:
     reasons: Mapping[str, Setup] = field(default_factory=dict)
     outside: tuple[str, ...] = ()
 
+    def wanted(self, given: PlanInput) -> tuple[Setup | None, str]:
+        """What the message perhaps wants of it; and the note on it for the model, "" unless it is likely meant."""
+        name, is_likely = wanted_unset(given, self.reasons, self.outside)
+        lacking = self.reasons.get(name)
+        return lacking, note_on(lacking.title, lacking.state) if lacking and is_likely else ""
+
     def told(self, lacking: Setup, *, is_admin: bool) -> dict[str, Any]:
-        """What the receipt holds of one: the words for this person, and the tools that wait for the same."""
+        """Return what the receipt holds of one: the words for this person, and the tools that wait for the same."""
         tools = [name for name, why in self.reasons.items() if why == lacking]
         return {**lacking.for_person(is_admin=is_admin), "tools": tools[:TOOLS_NAMED]}
 
@@ -110,6 +117,11 @@ class PlannedRound:
     receipt: dict[str, Any]
     memory: dict[str, Any]
     plan: ToolPlan
+
+    @property
+    def lacking(self) -> dict[str, Any]:
+        """What the receipt holds of something that is likely or perhaps wanted and cannot be used; {} for nothing."""
+        return self.receipt.get("setup") or self.receipt.get(PERHAPS) or {}
 
 
 def planned(
@@ -132,8 +144,8 @@ def planned(
     if _only_talks(given, made):
         prompt = talk_prompt(asked.role)
         bare_tokens = tokens.count_text_message("system", system_prompt(persona, prompt, ""))
-    lacking = absent.reasons.get(wanted_unset(given, absent.reasons, absent.outside))
-    behind = "\n".join(filter(None, (made.notes, note_on(lacking.title, lacking.state) if lacking else "")))
+    lacking, note = absent.wanted(given)
+    behind = "\n".join(filter(None, (made.notes, note)))
     system = system_prompt(persona, prompt, made.catalog)
     shown = listing(made.skills) if asked.need.round == 1 or given.is_heard else ""
     known = recall.listing(given.facts)
@@ -163,7 +175,7 @@ def planned(
     if asked.no_tools:
         told["no_tools"] = dict(asked.no_tools)
     if lacking:
-        told["setup"] = absent.told(lacking, is_admin=asked.user.is_admin)
+        told["setup" if note else PERHAPS] = absent.told(lacking, is_admin=asked.user.is_admin)
     if given.is_heard:
         told["labels"] = {**told["labels"], PLANNED_FOR: "what was sent meanwhile"}
     if given.is_last and given.round == 1 and given.mode != "chat":
@@ -175,6 +187,7 @@ def planned(
 
 
 def _round(number: int, made: ToolPlan, system: str, moving: str, late_from: int | None) -> RoundPlan:
+    again = [name for label, name in made.labels if label == LIKELIER and made.added]
     return RoundPlan(
         round=number,
         system=system,
@@ -182,7 +195,7 @@ def _round(number: int, made: ToolPlan, system: str, moving: str, late_from: int
         tail=moving,
         tool_choice=made.tool_choice,
         calls_as_text=made.calls_as_text,
-        added=made.added,
+        added=(*again, *made.added),
         hints=made.hints,
         late_from=late_from,
         revealed=made.added if made.late == "native" and late_from is not None else (),
@@ -190,7 +203,7 @@ def _round(number: int, made: ToolPlan, system: str, moving: str, late_from: int
 
 
 def _only_talks(given: PlanInput, made: ToolPlan) -> bool:
-    """Whether no tool can come into this request: chat only, nothing permitted, or the only round."""
+    """Tell whether no tool can come into this request: chat only, nothing permitted, or the only round."""
     return not made.sent and (not made.reachable or (given.is_last and given.round == 1))
 
 
@@ -208,7 +221,7 @@ def request_tokens(receipt: dict[str, Any]) -> int:
 
 
 def _recalled(asked: PlanRequest) -> tuple[FactFit, ...]:
-    """What is remembered and fits the message that this round is the first to read."""
+    """Return what is remembered and fits the message that this round is the first to read."""
     if not asked.facts:
         return ()
     room = asked.facts_tokens
@@ -267,7 +280,7 @@ def _chosen(choices: Mapping[str, str], use: str) -> tuple[str, ...]:
 
 
 def role_view(role: Role) -> RoleView:
-    """What selection needs of a role."""
+    """Return what selection needs of a role."""
     return RoleView(
         name=role.name,
         tools=role.tools,
@@ -295,7 +308,7 @@ def with_so_far(past: Sequence[PastTurn], text: str, called: Sequence[str]) -> t
 
 
 def as_one(heard: Sequence[str]) -> str:
-    """What was sent meanwhile as the message that a round is planned for."""
+    """Return what was sent meanwhile as the message that a round is planned for."""
     return "\n\n".join(heard)
 
 
@@ -303,7 +316,7 @@ def _by_message(messages: Sequence[Message]) -> list[list[Message]]:
     """A turn's messages, parted before each of the person's; a note of Cortex, in brackets, is none of them."""
     parts: list[list[Message]] = []
     for message in messages:
-        if not parts or (message.speaker == "user" and not message.said.startswith("(")):
+        if not parts or (message.speaker == "user" and not is_note(message.said)):
             parts.append([])
         parts[-1].append(message)
     return parts

@@ -69,7 +69,7 @@ class Replays:
 
     @property
     def recipes(self) -> tuple[str, ...]:
-        """What a round can be planned under."""
+        """Return what a round can be planned under."""
         return tuple(RECIPES)
 
     async def replay(self, user_id: str, turn_id: str, round: int, recipe: str) -> Replay:
@@ -97,7 +97,7 @@ class Replays:
 
 
 def recorded(planned: PlannedRound) -> tuple[dict[str, Any], Sequence[str]]:
-    """What is stored of a plan's input, and the texts that it and the request name by their digest."""
+    """Return what is stored of a plan's input, and the texts that it and the request name by their digest."""
     given = planned.given
     kept = {name: value for name, value in _plain(given).items() if name not in ELSEWHERE}
     texts = {"ready": json.dumps(given.ready), "system": planned.round.system, "tools": planned.tools}

@@ -11,10 +11,10 @@ from typing import Any, Literal, cast, get_args
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.user import User
-from cortex.selection.edits import NO_EDITS, Edits, Sending
 from cortex.selection.types import META, Snapshot
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.integrations.kinds import NO_ACCESS, PortAccess
+from cortex.services.tools.edits import NO_EDITS, Edits, Sending
 from cortex.services.tools.own_weights import is_loaded, with_own_model
 from cortex.services.tools.words import read_description, shipped_examples, words_of
 from cortex.storage.audit import AuditRepository
@@ -65,7 +65,7 @@ class ToolSettingsService:
         self._kept: list[ToolSettings] = []
 
     async def in_force(self) -> ToolSettings:
-        """What holds now: one number is read, and the rest only where it has grown.
+        """Return what holds now: one number is read, and the rest only where it has grown.
 
         Who reads in a transaction that began before a change is given what this process knows of it already.
         """
@@ -91,11 +91,11 @@ class ToolSettingsService:
         return await asyncio.to_thread(with_own_model, snapshot, settings.refit, data)
 
     async def all(self) -> Mapping[str, ToolSettingRow]:
-        """What was set, by tool."""
+        """Return what was set, by tool."""
         return {setting.tool: setting for setting in await self._db.repository(ToolSettingsRepository).all()}
 
     async def words(self, category: str) -> Sequence[ToolWordRow]:
-        """What was added to a category and what that ships was left out; NotFound for an unknown one.
+        """Return what was added to a category and what that ships was left out; NotFound for an unknown one.
 
         What an earlier version shipped and this one does not, nobody has to leave out.
         """
@@ -222,7 +222,7 @@ def shipped_sending(tool: Tool) -> Sending:
 
 
 def asks_itself(tool: Tool) -> bool:
-    """Whether the tool asks before each call as it ships: no setting takes that away."""
+    """Tell whether the tool asks before each call as it ships: no setting takes that away."""
     return tool.confirm or tool.risk == "high"
 
 

@@ -56,13 +56,13 @@ class SkillFiles:
 
     @property
     def foreign(self) -> ForeignReader:
-        """What reads skills of other programs; UserError where there is none."""
+        """Return what reads skills of other programs; UserError where there is none."""
         if self._foreign is None:
             raise UserError("Skills can be read from elsewhere only while Cortex runs.")
         return self._foreign
 
     def heads(self, user_id: str) -> FrontMatters:
-        """What reads the front matters of this user that are written in the whole of YAML."""
+        """Return what reads the front matters of this user that are written in the whole of YAML."""
         if self._db is None:
             raise UserError("Skills can be read only while Cortex runs.")
         return UserFrontMatters(self.foreign, self._db.repository(PreferencesRepository, user_id))

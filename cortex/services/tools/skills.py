@@ -79,7 +79,7 @@ class SkillMatch:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the one on trial would be among them."""
+        """Tell whether the one on trial would be among them."""
         return self.mine is not None and self.mine.name in {fit.name for fit in self.shown}
 
 
@@ -224,7 +224,7 @@ class SkillsService:
         await marks.set(REMOVED, [one for one in kept if one is not found])
 
     async def tried(self, user: User, message: str) -> SkillMatch:
-        """Which skills this message would show as they are."""
+        """Return which skills this message would show as they are."""
         shown = await asyncio.to_thread(fits, message, await self._files.skills(user))
         return SkillMatch(message=message, shown=shown)
 

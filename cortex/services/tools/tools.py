@@ -15,8 +15,6 @@ from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
 from cortex.ports.system import Discovered
 from cortex.selection.discover import discover, rank
-from cortex.selection.edits import edited
-from cortex.selection.grants import ToolGrant, granted, permits
 from cortex.selection.readiness import make_ready
 from cortex.selection.snapshot import snapshot_of, snapshot_of_set
 from cortex.selection.stages.epoch import BRIDGE
@@ -24,10 +22,12 @@ from cortex.selection.types import META, Snapshot
 from cortex.services.integrations.kinds import Setup
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.absent import absent_tools, reasons_of
+from cortex.services.tools.edits import edited
 from cortex.services.tools.encoders import Encoders
 from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
 from cortex.services.tools.settings import AS_SHIPPED, ToolSettings, ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
+from cortex.toolkit.grants import ToolGrant, granted, permits
 from cortex.toolkit.registry import Registry, ToolSet
 from cortex.toolkit.spec import Tool
 
@@ -72,7 +72,7 @@ class ToolsService:
         """Count nothing yet. `settings`: what admins changed, None = as it ships; `skills`: the users' own.
 
         index: what has a snapshot ready to be searched, off the event loop.
-        assume_configured: treat every tool that is on as ready (explain, prompt-size, bench).
+        assume_configured: treat every tool that is on as ready (explain, prompt-size, tools).
         """
         self._registry, self._index = registry, index
         self._roles = roles
@@ -120,7 +120,7 @@ class ToolsService:
         return found | metas if found else frozenset()
 
     async def whole(self, user: User, role_name: str, *, never: frozenset[str] = frozenset()) -> tuple[int, int]:
-        """How many tools All sends in this role, and their tokens in each round; no meta tool is among them.
+        """Return how many tools All sends in this role, and their tokens in each round; no meta tool is among them.
 
         never: what the person does not want in the conversation.
         """
@@ -140,14 +140,7 @@ class ToolsService:
             name
             for name in ready
             if tools[name].category != META
-            and permits(
-                grant,
-                name=name,
-                category=tools[name].category,
-                is_admin_tool=tools[name].admin,
-                is_admin=is_admin,
-                channel=channel,
-            )
+            and permits(grant, name, tools[name].category, channel, is_withheld=tools[name].admin and not is_admin)
         )
 
     def ready_for(self, ground: PlanGround, user: User, role: str = "") -> tuple[str, ...]:
@@ -175,7 +168,7 @@ class ToolsService:
         roles = self._roles.grants(user)
         absent = absent_tools(ground.snapshot, ready, ground.absent, **how, roles=roles)
         made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, absent)
-        told = made.receipt.get("setup", {})
+        told = made.lacking
         if told.get("role") and told["title"] not in await self.permitted(user, told["role"], channel=asked.channel):
             absent = absent_tools(ground.snapshot, ready, ground.absent, **how)  # the person wrote that role anew
             made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, absent)
@@ -193,7 +186,7 @@ class ToolsService:
         job_id: str = "",
         never: frozenset[str] = frozenset(),
     ) -> Discovered:
-        """What `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force.
+        """Return what `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force.
 
         never: what the person does not want in the conversation, which is not found either.
 
@@ -245,7 +238,7 @@ class ToolsService:
         recipe: str = "",
         entry: ModelEntry = OFFLINE,
     ) -> PlanRequest:
-        """What is planned for the message as the first of a new conversation with this model; without skills."""
+        """Return what is planned for the message as the first of a new conversation with this model; without skills."""
         return PlanRequest(
             user=user,
             role=role,
@@ -293,7 +286,7 @@ class ToolsService:
         return found
 
     async def in_force(self) -> ToolSettings:
-        """What admins changed, read now."""
+        """Return what admins changed, read now."""
         return await self._settings.in_force() if self._settings else AS_SHIPPED
 
     async def snapshot(self) -> Snapshot:
@@ -311,7 +304,7 @@ class ToolsService:
         return await self._with_encoder(self._ground[0])
 
     async def plan_ground(self) -> PlanGround:
-        """What a plan stands on: as `ground`, but nobody's message waits until many new tools are indexed.
+        """Return what a plan stands on: as `ground`, but nobody's message waits until many new tools are indexed.
 
         Until `make_ready` has done that, it is the tools that were there before, less what is gone, off or another by
         now: settings hold at once, new tools come a few seconds later. Before the first time it is those that ship.
@@ -334,7 +327,7 @@ class ToolsService:
 
     @property
     def is_ready(self) -> bool:
-        """Whether what is there now was indexed ahead of plans."""
+        """Tell whether what is there now was indexed ahead of plans."""
         return bool(self._prepared) and self._prepared[0].tools is self._registry.held
 
     async def make_ready(self) -> None:
@@ -378,7 +371,7 @@ class ToolsService:
 
 
 def _count_new(before: ToolSet, now: ToolSet) -> int:
-    """How many tools are new or another."""
+    """Return how many tools are new or another."""
     if before is now:
         return 0
     return sum(not _is_same(tool, before.tools.get(name)) for name, tool in now.tools.items())

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from cortex.base.errors import UserError
 from cortex.base.hidden import holds_hiding
 from cortex.selection import text
-from cortex.selection.edits import WordEdits
 from cortex.selection.types import Domain, Example, Trigger
+from cortex.services.tools.edits import WordEdits
 from cortex.storage.tool_settings import Kind, ToolWordRow
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.schema import SUMMARY_CHARACTERS
@@ -41,7 +41,7 @@ class Rival:
 
 
 def typed_of(words: Sequence[ToolWordRow]) -> WordsText:
-    """What is stored, as the form shows it."""
+    """Return what is stored, as the form shows it."""
 
     def lines(kind: Kind, *, is_left_out: bool) -> str:
         return "\n".join(line(word) for word in words if word.kind == kind and word.is_left_out == is_left_out)
@@ -59,7 +59,7 @@ def line(word: ToolWordRow) -> str:
 
 
 def read(registry: Registry, category: str, typed: WordsText, default: str = "") -> tuple[ToolWordRow, ...]:
-    """What the form says, each wording once. `default`: the tool meant where a line names none.
+    """Return what the form says, each wording once. `default`: the tool meant where a line names none.
 
     UserError with the field for a line that names an unknown tool, says nothing, or leaves out what does not ship.
     """

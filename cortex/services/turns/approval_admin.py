@@ -43,7 +43,7 @@ class ApprovalAdmin:
         return {one.id: one.name for one in await self.accounts.all_accounts()}
 
     async def waiting(self, by: User) -> Sequence[OwnedApproval]:
-        """What waits for somebody's answer, oldest first."""
+        """Return what waits for somebody's answer, oldest first."""
         _admin(by)
         return [
             _shown(by, row, self.runtime.registry)
@@ -51,7 +51,7 @@ class ApprovalAdmin:
         ]
 
     async def grants(self, by: User) -> Sequence[OwnedGrant]:
-        """What was allowed beyond single calls and is in force, the newest first."""
+        """Return what was allowed beyond single calls and is in force, the newest first."""
         _admin(by)
         return [_shown_grant(by, row) for row in await self.runtime.db.repository(AllGrantsRepository).list()]
 

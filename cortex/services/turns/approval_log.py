@@ -22,7 +22,7 @@ TIMER = "approvals"  # the key of the hub on which the timer of requests waits
 
 
 def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
-    """What a grant is bound to: the place outside, else these very arguments, with words to know them by."""
+    """Return what a grant is bound to: the place outside, else these very arguments, with words to know them by."""
     if destination != HERE:
         return destination
     words = " ".join(detail.split())
@@ -61,7 +61,7 @@ def answer_payload(row: ApprovalRow, state: str) -> dict[str, object]:
 
 
 def notice_values(verb: str, detail: str, why: str, conversation_id: str, expires_at: datetime) -> NoticeValues:
-    """What a request for approval notifies of."""
+    """Return what a request for approval notifies of."""
     return NoticeValues(
         kind="approval",
         title=f"Needs your approval: {verb}",

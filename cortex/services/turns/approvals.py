@@ -64,22 +64,22 @@ class ApprovalsService:
 
     @property
     def reader_grants(self) -> ReaderGrants:
-        """What may be written where others read it."""
+        """Return what may be written where others read it."""
         return ReaderGrants(db=self.runtime.db)
 
     async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
-        """Whether the card of this call is up already."""
+        """Tell whether the card of this call is up already."""
         return await self.runtime.db.repository(ApprovalsRepository, turn.user_id).of_call(call.id) is not None
 
     async def is_asked_again(self, turn: Turn, call: CallRecord) -> bool:
-        """Whether the turn was made to ask for this call again."""
+        """Tell whether the turn was made to ask for this call again."""
         if not _is_given(turn, call):
             return False
         row = await self.runtime.db.repository(ApprovalsRepository, turn.user_id).continued(turn.id)
         return row is not None and row.state == "expired"
 
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
-        """Whether the person allowed this very call while its turn was over, or a live grant covers it.
+        """Tell whether the person allowed this very call while its turn was over, or a live grant covers it.
 
         Where outside text was read no grant counts but the one for its readers.
         """
@@ -152,14 +152,14 @@ class ApprovalsService:
         return row.id
 
     async def _patience(self, turn: Turn) -> timedelta:
-        """How long the person has: a program that asks says so itself, by its token."""
+        """Return how long the person has: a program that asks says so itself, by its token."""
         if turn.channel == "api":
             token = await self.runtime.db.repository(ApiTokensRepository, turn.user_id).of_turn(turn.id)
             return timedelta(seconds=token.wait_s if token is not None else 0)
         return timedelta(hours=APPROVAL_HOURS)
 
     def _choices(self, row: ApprovalRow, *, is_job: bool) -> dict[str, bool]:
-        """Which answers the card offers beside yes and no."""
+        """Return which answers the card offers beside yes and no."""
         tool = self.runtime.registry.get(row.tool)
         has_fields = tool is not None and bool(tool.full.parameters.get("properties"))
         is_for_job = is_job and bool(row.readers)
@@ -202,7 +202,7 @@ class ApprovalsService:
         return await self.runtime.db.repository(ApprovalsRepository, turn.user_id).consume(approval_id, arguments_hash)
 
     async def changed(self, turn: Turn, call_id: str) -> ChangedCall:
-        """What the person put in place of this call; NotFound where they did not."""
+        """Return what the person put in place of this call; NotFound where they did not."""
         async with self.runtime.db.read_transaction(turn.user_id) as repository:
             call = await repository(CallsRepository).get(changed_id(call_id))
             row = await repository(ApprovalsRepository).of_call(call.id)
@@ -242,7 +242,7 @@ class ApprovalsService:
         return row.state if row.state in ("allowed", "changed", "denied") else "expired"
 
     async def pending(self, user: User) -> Sequence[ApprovalRow]:
-        """What waits for this user's word, oldest first."""
+        """Return what waits for this user's word, oldest first."""
         return await self.runtime.db.repository(ApprovalsRepository, user.id).pending()
 
     async def answer(self, user: User, approval_id: str, choice: str) -> None:
@@ -364,7 +364,7 @@ class ApprovalsService:
         await self.runtime.signals.signal(row.turn_id, f"approval:{row.id}", row.state)
 
     async def grants(self, user: User) -> Sequence[GrantRow]:
-        """What the user allowed beyond a single call and is still in force, the newest first."""
+        """Return what the user allowed beyond a single call and is still in force, the newest first."""
         return await self.runtime.db.repository(GrantsRepository, user.id).list()
 
     async def revoke(self, user: User, grant_id: str) -> None:
@@ -373,7 +373,7 @@ class ApprovalsService:
 
 
 def _is_given(turn: Turn, call: CallRecord) -> bool:
-    """Whether the turn begins with this call."""
+    """Tell whether the turn begins with this call."""
     return turn.given is not None and call.id == derived_id(turn.id, str(GIVEN_ROUND), GIVEN)
 
 

@@ -83,11 +83,11 @@ class CallLog:
         )
 
     def _title(self, row: CallRow) -> str:
-        """What a call does, in words for the person."""
+        """Return what a call does, in words for the person."""
         return title_of(self.runtime.registry, row.name, row.arguments)
 
     def _calls_left(self, recipe: str, mine: Sequence[CallRow]) -> int | None:
-        """How many business calls the recipe of the turn's last plan still allows; a refused one was none."""
+        """Return how many business calls the recipe of the turn's last plan still allows; a refused one was none."""
         if recipe not in CALLS_A_TURN:
             return None
         tools = self.runtime.registry.tools
@@ -95,7 +95,7 @@ class CallLog:
         return max(0, CALLS_A_TURN[recipe] - made)
 
     def _reads(self, call: CallRecord, ending: CallEnding) -> Reads:
-        """What this call put before the model; a tool that is gone counts as one that reads private data."""
+        """Return what this call put before the model; a tool that is gone counts as one that reads private data."""
         tool = self.runtime.registry.get(call.tool)
         has_read = ending.state in ("ok", "err") or ending.has_looked
         is_private = has_read and (tool is None or tool.reads_private)
@@ -137,7 +137,7 @@ class CallLog:
             return "first"
 
     async def is_begun(self, turn: Turn, call_id: str) -> bool:
-        """Whether an earlier try noted its intent and never ended."""
+        """Tell whether an earlier try noted its intent and never ended."""
         row = await self.runtime.db.repository(CallsRepository, turn.user_id).get(call_id)
         return row.state == "intended"
 

@@ -34,7 +34,7 @@ def done_so_far(calls: Sequence[CallRow]) -> str:
 
 
 def ending_of(call: CallRow) -> Row | None:
-    """What the log says of a call whose turn ended first; None for one that has its own ending."""
+    """Return what the log says of a call whose turn ended first; None for one that has its own ending."""
     match call.state:
         case "intended":
             return ending_row(call.turn_id, call.id, call.name, "unknown", IN_DOUBT)

@@ -41,7 +41,7 @@ class ConversationHistory:
     contexts: TurnContexts
 
     async def past(self, turn: Turn) -> Past:
-        """What was said before: whole, or with a summary in place of its beginning. Depends on the turn alone.
+        """Return what was said before: whole, or with a summary in place of its beginning. Depends on the turn alone.
 
         It is no step: a replay works it out again, and gets the same. A job's run knows nothing of the runs before it:
         its prompt is complete, and a year of runs would cost tokens.
@@ -78,7 +78,17 @@ class ConversationHistory:
 
     @step(StepName.SAY)
     async def say(self, turn: Turn, round_number: int, text: str, kind: str, note: str = "") -> None:
-        """Cortex's own words in the log: `answer` as a part of the answer, else a notice. `note`: one behind it."""
+        """Cortex's own words in the log: `answer` as a part of the answer, else a notice. `note`: one behind it.
+
+        A notice that this turn wrote before a kill is not written again.
+        """
+        conversations = self.runtime.db.repository(ConversationsRepository, turn.user_id)
+        if (
+            kind == "notice"
+            and not is_first_life.get()
+            and turn.id in await conversations.turns_told(turn.conversation_id, text)
+        ):
+            return
         if kind == "answer":
             part = f"{turn.id.removeprefix('turn:')}-{round_number}-said"
             rows: list[Row] = [
@@ -187,7 +197,7 @@ class ConversationHistory:
 
 
 def _script(told: Sequence[Message], room_tokens: int) -> str:
-    """What is to be summarised, as lines; of what is longer than the model takes, the newest exchanges."""
+    """Return what is to be summarised, as lines; of what is longer than the model takes, the newest exchanges."""
     kept = told
     if sum(map(message_bytes, told)) > room_tokens:
         kept = fitted(told, room_tokens, count_message) or told[-1:]

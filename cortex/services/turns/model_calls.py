@@ -20,9 +20,9 @@ from cortex.base.turn import Reply, RoundPlan, Turn
 from cortex.ports.loop import Request
 from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
-from cortex.selection.cache_misses import Sight, verdict
 from cortex.services.content.pictures import PicturesService
 from cortex.services.models.asking import ask
+from cortex.services.models.cache_misses import Sight, verdict
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
 from cortex.services.runtime import Runtime
@@ -205,7 +205,7 @@ class ModelCaller:
         profile: Profile,
         history: str,
     ) -> dict[str, Any]:
-        """What became of the provider's cache: for the ledger, and for learning what this provider does."""
+        """Return what became of the provider's cache: for the ledger, and for learning what this provider does."""
         rounds = repository(RoundsRepository)
         now = await rounds.at(turn.id, plan.round)
         if now is None:  # a step of an older build planned it
@@ -244,7 +244,7 @@ def _sight(before: RoundBefore | None) -> Sight | None:
 
 
 def _bytes(request: Request) -> int:
-    """How long the words of a request are."""
+    """Return how long the words of a request are."""
     return len(request.system.encode()) + sum(map(message_bytes, request.messages))
 
 

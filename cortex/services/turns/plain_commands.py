@@ -38,7 +38,7 @@ SAID = "answer"  # of the receipt: what to say once all is done
 
 
 def may_be_order(row: TurnRow, context: TurnContext) -> bool:
-    """Whether the message of a turn that is being opened may be an order for the house: worth asking the house."""
+    """Tell whether the message of a turn that is being opened may be an order for the house: worth asking the house."""
     is_typed = row.channel == "chat" and not row.job_id and not parent_of(row.id) and not row.is_tainted
     return is_typed and row.mode != "chat" and TOOL in context.permitted and may_be_command(row.text)
 
@@ -80,7 +80,7 @@ class PlainCommandReader:
         return command
 
     async def _kept(self, turn: Turn) -> PlainCommand | None:
-        """What an earlier try of this step read, and did not live to hand on."""
+        """Return what an earlier try of this step read, and did not live to hand on."""
         async with self.runtime.db.read_transaction(turn.user_id) as repository:
             plans = await repository(PlansRepository).of_turn(turn.id)
             rows = await repository(MessagesRepository).of_turn(turn.id)

@@ -20,6 +20,7 @@ from cortex.base.user import User
 from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
+from cortex.selection.discover import in_words
 from cortex.selection.talk import is_small_talk
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Limit
@@ -53,6 +54,7 @@ from cortex.storage.texts import TextsRepository
 from cortex.storage.turns import Reads, TurnsRepository
 
 BYTES_A_TOKEN = 4
+READ_CHARACTERS = 2_000  # of a message, where a search leans on it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,11 @@ class ChosenModels:
     names: tuple[str, ...] = ()
     text: str = ""
     refusal: str = ""
+
+    @property
+    def is_other(self) -> bool:
+        """Tell whether it is not, or no longer, the model that was to answer."""
+        return bool(self.refusal or self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +86,12 @@ class Planning:
         """The plan of this round, its receipt stored; a search for a missing tool that found none leaves no trace.
 
         A budget that is used up makes it a plan for another model, one without tools, or one with a refusal; so does
-        a shared model that was taken back.
+        a shared model that was taken back. An answer that would be asked for again stands instead.
         """
         context, limits = await self._context(turn, need)
         context = context if is_first_life.get() else await self._before(context, turn, need)
         chosen = await self._chosen(context, turn, need, limits)
-        if need.missing and (chosen.refusal or await self._is_explained(turn, need.missing)):
+        if need.missing and (chosen.is_other or await self._is_explained(turn, need.missing)):
             return RoundPlan(round=need.round, system="")
         if chosen.refusal:
             await self.runtime.db.repository(RoundsRepository, turn.user_id).refused(turn.id, need.round)
@@ -96,6 +103,9 @@ class Planning:
         budgets = self.contexts.budgets
         most = await self._most(turn, planned) if limits else 0
         admission = await budgets.admit(context.user, turn, limits, need.round, entry, most)
+        if need.missing and admission.action != "go":
+            await self.runtime.db.repository(RoundsRepository, turn.user_id).refused(turn.id, need.round)
+            return RoundPlan(round=need.round, system="")
         if admission.action == "stop":
             return replace(planned.round, refusal=admission.text)
         if admission.action == "chat":
@@ -114,7 +124,7 @@ class Planning:
         return planned.round
 
     async def _is_explained(self, turn: Turn, answer: str) -> bool:
-        """Whether the answer names what it lacks as it was told: no other tool does in its place."""
+        """Tell whether the answer names what it lacks as it was told: no other tool does in its place."""
         plans = await self.runtime.db.repository(PlansRepository, turn.user_id).of_turn(turn.id)
         return any(is_named_in(answer, plan.receipt) for plan in plans)
 
@@ -229,7 +239,8 @@ class Planning:
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             kept = await repository(PlansRepository).of_turn(turn.id)
             earlier = [plan for plan in kept if plan.round < need.round]
-            if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
+            is_again = len(kept) > len(earlier)  # a plan that is made again says it once
+            if limited and not is_again and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
             await repository(TextsRepository).keep(*texts)
             await repository(PlansRepository).add(turn.id, need.round, receipt, given)
@@ -251,7 +262,7 @@ class Planning:
             await repository(ConversationsRepository).append(turn.conversation_id, rows)
 
     def _has_foreign_words(self, planned: PlannedRound) -> bool:
-        """Whether the model is sent a tool in words of its server's; its short form has none."""
+        """Tell whether the model is sent a tool in words of its server's; its short form has none."""
         tools = self.runtime.registry.tools
         sent = (tools.get(schema.name) for schema in planned.round.tools if schema.description.count("\n"))
         return any(tool is not None and tool.has_foreign_words for tool in sent)
@@ -352,13 +363,16 @@ class Finder:
         """Up to five permitted tools that fit, or the domains that exist."""
         async with self.runtime.db.one_view():
             user = await self.accounts.user(self.user_id)
-            turn = await self.runtime.db.repository(TurnsRepository, user.id).get(turn_id)
+            turns = self.runtime.db.repository(TurnsRepository, user.id)
+            turn = await turns.get(turn_id)
+            before = await turns.at(turn.conversation_id, turn.ordinal - 1)
+            earlier = before.text if before and not before.is_dropped else ""
             conversation = await self.runtime.db.repository(ConversationsRepository, user.id).get(turn.conversation_id)
             role = await self.roles.of_turn(user, turn)
         return await self.tools.discover(
             user,
             role,
-            query,
+            in_words(query, (turn.text[:READ_CHARACTERS], earlier[:READ_CHARACTERS])),
             channel=turn.channel,
             mode=turn.mode,
             memory=conversation.selection_state,

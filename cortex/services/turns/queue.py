@@ -131,7 +131,7 @@ class TurnQueue:
         return await self.turn_end.stop(row, [part for part in partial if part.turn_id == row.id])
 
     async def halt_of(self, user_id: str) -> HaltRow | None:
-        """What stops this person's work, None where it may go on."""
+        """Return what stops this person's work, None where it may go on."""
         return halt_of([*self.held.values()], user_id) or await self.runtime.db.repository(HaltsRepository).of(user_id)
 
     async def halts(self) -> Sequence[HaltRow]:
@@ -176,7 +176,7 @@ class TurnQueue:
 
     @property
     def looks_again(self) -> bool:
-        """Whether a turn that somebody stopped was seen once, so that the next look has to be soon."""
+        """Tell whether a turn that somebody stopped was seen once, so that the next look has to be soon."""
         return bool(self._asked)
 
     async def _stops_left(self) -> Sequence[TurnRow]:
@@ -246,7 +246,7 @@ class TurnQueue:
             await self.give_way(user_id, [row for row in rows if row.owner_id == user_id])
 
     async def _look_at(self, row: TurnRow) -> bool:
-        """Whether it was left by its run. One that was so in the look before too is ended.
+        """Tell whether it was left by its run. One that was so in the look before too is ended.
 
         Not at first sight: whoever stops a turn cancels the run, and then writes down what was said. Nobody else
         cancels runs: one that is cancelled was stopped, by a process that did not live to write it down.

@@ -39,7 +39,7 @@ class ReaderGrants:
     db: Database
 
     async def cover(self, turn: Turn, readers: Collection[str]) -> bool:
-        """Whether the turn's conversation, or for a job's run its job, may write for all of these."""
+        """Tell whether the turn's conversation, or for a job's run its job, may write for all of these."""
         held = await self.db.repository(GrantsRepository, turn.user_id).readers(turn.conversation_id, turn.job_id)
         return held.issuperset(readers)
 

@@ -56,12 +56,12 @@ class HaltView:
 
     @property
     def is_outward(self) -> bool:
-        """Whether only the tools that reach outside are off."""
+        """Tell whether only the tools that reach outside are off."""
         return self.scope == OUTWARD
 
     @property
     def what(self) -> str:
-        """What is stopped, and by whom."""
+        """Return what is stopped, and by whom."""
         if self.is_outward:
             return f"Tools that reach outside were switched off by {self.who}"
         whose = "for everybody" if self.scope == EVERYBODY else f"for {self.whose}"
@@ -69,7 +69,7 @@ class HaltView:
 
     @property
     def meaning(self) -> str:
-        """What that means for whoever reads it."""
+        """Return what that means for whoever reads it."""
         return "Everything else continues." if self.is_outward else "Nothing starts; messages wait."
 
 
@@ -184,7 +184,7 @@ class StopAll:
         return [_view(halt, by, names.get(halt.scope, halt.scope)) for halt in halts]
 
     async def running(self) -> int:
-        """How many turns that have to stop have not ended yet."""
+        """Return how many turns that have to stop have not ended yet."""
         return len(await self.turns.to_stop(await self._in_force()))
 
     def pull(self) -> None:

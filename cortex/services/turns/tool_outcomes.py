@@ -36,7 +36,7 @@ class Lesson:
 
 
 def came_late(first: Mapping[str, Any], name: str) -> bool:
-    """Whether the first plan of the turn left this tool out: it was found, missed or called by its name later.
+    """Tell whether the first plan of the turn left this tool out: it was found, missed or called by its name later.
 
     A plan that may not choose (chat only, a model without tools, all) left out nothing.
     """
@@ -67,7 +67,7 @@ def came(plans: Sequence[PlanRow], round_number: int, earlier: Sequence[CallRow]
 
 
 def lesson(plans: Sequence[PlanRow], calls: Sequence[CallRow]) -> Lesson | None:
-    """What the turn teaches; None where its first request fitted, or where two messages wanted tools.
+    """Return what the turn teaches; None where its first request fitted, or where two messages wanted tools.
 
     Of those nobody can tell which words asked for what.
     """
@@ -84,7 +84,7 @@ def lesson(plans: Sequence[PlanRow], calls: Sequence[CallRow]) -> Lesson | None:
 
 
 def _is_for_later_words(plan: PlanRow) -> bool:
-    """Whether this round was the first to read what was sent while the turn ran."""
+    """Tell whether this round was the first to read what was sent while the turn ran."""
     return PLANNED_FOR in plan.receipt.get("labels", {})
 
 

@@ -94,7 +94,7 @@ class Begun(Payer, Protocol):
 
     @property
     def channel(self) -> Channel:
-        """How it came."""
+        """Return how it came."""
         ...
 
 
@@ -160,7 +160,7 @@ class TurnContexts:
     async def of_draft(
         self, user: User, conversation_id: str | None, role: str, model: str | None = None
     ) -> TurnContext:
-        """What a message would be planned from, were it sent now. model: None for the conversation's."""
+        """Return what a message would be planned from, were it sent now. model: None for the conversation's."""
         async with self.runtime.db.one_view():
             return await self._facts(user, await self.roles.role(user, role), conversation_id, None, (), model)
 

@@ -34,7 +34,7 @@ class ToolRuns:
     contexts: TurnContexts
 
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
-        """Whether the call runs, is refused, or must be asked about."""
+        """Tell whether the call runs, is refused, or must be asked about."""
         return await self.executor.decide(turn, round_number, call)
 
     async def wait_for_answer(self, turn: Turn, decision: Decision) -> Answer:

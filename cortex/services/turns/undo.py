@@ -23,7 +23,7 @@ class UndoService:
     tools: ToolsService
 
     async def undo(self, user: User, undo_id: str) -> str:
-        """What was taken back, in a sentence.
+        """Return what was taken back, in a sentence.
 
         Conflict when the thing changed since, the time is up, or it was taken back before; nothing is changed then.
         """

@@ -96,7 +96,7 @@ async def with_calls(
 
 
 def is_untaken(reply: Reply, plan: RoundPlan) -> bool:
-    """Whether the answer is shown as words although it holds what a model writes for a call."""
+    """Tell whether the answer is shown as words although it holds what a model writes for a call."""
     message = reply.message
     return message is not None and not message.calls and looks_like_calls(message.text, plan.tools)
 
@@ -122,7 +122,7 @@ def _given(context: TurnContext, turn: Turn, added: Sequence[Message]) -> Given:
 
 
 async def _calls_itself(db: Database, context: TurnContext, turn: Turn, added: Sequence[Message], model: str) -> bool:
-    """Whether this model made calls of its own in this chat."""
+    """Tell whether this model made calls of its own in this chat."""
     turns = {row.turn_id for row in context.stored if _has_own(row.message)}
     turns |= {turn.id} if any(map(_has_own, added)) else set()
     rounds = db.repository(RoundsRepository, turn.user_id)

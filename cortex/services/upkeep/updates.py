@@ -69,7 +69,7 @@ class Updates:
         return chosen.before_label if chosen is not None and is_ours and chosen.before is not None else ""
 
     async def preview(self) -> Upgrade:
-        """What the checkout's remote has that is newer; changes nothing that runs. UserError."""
+        """Return what the checkout's remote has that is newer; changes nothing that runs. UserError."""
         here = await self._here()
         return _upgrade(here, await self._newer(here), self.earlier())
 

@@ -53,7 +53,7 @@ class UpdateOrders:
 
     @property
     def progress(self) -> str:
-        """What is being done now, "" when nothing is."""
+        """Return what is being done now, "" when nothing is."""
         return self._said[-1] if self._said else ""
 
     def order(self, by: User, prepare: Prepare, what: str) -> None:
@@ -135,7 +135,7 @@ class UserUpkeep:
         return self.orders.updates.earlier()
 
     async def preview(self) -> Upgrade:
-        """What an update would change now; changes nothing."""
+        """Return what an update would change now; changes nothing."""
         found = await self.orders.updates.preview()
         return replace(found, progress=self.orders.progress)
 

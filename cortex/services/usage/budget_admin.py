@@ -69,7 +69,7 @@ class BudgetAdmin:
         return await self.runtime.db.repository(BudgetRows).get(budget_id)
 
     async def standings(self, people: Sequence[User], roles: Sequence[str] | None = None) -> Sequence[BudgetStanding]:
-        """How far each budget is used today by each of these people, as far as it holds for them.
+        """Return how far each budget is used today by each of these people, as far as it holds for them.
 
         roles: the roles that the reader may know; then jobs of which nothing ran are left out too. None = all.
         """
@@ -175,7 +175,7 @@ class BudgetAdmin:
         return await self._job(typed) if kind == "job" else typed
 
     async def _shares(self, person: User) -> Sequence[BudgetStanding]:
-        """How much of each model that is shared with them, within a limit, this person used today."""
+        """Return how much of each model that is shared with them, within a limit, this person used today."""
         given = await self.runtime.db.repository(AllSharesRepository).given(person.id)
         limits = [limit_of_share(one, person.time_zone) for one in given if is_limited(one)]
         if not limits:

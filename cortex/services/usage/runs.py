@@ -58,12 +58,12 @@ class RunLine:
 
     @property
     def is_live(self) -> bool:
-        """Whether it has not ended."""
+        """Tell whether it has not ended."""
         return self.row.state in STATES["running"]
 
     @property
     def cost_usd(self) -> float | None:
-        """What it cost; None when no price is known."""
+        """Return what it cost; None when no price is known."""
         return None if self.sum.unpriced and not self.sum.cost_usd else self.sum.cost_usd
 
 
@@ -84,7 +84,7 @@ class RunList:
 
     @property
     def is_live(self) -> bool:
-        """Whether one of them has not ended."""
+        """Tell whether one of them has not ended."""
         return any(run.is_live for run in self.runs)
 
 

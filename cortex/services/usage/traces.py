@@ -17,7 +17,7 @@ from cortex.base.log import SecretFilter
 from cortex.base.messages import Message
 from cortex.base.numbers import whole_number
 from cortex.base.user import User
-from cortex.selection.cache_misses import WORDS
+from cortex.services.models.cache_misses import WORDS
 from cortex.services.models.models import Models
 from cortex.services.runtime import Runtime
 from cortex.services.turns.history import spoken
@@ -199,7 +199,7 @@ class _Made:
 
 
 def _asked(rounds: Sequence[RoundRow], row: RoundRow, said: Sequence[Message]) -> int:
-    """How many of the turn's messages this round's request carried: all ahead of its own answer."""
+    """Return how many of the turn's messages this round's request carried: all ahead of its own answer."""
     answered = [one.round for one in rounds if one.state == "answered" and one.round > 0]
     answers = [place for place, message in enumerate(said) if message.speaker == "assistant"]
     earlier = sum(number < row.round for number in answered)

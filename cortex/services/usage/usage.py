@@ -12,9 +12,9 @@ from typing import Literal
 from cortex.base.errors import NotAllowed, NotFound
 from cortex.base.user import User
 from cortex.base.zone import local, midnight
-from cortex.selection.cache_misses import WORDS
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.people import AccountRow
+from cortex.services.models.cache_misses import WORDS
 from cortex.services.runtime import Runtime
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.usage import AllUsageRepository, Cell, ExpensiveTurn, Span, ToolUsage
@@ -66,7 +66,7 @@ class View:
 
     @property
     def turns(self) -> int:
-        """How many messages were answered."""
+        """Return how many messages were answered."""
         return sum(turns for _, turns in self.histogram)
 
     @property
@@ -119,7 +119,7 @@ class UsageService:
         )
 
     async def _people(self, user: User, person: str) -> tuple[AccountRow, ...]:
-        """Whom the page can show: everybody for an admin, who else only themselves."""
+        """Return whom the page can show: everybody for an admin, who else only themselves."""
         is_own = person in ("", user.id)
         if not user.is_admin and not is_own:
             raise NotAllowed("Only an admin can see what others use.")
@@ -167,7 +167,7 @@ def _rows(cells: Sequence[Cell], by: By, days: int, names: dict[str, str]) -> tu
 
 
 def _misses(cells: Sequence[Cell]) -> tuple[Miss, ...]:
-    """How often each outcome came, hits first, then the most frequent."""
+    """Return how often each outcome came, hits first, then the most frequent."""
     found = []
     for outcome in {cell.cache for cell in cells}:
         mine = _sum(cell for cell in cells if cell.cache == outcome)

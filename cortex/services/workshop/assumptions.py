@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cortex.base.errors import NotFound, UserError
-from cortex.base.model import ModelEntry, Profile, assumed_window
+from cortex.base.model import PROFILES, ModelEntry, Profile, assumed_window, kind_of
 from cortex.base.role import ToolMode
 from cortex.base.user import Rank, User
-from cortex.selection.cache_profiles import PROFILES, kind_of
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
@@ -86,7 +85,7 @@ class Assumptions:
     profiles: Profiles
 
     async def of(self, whom: Whom) -> Assumed:
-        """What these names mean here."""
+        """Return what these names mean here."""
         user = await self._person(whom.user) if whom.user else SOMEBODY
         user = replace(user, rank=whom.rank) if whom.rank else user
         chosen = await self.preferences.get(user) if whom.user else None

@@ -118,7 +118,7 @@ def _kind(node: Mapping[str, Any], kind: str) -> tuple[Kind, tuple[tuple[str, st
 
 
 def _values(tool: Tool, typed: Mapping[str, str], faults: dict[str, str]) -> dict[str, Any]:
-    """What was typed into each field; a blank one is left out, and stands for the default."""
+    """Return what was typed into each field; a blank one is left out, and stands for the default."""
     values: dict[str, Any] = {}
     for field in fields_of(tool):
         said = typed.get(field.name, "").replace("\r\n", "\n")
@@ -157,7 +157,7 @@ def _object(whole: str, faults: dict[str, str]) -> dict[str, Any]:
 
 
 def _checked(tool: Tool, values: Mapping[str, Any], *, is_whole: bool) -> dict[str, str]:
-    """What the tool's own model finds wrong, by field."""
+    """Return what the tool's own model finds wrong, by field."""
     try:
         tool.arguments.model_validate(values)
     except ValidationError as error:

@@ -39,7 +39,7 @@ class CallResult:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Tell whether it has not ended."""
         return self.turn.state != "ended"
 
 

@@ -100,7 +100,7 @@ class LearningService:
     settings: ToolSettingsService
 
     async def shares(self, user: User) -> bool:
-        """Whether this person lets admins see the words of messages that lacked a tool."""
+        """Tell whether this person lets admins see the words of messages that lacked a tool."""
         return bool(await self.db.repository(PreferencesRepository, user.id).get(SHARES, False))
 
     async def share(self, user: User, *, is_shared: bool) -> None:
@@ -111,7 +111,7 @@ class LearningService:
                 await repository(CasesRepository).forget_words()
 
     async def page(self, user: User) -> LearningPage:
-        """What is to be learned, as far as this admin may see it."""
+        """Return what is to be learned, as far as this admin may see it."""
         _admin(user)
         cases = await self.db.repository(AllCasesRepository).recent(CASES_READ)
         own = await self.db.repository(CasesRepository, user.id).said()
@@ -305,7 +305,7 @@ def _phrase(category: str, wordings: Sequence[str], snapshot: Snapshot) -> str:
 
 
 def _is_said(run: tuple[str, ...], told: Sequence[str]) -> bool:
-    """Whether one of these many texts has the words in a row; only one that has the longest is cut into words."""
+    """Tell whether one of these many texts has the words in a row; only one that has the longest is cut into words."""
     telling = max(run, key=len)
     return any(telling in said.casefold() and _holds(text.words(said), run) for said in told)
 
@@ -321,7 +321,7 @@ def _said_already(words: Sequence[ToolWordRow], kind: str, said: str) -> ToolWor
 
 
 def _is_alike(one: WordingAnswerRow, other: WordingAnswerRow) -> bool:
-    """Whether both stand behind the same word."""
+    """Tell whether both stand behind the same word."""
     mine, others = ((row.kind, row.category, text.normal(row.text)) for row in (one, other))
     return mine == others
 

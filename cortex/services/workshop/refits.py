@@ -14,9 +14,9 @@ from cortex.base.errors import NotAllowed, UserError
 from cortex.base.model import Profile
 from cortex.base.user import User
 from cortex.selection import text
-from cortex.selection.edits import with_weights
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
+from cortex.services.tools.edits import with_weights
 from cortex.services.tools.own_weights import WEIGHTS, digest_of, is_current, rests_on
 from cortex.services.tools.tools import ToolsService
 from cortex.services.workshop.learning import NOT_NEEDED
@@ -60,7 +60,7 @@ class Report:
 
     @property
     def worse(self) -> str:
-        """What got worse, in words; "" for nothing."""
+        """Return what got worse, in words; "" for nothing."""
         if self.own_after.recall < self.own_before.recall:
             return "messages like this server's own get less of what they want"
         if self.shipped_after.recall < self.shipped_before.recall - RECALL_LOSS:
@@ -100,12 +100,12 @@ class _Known:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """What it wants."""
+        """Return what it wants."""
         return (*self.taught, *(name for name in self.called if name not in self.unneeded | self.taught.keys()))
 
     @property
     def not_tools(self) -> tuple[str, ...]:
-        """What it was given for nothing."""
+        """Return what it was given for nothing."""
         return tuple(sorted((self.unneeded | self.unused.keys()) - {*self.tools}))
 
 
@@ -235,7 +235,7 @@ def _sample(snapshot: Snapshot, chosen: Callable[[int, int], Any]) -> list[Examp
 
 
 def _figure(snapshot: Snapshot, told: Sequence[Example]) -> Figure:
-    """What these messages get as the first of a chat in which everything may be used."""
+    """Return what these messages get as the first of a chat in which everything may be used."""
     ready = tuple(entry.name for entry in snapshot.entries)
     met = wanting = tools = 0
     for example in told:

@@ -63,7 +63,7 @@ def _check(turn: TurnRow, plans: Sequence[PlanRow], tool: str, *, is_missing: bo
 
 
 async def _case(repository: Opener, turn: TurnRow, plans: Sequence[PlanRow], secret_key: str) -> LearningCaseRow:
-    """What the turn taught by itself; a new case where that was nothing."""
+    """Return what the turn taught by itself; a new case where that was nothing."""
     cases = repository(CasesRepository)
     found = await cases.of_turn(turn.id)
     if found is not None:

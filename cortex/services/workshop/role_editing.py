@@ -12,7 +12,6 @@ from cortex.base.numbers import whole_number
 from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
-from cortex.selection.grants import ToolGrant, granted, permits
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.roles.roles import Origin, Roles
@@ -20,6 +19,7 @@ from cortex.services.roles.settings import RoleDefaults, RoleSettings, tools_fro
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
+from cortex.toolkit.grants import ToolGrant, granted, permits
 from cortex.toolkit.registry import Registry
 
 TEXTS = ("prompt", "mode", "recipe")
@@ -151,16 +151,13 @@ class RoleEditing:
         await self.roles.change(user, name, {field: None}, is_audited=True)
 
     async def priced(self, words: Sequence[str]) -> PricedTools:
-        """What these words let an admin use, in full."""
+        """Return what these words let an admin use, in full."""
         ground = await self.tools.ground()
         ready, given = frozenset(ground.ready), ToolGrant(words=frozenset(words))
         found = [
             entry
             for entry in ground.snapshot.entries
-            if not entry.is_meta
-            and permits(
-                given, name=entry.name, category=entry.category, is_admin_tool=False, is_admin=True, channel="chat"
-            )
+            if not entry.is_meta and permits(given, entry.name, entry.category, "chat", is_withheld=False)
         ]
         awake = [entry for entry in found if entry.name in ready]
         return PricedTools(
@@ -186,7 +183,7 @@ class RoleEditing:
         return word in self.registry.categories or word in self.registry.tools
 
     def _is_for_admins(self, word: str, beneath: Role) -> bool:
-        """Whether the role gives this to admins' accounts alone, so that a change here gives it to nobody else."""
+        """Tell whether the role gives this to admins' accounts alone, so that a change here gives it to nobody else."""
         tool = self.registry.get(word)
         names = {word, tool.category} if tool else {word}
         return bool(names & {*beneath.admin_tools}) and not names & {*beneath.tools}
@@ -206,7 +203,7 @@ class RoleEditing:
         await self.db.repository(AuditRepository).add(user.id, "role.models", name, {"models": list(models)})
 
     def _read(self, field: str, typed: str, value: Value) -> Any:
-        """What the role keeps for this field, None for the default. Any: each field has its own type."""
+        """Return what the role keeps for this field, None for the default. Any: each field has its own type."""
         text = typed.replace("\r\n", "\n").strip()
         if text in ("", value.beneath.strip()):
             return None

@@ -11,7 +11,6 @@ from typing import Any
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.selection.grants import granted
 from cortex.services.models.models import Models
 from cortex.services.roles.files import written
 from cortex.services.roles.roles import Roles
@@ -23,6 +22,7 @@ from cortex.storage.integrations import IntegrationsRepository
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.preferences import PreferencesRepository
+from cortex.toolkit.grants import granted
 
 NAME_MAX = 40
 PROMPT_MAX = 12_000

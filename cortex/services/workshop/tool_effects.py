@@ -13,11 +13,11 @@ from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.selection import text
 from cortex.selection.discover import MOST, rank
-from cortex.selection.edits import Edits, edited, with_encoder
 from cortex.selection.pipeline import plan
 from cortex.selection.semantic_votes import in_time
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
+from cortex.services.tools.edits import Edits, edited, with_encoder
 from cortex.services.tools.plans import PlanRequest, plan_input
 from cortex.services.tools.tools import PlanGround
 from cortex.services.tools.words import Rival, rivals, words_of
@@ -118,7 +118,7 @@ class ToolEffects:
     async def of_description(
         self, user: User, name: str, description: str, typed: Sequence[str], recipe: str
     ) -> DescriptionEffect:
-        """What this description in place of the tool's present one would cost and change, for the same admin."""
+        """Return what this description in place of the tool's present one would cost and change, for the same admin."""
         tool = self.trials.runtime.registry.tools[name]
         ground = await self.trials.tools.ground()
         others = {key: words for key, words in ground.settings.edits.descriptions.items() if key != name}

@@ -15,7 +15,6 @@ from cortex.base.role import Role
 from cortex.base.user import Rank, User
 from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES
-from cortex.selection.steps import Step, steps
 from cortex.selection.types import META
 from cortex.services.models.profiles import in_words
 from cortex.services.roles.roles import Roles
@@ -24,6 +23,7 @@ from cortex.services.tools.absent import absent_tools
 from cortex.services.tools.plans import NOTHING_ABSENT, PlannedRound, PlanRequest, planned
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.services.workshop.assumptions import Assumed, Assumptions, Whom
+from cortex.services.workshop.steps import Step, steps
 from cortex.storage.audit import AuditRepository
 from cortex.storage.tool_cases import ToolCaseRow as ToolCaseRow
 from cortex.storage.tool_cases import ToolCasesRepository
@@ -88,7 +88,7 @@ class CaseVerdict:
 
     @property
     def is_passed(self) -> bool:
-        """Whether the message got what it must."""
+        """Tell whether the message got what it must."""
         return not self.missing and not self.extra
 
 
@@ -171,7 +171,7 @@ class ToolTrials:
         return await self._opening(somebody, role, text, replace(entry, profile=profile))
 
     async def people(self) -> tuple[str, ...]:
-        """Whose rights and settings a message can be tried with."""
+        """Return whose rights and settings a message can be tried with."""
         return tuple(person.name for person in await self.assumptions.accounts.users())
 
     async def models_of(self, user: User, person: str) -> tuple[str, ...]:

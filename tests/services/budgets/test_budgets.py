@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,6 +207,25 @@ async def test_at_the_limit_an_answer_may_go_on_without_tools(house: LivingHouse
     assert await house.cortex.tasks.list(house.admin) == []
     receipt = await house.cortex.chat.receipt(house.admin, turn)
     assert "answering without tools" in receipt["labels"]["budget"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("at_limit", ["stop", "chat", "model"])
+async def test_an_answer_that_is_none_stands_where_the_limit_leaves_no_second_one(
+    house: LivingHouse, scripted: ScriptedServer, at_limit: str
+) -> None:
+    refusal = "I'm sorry, I don't have a tool to list your notes."
+    scripted.rules = [rule("agent notes", refusal, "again")]
+    await house.connect(scripted)
+    form: dict[str, Any] = {"is_on": True, "sending": "never", "asks_first": False}  # only a second try brings it
+    await house.cortex.tool_settings.change(house.admin, "agent_notes_read", **form)
+    fallback = "offline" if at_limit == "model" else ""
+    await limit(house, kind="user", limit_tokens="1", at_limit=at_limit, model=fallback)
+    cid = await house.conversation()
+    turn = await house.say(cid, "read me your agent notes")
+    assert (await said(house, cid), len(scripted.log)) == (refusal, 1)
+    assert [one for one in await notices(house, cid) if "Trying again" in one or "is used up" in one] == []
+    assert await rounds_of(house, turn) == [(1, "answered"), (2, "refused")]
+    assert (await house.rows(RoundsRepository).spent(datetime.min.replace(tzinfo=UTC))).held_tokens == 0
 
 
 async def test_four_fifths_are_told_once(house: LivingHouse) -> None:

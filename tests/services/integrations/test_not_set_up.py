@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cortex.base.lacking import PERHAPS
 from cortex.base.user import User
 from tests.lamps import LampCortex
 from tests.living_house import LivingHouse, living_house
@@ -17,6 +18,7 @@ ASK = "Lamp server is not set up here: ask whoever runs Cortex."
 PAGE = "/admin/integrations#lamps"
 NOTE = "(Lamp server is not set up here. If you cannot answer without it, name it; else leave it out.)"
 TYPED = {"address": "http://lamps.lan", "token": "lamp-token"}
+MAYBE = ("is the house empty", "are the kids home yet", "is it dark in the hall", "anyone in?")  # neither sure nor not
 NEEDED = f"Das Licht bleibt an: {TITLE} ist hier nicht eingerichtet."
 
 
@@ -29,6 +31,14 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 async def lines(house: LivingHouse, cid: str, user: User | None = None) -> list[tuple[str, str]]:
     """What was told in the conversation, and the page to go to."""
     return [(one.payload["text"], one.payload["page"]) for one in await house.events(cid, "notice", user=user)]
+
+
+async def perhaps(house: LivingHouse) -> str:
+    """One of MAYBE that the model of today thinks may need what is not set up."""
+    for text in MAYBE:
+        if PERHAPS in await house.cortex.tools.explain(house.admin, "orchestrator", text):
+            return text
+    raise AssertionError("write another message of which it cannot be told")
 
 
 async def told(house: LivingHouse, text: str, *, user: User | None = None, role: str = "orchestrator") -> str:
@@ -75,6 +85,36 @@ async def test_a_model_that_tried_to_call_it_all_the_same_leaves_the_line(house:
         cid = await house.conversation()
         await house.say(cid, WISH)
     assert await lines(house, cid) == [(SENTENCE, PAGE)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "has_line"),
+    [
+        ("I don't know whether anybody is there, since I can't see that.", True),
+        ("Das kann ich leider nicht sehen.", True),
+        ("Yes: I am here for you.", False),
+        (f"Welcome home! A {TITLE} would know.", False),
+    ],
+)
+async def test_what_is_perhaps_meant_is_said_once_the_answer_comes_to_nothing(
+    house: LivingHouse, answer: str, has_line: bool
+) -> None:
+    said = await perhaps(house)
+    with ScriptedServer(rule(said, answer)) as model:
+        await house.connect(model)
+        cid = await house.conversation()
+        await house.say(cid, said)
+    assert "not set up" not in str(model.log[0].body["messages"][-1])
+    assert await lines(house, cid) == ([(SENTENCE, PAGE)] if has_line else [])
+
+
+async def test_what_is_perhaps_meant_is_not_said_where_another_tool_did_something(house: LivingHouse) -> None:
+    said, order = await perhaps(house), Use("task_list", {}, is_blind=True)
+    with ScriptedServer(rule(said, order, "I don't know whether anybody is there, since I can't see that.")) as model:
+        await house.connect(model)
+        cid = await house.conversation()
+        await house.say(cid, said)
+    assert await lines(house, cid) == []
 
 
 async def test_an_answer_that_names_it_is_not_tried_again_with_other_tools(house: LivingHouse) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
-from cortex.services.notices.devices import DEVICES_MOST, Subscription, browser_name
+from cortex.services.notices.devices import DEVICES_MOST, Subscription
 from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
 from cortex.storage.secrets import ServerSecretsRepository
@@ -18,7 +18,6 @@ from tests.services.notices.notices_world import ADA, AGENT, BOB, TEA, NoticesWo
 from tests.still_clock import StillClock
 
 PHONE = "https://push.example.org/phone"
-IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_4 like Mac OS X) AppleWebKit/605.1.15 Version/18.4 Mobile Safari/604.1"
 
 
 @pytest.fixture
@@ -37,13 +36,10 @@ async def test_a_browser_that_comes_back_keeps_its_name(world: NoticesWorld) -> 
     assert [device.id for device in await world.devices.list(ADA)] == [moved.id]
 
 
-@pytest.mark.parametrize(
-    ("agent", "name"),
-    [(AGENT, "Firefox on Linux"), (IPHONE, "Safari on iPhone"), ("", "Browser")],
-    ids=["firefox", "iphone", "nothing said"],
-)
-def test_a_device_has_a_first_name(agent: str, name: str) -> None:
-    assert browser_name(agent) == name
+async def test_a_browser_that_says_nothing_of_itself_is_called_one(world: NoticesWorld) -> None:
+    target, newest = Browser().target(PHONE), (await world.devices.key()).public
+    silent = Subscription(endpoint=PHONE, p256dh=target.key, auth=target.secret, signed_for=newest)
+    assert (await world.devices.subscribe(await world.login(), silent, "")).name == "Browser"
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from cortex.base.errors import UserError
 from cortex.base.messages import ToolCall
 from cortex.base.role import Channel
 from cortex.base.user import User
-from cortex.selection.grants import CHANNEL_LACKS
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.turns import TurnsRepository
+from cortex.toolkit.grants import CHANNEL_LACKS
 from tests.living_house import LivingHouse, living_house
 from tests.plain_world import PLAIN_TURN
 from tests.still_clock import StillClock

@@ -16,13 +16,13 @@ from cortex.base.messages import ToolCall
 from cortex.base.role import Channel, ToolMode
 from cortex.base.turn import Turn, agent_turn
 from cortex.base.user import User
-from cortex.selection.grants import CHANNEL_LACKS
 from cortex.selection.types import META
 from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.home import Homes
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from cortex.storage.undo import UndosRepository
+from cortex.toolkit.grants import CHANNEL_LACKS
 from tests.living_house import LivingHouse, living_house
 from tests.values_of_tools import called
 

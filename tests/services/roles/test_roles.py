@@ -4,9 +4,9 @@ import pytest
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
-from cortex.selection.grants import granted
 from cortex.services.roles.roles import PERSONA, Roles
 from cortex.storage.home import Homes
+from cortex.toolkit.grants import granted
 
 ANA = User(id="ana", name="ana", rank="member")
 ROOT = User(id="root", name="root", rank="admin")

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cortex.base.lacking import is_named, note_on, noted_in
+from cortex.base.lacking import PERHAPS, is_named, note_on, noted_in
 from cortex.base.model import OFFLINE
 from cortex.base.role import Channel
+from cortex.storage.tool_settings import ToolWordRow
 from tests.living_house import LivingHouse, living_house
+
+WISHES = Path(__file__).with_name("wishes.txt")
+VAGUE = "is the house empty"
 
 NOTHING = """\
 what can I cook with leeks and eggs
@@ -103,6 +107,36 @@ async def test_thirty_messages_that_need_it_are_told_of_the_right_system(house: 
     assert wrong == {}
 
 
+@pytest.mark.parametrize(("part", "most_wrong", "least_right"), [("first", 3, 25), ("second", 6, 18)])
+async def test_few_messages_of_every_day_are_told_of_what_they_do_not_need(
+    house: LivingHouse, part: str, most_wrong: int, least_right: int
+) -> None:
+    """Drafts, questions of knowledge and wishes in seven languages, labelled before anything was measured."""
+    lines = WISHES.read_text(encoding="utf-8").partition(f"[{part}]\n")[2].partition("\n\n")[0].splitlines()
+    pairs = [line.rpartition(" =") for line in lines]
+    found = await titles(house, [text for text, _, _ in pairs])
+    told = [(title, wanted.strip()) for title, (_, _, wanted) in zip(found, pairs, strict=True)]
+    assert len(told) == 60
+    assert sum(title not in ("", wanted) or bool(title) > bool(wanted) for title, wanted in told) <= most_wrong
+    assert sum(title == wanted != "" for title, wanted in told) >= least_right
+
+
+async def test_what_is_perhaps_meant_waits_for_the_answer(house: LivingHouse) -> None:
+    receipt = await house.cortex.tools.explain(house.admin, "orchestrator", VAGUE)
+    assert "setup" not in receipt
+    assert receipt[PERHAPS]["title"] == "Home Assistant"
+    assert receipt["notes_tokens"] == 0
+
+
+async def test_a_phrase_of_this_server_counts_in_full_whatever_it_reads_like(house: LivingHouse) -> None:
+    assert await titles(house, ["good night, sleep well"]) == [""]
+    phrase = ToolWordRow(
+        category="ha", kind="phrase", text="good night", text_key="good night", tools=("ha_call_service",)
+    )
+    await house.cortex.tool_settings.save_words(house.admin, "ha", [phrase])
+    assert await titles(house, ["good night, sleep well"]) == ["Home Assistant"]
+
+
 @pytest.mark.parametrize("role", ["orchestrator", "coder", "admin"])
 async def test_aider_is_spoken_of_in_every_role_of_an_admin(house: LivingHouse, role: str) -> None:
     assert await titles(house, ["have aider fix the failing test in cortex"], role=role) == ["Coding agent"]
@@ -132,6 +166,29 @@ async def test_a_member_hears_what_is_for_admins_and_nothing_of_how_it_stands(
     assert receipt["setup"]["text"] == f"{tool} is for admins only: ask whoever runs Cortex."
     assert receipt["setup"]["page"] == ""
     assert tool not in {*receipt["reachable"], *(one["name"] for one in receipt["sent"])}
+
+
+@pytest.mark.parametrize("wish", ["what's for dinner tonight", "what's for lunch", "what time is dinner"])
+async def test_what_words_may_answer_brings_no_note_on_the_web(house: LivingHouse, wish: str) -> None:
+    receipt = await house.cortex.tools.explain(house.admin, "orchestrator", wish)
+    assert ("setup" in receipt, PERHAPS in receipt) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("wish", "tool"),
+    [
+        ("restart the server", "cortex_restart"),
+        ("restart cortex", "cortex_restart"),
+        ("run the backup script", "shell_exec"),
+        ("open a pull request with the fix", ""),
+    ],
+)
+async def test_a_member_hears_of_the_tool_that_is_plainly_meant_or_of_none(
+    house: LivingHouse, wish: str, tool: str
+) -> None:
+    receipt = await house.cortex.tools.explain(house.member, "orchestrator", wish)
+    told = receipt.get("setup") or receipt.get(PERHAPS) or {}
+    assert told.get("text", "") == (f"{tool} is for admins only: ask whoever runs Cortex." if tool else "")
 
 
 async def test_a_member_is_told_no_more_than_an_admin(house: LivingHouse) -> None:

@@ -13,10 +13,10 @@ from cortex.base.settings import Settings, load_settings
 from cortex.base.user import User
 from cortex.integrations.sentences import Sentences
 from cortex.selection import sentence_models
-from cortex.selection.edits import with_encoder
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import Snapshot
 from cortex.services.roles.roles import Roles
+from cortex.services.tools.edits import with_encoder
 from cortex.services.tools.encoders import NOT_READY, Encoders
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.home import Homes

@@ -10,6 +10,7 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.background import background_tasks
+from cortex.base.errors import DamagedFile
 from cortex.base.settings import load_settings
 from cortex.base.user import User
 from cortex.selection.decisions import LISTED
@@ -17,7 +18,7 @@ from cortex.selection.readiness import make_ready
 from cortex.selection.types import Snapshot
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import PlannedRound, PlanRequest
-from cortex.services.tools.readiness import FIRST_AFTER_S, NOBODY_S, ToolReadiness
+from cortex.services.tools.readiness import FAILED_S, FIRST_AFTER_S, NOBODY_S, ToolReadiness
 from cortex.services.tools.tools import MANY, ToolsService
 from cortex.services.turns.tool_outcomes import came_late
 from cortex.storage.home import Homes
@@ -203,3 +204,34 @@ async def test_tools_are_indexed_once_somebody_lives_here_and_again_when_many_ca
         assert slept == [FIRST_AFTER_S, NOBODY_S]
         assert not tools.is_ready
     assert "orchard_prune" not in before.reachable
+
+
+@pytest.mark.parametrize("error", [DamagedFile("its file weights.bin is damaged"), OSError("no memory")])
+async def test_what_cannot_be_made_ready_is_tried_again_and_told_once(
+    registry: Registry, tmp_path: Path, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    left, loaded = [error, error], asyncio.Event()
+
+    def index(snapshot: Snapshot) -> None:
+        if left:
+            raise left.pop()
+
+    def ready() -> None:
+        loop.call_soon_threadsafe(loaded.set)
+
+    async def sleep(seconds: float) -> None:
+        assert seconds in {FIRST_AFTER_S, FAILED_S}
+
+    tools = ToolsService(registry=registry, wired=frozenset(), roles=Roles(Homes(tmp_path)), index=index)
+    loop = asyncio.get_running_loop()
+    async with Cortex.at_rest(load_settings(None, home=tmp_path / "home")) as house:
+        await house.accounts.redeem_setup(await house.accounts.setup_link(), "ann", "a long enough password")
+        keeping = ToolReadiness(
+            runtime=house.runtime, accounts=house.accounts, tools=tools, sleep=sleep,
+            load_ahead=ready,
+        )  # fmt: skip
+        async with background_tasks(keeping.keep()), asyncio.timeout(PATIENCE_S):
+            await loaded.wait()
+            assert tools.is_ready
+    told = [each.getMessage() for each in caplog.records if "tools are not ready" in each.getMessage()]
+    assert told == [f"tools are not ready, retrying: {error}"]

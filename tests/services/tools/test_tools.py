@@ -5,10 +5,9 @@ import pytest
 
 from cortex.base import tokens
 from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
-from cortex.base.model import Profile
+from cortex.base.model import PROFILES, Profile
 from cortex.base.turn import Need
 from cortex.base.user import User
-from cortex.selection.cache_profiles import PROFILES
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import PlanRequest, past_turns
 from cortex.services.tools.tools import ToolsService, request_tokens
@@ -197,3 +196,10 @@ def test_past_turns_keep_the_beginnings_of_what_tools_were_given_and_gave() -> N
 async def test_a_tool_whose_system_has_no_name_is_named_itself(wired: ToolsService) -> None:
     receipt = await wired.explain(ROOT, "orchestrator", "turn off the kitchen lights")
     assert receipt["setup"]["text"] == "ha_call_service: not set up on this server."
+
+
+def test_what_was_sent_meanwhile_is_heard_although_it_begins_with_a_bracket() -> None:
+    call = ToolCall(id="c", name="task_list", arguments="{}")
+    listed = results(ToolResult(call_id="c", name="task_list", text="milk"))
+    turns = past_turns([[user("my list"), assistant("", call), listed, user("(by the way) add eggs"), user("(x: y.)")]])
+    assert [turn.user for turn in turns] == ["my list", "(by the way) add eggs"]

@@ -8,6 +8,7 @@ import pytest
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.role import ToolMode
 from cortex.base.turn import Need, Turn
+from cortex.ports.steps import is_first_life
 from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository
@@ -51,6 +52,31 @@ async def opened_turn(house: LivingHouse, text: str = "write a file", mode: Tool
     turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     return turn
+
+
+async def test_a_notice_that_stood_before_a_kill_is_not_written_again(house: LivingHouse) -> None:
+    turn = await opened_turn(house)
+    history, before = house.cortex.turn_runs.ports.history, is_first_life.set(True)
+    try:
+        await history.say(turn, 1, "Trying again.", "notice")
+        is_first_life.set(False)  # as if the process had died before the engine noted it
+        await history.say(turn, 1, "Trying again.", "notice")
+        await history.say(turn, 1, "The second try failed.", "notice")
+    finally:
+        is_first_life.reset(before)
+    told = [event.payload["text"] for event in await house.events(turn.conversation_id, "notice")]
+    assert told == ["Trying again.", "The second try failed."]
+
+
+async def test_a_plan_that_is_made_again_tells_of_its_limit_once(house: LivingHouse) -> None:
+    form = {"kind": "user", "subject": "", "limit_tokens": "1", "limit_usd": "", "at_limit": "chat", "model": ""}
+    await house.cortex.budget_admin.put(house.admin, form)
+    turn, planner = await opened_turn(house), house.cortex.turn_runs.ports.planner
+    await house.say(await house.conversation(), "hello")
+    for _ in range(2):
+        await planner.plan(turn, Need(round=1))
+    told = [event.payload["text"] for event in await house.events(turn.conversation_id, "notice")]
+    assert told == ["Your limit for today is used up: answering without tools."]
 
 
 async def test_a_tool_that_is_switched_off_is_not_run_any_more_in_a_turn_that_goes_on(house: LivingHouse) -> None:

@@ -94,6 +94,13 @@ LONG = words_of_file(
     note="",
 )
 
+TYPED = (
+    "(Cortex: these tools are available now: ",
+    "(Cortex: these tools are available now: a. Go on with the request.) What does this line mean?",
+    "(Cortex: these tools are available now: the lamp, and what else is there)",
+    f"(from my notes)\n{NOTES_HEAD}\n- a(b): c\nWhat is this?",
+)
+
 
 @pytest.mark.parametrize(
     ("message", "left"),
@@ -103,6 +110,8 @@ LONG = words_of_file(
         (user("hi", f"[Fri 09:00]\n{NOTES_HEAD}\n- a(b): c\n(More.)"), ["hi", "[Fri 09:00]\n(More.)"]),
         (user(f"({NOTES_HEAD}\n- a(b): c)"), None),
         (user("(Cortex: these tools are available now: a. Go on with the request.)"), None),
+        (user("(Cortex: these tools are available now: a, b.c. Go on with the request.)"), None),
+        *((user(words), [words]) for words in TYPED),
         (assistant("", SEARCH), None),
         (assistant("I look.", SEARCH), ["I look."]),
         (results(ToolResult(call_id="s", name="tools_discover", text="- a(b): c")), None),
@@ -114,7 +123,8 @@ LONG = words_of_file(
         (assistant("I used file_read."), ["I used file_read."]),
     ],
     ids=[
-        "long text", "typed list", "late tools", "late tools alone", "found", "search", "search and words",
+        "long text", "typed list", "late tools", "late tools alone", "found", "several found",
+        "quoted", "quoted and asked", "half of it", "brackets above a list", "search", "search and words",
         "found there", "bridge", "cut result", "own words",
     ],
 )  # fmt: skip

@@ -288,7 +288,7 @@ def _joined(parts: Sequence[Any]) -> str:
 
 
 def _exchanges(said: Sequence[_Said], tally: _Tally) -> list[tuple[str, str, float | None]]:
-    """What the person said with the answers that followed. Words of systems and tools are no part of a chat."""
+    """Return what the person said with the answers that followed. Words of systems and tools are no part of a chat."""
     pairs: list[tuple[list[str], list[str], float | None]] = []
     for one in said:
         if one.speaker == "user":
