@@ -17,6 +17,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
+from cortex.integrations.home_assistant.house import House
 from tests.patience import PATIENCE_S
 from tests.ports import port_for
 
@@ -30,6 +31,8 @@ FIELDS = {
     "set_temperature": {"temperature": {"required": True, "selector": {"number": {"min": 0, "max": 250}}}},
 }
 UNLOCK = {"code": {"selector": {"text": None}}, "seconds": {"selector": {"number": {"max": 60}}}}
+DEBUG = "conversation/agent/homeassistant/debug"
+SPOKEN = ("en", "de", "fr", "es", "it", "nl", "pt", "pt-BR", "hi")
 STATES = {"turn_on": "on", "turn_off": "off", "lock": "locked", "unlock": "unlocked"}
 
 
@@ -45,6 +48,10 @@ class HomeDouble:
     labels: list[dict[str, Any]] | None = field(default_factory=list)
     token: str = TOKEN
     is_silent: bool = False
+    language: str = "en"
+    sentences: dict[str, Any] | None = field(default_factory=dict)  # what each means; None: no conversation part
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    is_slow: bool = False  # at sentences: it never says what they mean
     is_banning: bool = False
     lacks: set[str] = field(default_factory=set)
     ahead: list[str | bytes] = field(default_factory=list)
@@ -68,6 +75,24 @@ class HomeDouble:
     def room(self, name: str, *aliases: str, floor: str = "") -> None:
         id = name.lower().replace(" ", "_")
         self.areas.append({"area_id": id, "name": name, "aliases": list(aliases), "floor_id": floor or None})
+
+    def furnish(self, house: House) -> None:
+        """Let what is in a house of values stand in it, and nothing else."""
+        self.states, self.entities, self.areas, self.language = {}, [], [], house.language
+        self.floors = [
+            {"floor_id": one.id, "name": one.name, "aliases": list(one.aliases)} for one in house.floors.values()
+        ]
+        for area in house.areas.values():
+            row = {
+                "area_id": area.id,
+                "name": area.name,
+                "aliases": list(area.aliases),
+                "floor_id": area.floor_id or None,
+            }
+            self.areas.append(row)
+        for one in house.entities.values():
+            self.put(one.id, one.name, one.state, one.area_id, **one.attributes)
+            self.entities[-1] |= {"aliases": list(one.aliases), "hidden_by": None if one.is_shown else "user"}
 
     @property
     def url(self) -> str:
@@ -174,6 +199,11 @@ class _Session:
             await self._subscribe(id, kind, message)
         elif kind == "call_service":
             await self._call(id, message)
+        elif kind == "config/entity_registry/get_entries" and kind not in self._home.lacks:
+            rows = {row.get("entity_id"): row for row in self._home.entities if isinstance(row, dict)}
+            await self._tell(id, {id: rows.get(id) for id in message["entity_ids"]})
+        elif kind.startswith("conversation/") and self._home.sentences is not None:
+            await self._converse(id, kind, message)
         elif kind not in self._home.lacks and (result := self._listed(kind)) is not None:
             await self._tell(id, result)
         else:
@@ -182,7 +212,7 @@ class _Session:
     def _listed(self, kind: str) -> Any:
         home = self._home
         if kind == "get_config":
-            return {"language": "en", "version": "2024.3.3", "state": "RUNNING"}
+            return {"language": home.language, "version": "2024.3.3", "state": "RUNNING"}
         if kind == "get_services":
             verbs = {verb: {"name": verb, "fields": fields, "target": {}} for verb, fields in FIELDS.items()}
             return {domain: verbs for domain in ("light", "switch", "climate")} | {
@@ -190,7 +220,7 @@ class _Session:
                 "script": {"party": {"fields": {}}},
             }
         return {
-            "config/entity_registry/list": home.entities,
+            "config/entity_registry/list": [_listed_row(row) for row in home.entities],
             "config/device_registry/list": home.devices,
             "config/area_registry/list": home.areas,
             "config/floor_registry/list": home.floors,
@@ -206,6 +236,23 @@ class _Session:
         await self._tell(id, None)
         if followed == "entities":
             await self.send({"id": id, "type": "event", "event": {"a": self._home.states}})
+
+    async def _converse(self, id: int, kind: str, message: dict[str, Any]) -> None:
+        """Say what sentences mean, as far as it was heard; nothing is ever done here, and a wrong field is refused."""
+        home, known = self._home, self._home.sentences or {}
+        if kind == "conversation/agent/list" and not message.keys() - {"language", "country"}:
+            agent = {"id": "conversation.home_assistant", "name": "Home Assistant", "supported_languages": list(SPOKEN)}
+            await self._tell(id, {"agents": [agent]})
+            return
+        sentences: Any = message.get("sentences")
+        is_meant = kind == DEBUG and isinstance(sentences, list) and all(isinstance(one, str) for one in sentences)
+        if not is_meant or message.keys() - {"sentences", "language", "device_id"}:
+            await self._refuse(id, "invalid_format", "required key not provided @ data['sentences']. Got None")
+            return
+        language = str(message.get("language", home.language))
+        home.asked += [(language, one) for one in sentences]
+        if not home.is_slow:
+            await self._tell(id, {"results": [known.get(one) if language in SPOKEN else None for one in sentences]})
 
     async def _call(self, id: int, message: dict[str, Any]) -> None:
         home = self._home
@@ -225,6 +272,11 @@ class _Session:
     async def _refuse(self, id: int, code: str, message: str) -> None:
         error = {"code": code, "message": message}
         await self.send({"id": id, "type": "result", "success": False, "error": error})
+
+
+def _listed_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the list of entities, which has no aliases in the real one either."""
+    return {key: value for key, value in row.items() if key != "aliases"} if isinstance(row, dict) else row
 
 
 def _row(**facts: Any) -> dict[str, Any]:

@@ -9,8 +9,13 @@ from typing import Any
 
 from cortex.app import Cortex
 from cortex.base.errors import ToolFailed
-from cortex.integrations.home_assistant.commands.understand import Commands
+from cortex.integrations.home_assistant.client import HomeClient
+from cortex.integrations.home_assistant.commands.readings import HomeMessage
+from cortex.integrations.home_assistant.commands.sentences import HomeSentences, spoken
+from cortex.integrations.home_assistant.commands.understand import PersonsCommands
 from cortex.integrations.home_assistant.house import House, HouseEntity
+from cortex.integrations.home_assistant.names import NameBook, name_book
+from cortex.integrations.home_assistant.server import server_at
 from cortex.ports.home_assistant import (
     Entity,
     FoundEntities,
@@ -29,6 +34,42 @@ from tests.living_house import LivingHouse, peopled_home
 MOVES = {"turn_on": "on", "turn_off": "off", "open_cover": "opening", "close_cover": "closing", "lock": "locked"}
 
 
+class ToldSentences(HomeSentences):
+    """Home Assistant's own sentences as it was heard to answer them, by the sentence."""
+
+    def __init__(self, answers: Mapping[str, Any], language: str = "en") -> None:
+        super().__init__(HomeClient(server_at("127.0.0.1", "token"), _never))
+        self._answers, self._language = answers, language
+
+    async def meaning(self, said: HomeMessage, house: House) -> HouseCommand | None:
+        return spoken({"results": [self._answers.get(said.text)]}, said, house, self._language)
+
+
+async def _never(*_: object) -> None:
+    raise AssertionError("nothing is connected here")
+
+
+def commands_in(
+    house: House, may: Callable[[HouseEntity], bool] = lambda _: True, answers: Mapping[str, Any] | None = None
+) -> PersonsCommands:
+    """What reads commands for a house of values; `answers`: of Home Assistant's own sentences."""
+    return reader_of(lambda: house, may, answers or {})
+
+
+def reader_of(
+    house: Callable[[], House], may: Callable[[HouseEntity], bool], answers: Mapping[str, Any]
+) -> PersonsCommands:
+    """The same for a house whose states change, and its names do not."""
+    books: list[NameBook] = []
+
+    async def named() -> tuple[House, NameBook]:
+        if not books:
+            books.append(await name_book(house()))
+        return house(), books[0]
+
+    return PersonsCommands(named=named, may=lambda _: may, sentences=ToldSentences(answers, house().language))
+
+
 @dataclass
 class PlainHomeAssistant:
     """Implements `HomeAssistant` and `HouseCommands`. `failure`: why calls fail; `is_off`: no plain commands."""
@@ -38,10 +79,14 @@ class PlainHomeAssistant:
     failure: str = ""
     is_off: bool = False
     calls: list[tuple[str, tuple[str, ...], dict[str, object]]] = field(default_factory=list)
-    commands: Commands = field(default_factory=Commands, repr=False)
+    answers: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def reader(self) -> PersonsCommands:
+        return reader_of(lambda: self.house, lambda one: self.allowed(one), self.answers)
 
     async def understand(self, text: str) -> HouseCommand | None:
-        return None if self.is_off else self.commands.understand(text, self.house, self.allowed)
+        return None if self.is_off else await self.reader.understand(text)
 
     async def history(self, id: str, hours: int) -> Sequence[StateChange]:
         return ()

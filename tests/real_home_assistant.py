@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cortex.integrations.home_assistant.house import House
 from tests.patience import PATIENCE_S
 from tests.ports import port_for
 
@@ -80,6 +81,43 @@ class RealHome:
 
 
 @contextmanager
+def furnished_home(folder: Path, version: str, house: House, *, lacks: Sequence[str] = ()) -> Iterator[RealHome]:
+    """One with the rooms and the entities of a house of values, which only stand there; `lacks`: parts left out."""
+    home = RealHome(folder, version)
+    parts = ("api", "websocket_api", "auth", "config", "conversation", "intent")
+    configuration = _bare(home.port, [name for name in parts if name not in lacks], house.language)
+    (folder / "configuration.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
+    (folder / "house.json").write_text(json.dumps(_furniture(house)), encoding="utf-8")
+    try:
+        home.start()
+        yield home
+    finally:
+        home.stop()
+
+
+def _furniture(house: House) -> dict[str, Any]:
+    """The house as the starter reads it."""
+    return {
+        "floors": [{"id": one.id, "name": one.name, "aliases": one.aliases} for one in house.floors.values()],
+        "areas": [
+            {"id": one.id, "name": one.name, "aliases": one.aliases, "floor": one.floor_id}
+            for one in house.areas.values()
+        ],
+        "entities": [
+            {
+                "id": one.id,
+                "name": one.name,
+                "aliases": one.aliases,
+                "area": one.area_id,
+                "state": one.state,
+                "attributes": dict(one.attributes),
+            }
+            for one in house.entities.values()
+        ],
+    }
+
+
+@contextmanager
 def real_home(folder: Path, version: str = "2024.3.3", *, more: Sequence[str] = ()) -> Iterator[RealHome]:
     """One that runs, with a few rooms' worth of devices; `more`: ids of further input_booleans."""
     home = RealHome(folder, version)
@@ -93,10 +131,9 @@ def real_home(folder: Path, version: str = "2024.3.3", *, more: Sequence[str] = 
 
 def _configuration(port: int, more: Sequence[str]) -> dict[str, Any]:
     booleans = {f"own_{name}": {"name": f"Behind {name}"} for name in (*LIGHTS, "gate", "door", "kettle")}
+    parts = ("api", "websocket_api", "auth", "config", "conversation", "intent", "history", "script", "automation")
     return {
-        "homeassistant": {"name": "Home", "language": "en", "time_zone": "UTC"},
-        "http": {"server_host": "127.0.0.1", "server_port": port},
-        **{name: None for name in ("api", "websocket_api", "auth", "config", "history", "script", "automation")},
+        **_bare(port, parts),
         "recorder": {"commit_interval": 0},
         "input_boolean": {**booleans, **{name: None for name in more}},
         "input_number": {"brightness": {"min": 0, "max": 255}, "outside": {"min": -30, "max": 50, "step": 0.1}},
@@ -122,6 +159,14 @@ def _configuration(port: int, more: Sequence[str]) -> dict[str, Any]:
             "max_temp": 30,
         },
         "scene": [{"id": "film", "name": "Film", "entities": {"light.hall": "off", "light.kitchen_sink": "on"}}],
+    }
+
+
+def _bare(port: int, parts: Sequence[str], language: str = "en") -> dict[str, Any]:
+    return {
+        "homeassistant": {"name": "Home", "language": language, "time_zone": "UTC"},
+        "http": {"server_host": "127.0.0.1", "server_port": port},
+        **dict.fromkeys(parts),
     }
 
 

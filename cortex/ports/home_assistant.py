@@ -89,15 +89,19 @@ class HouseOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseCommand:
-    """What a message orders for certain. `done`: what to say, in its language, once that is done."""
+    """What a message orders or asks for certain. `done`: what to say, in its language, once that is done.
+
+    `looks`: the ids of the entities whose state is asked for, where nothing is ordered.
+    """
 
     orders: tuple[HouseOrder, ...]
     done: str
+    looks: tuple[str, ...] = ()
 
 
 class HouseCommands(Protocol):
-    """Reads plain commands for one person, from the house as it is known here: nothing outside is asked."""
+    """Reads plain commands for one person, from the house as it is known here, and by its own sentences."""
 
     async def understand(self, text: str) -> HouseCommand | None:
-        """What the text orders for certain, of what this person may move; None for all else, and where it is off."""
+        """What the text orders or asks for certain, of what this person may see and move; None for all else."""
         ...

@@ -48,6 +48,11 @@ class HomeClient:
         """Whether it can be used at this moment."""
         return self._socket is not None
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the last try to connect failed. Once wanted, it is tried again without being asked."""
+        return self._socket is None and self._trouble is not None
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator["HomeClient"]:
         """Keep it connected, once somebody wants it, until the block ends."""

@@ -53,7 +53,8 @@ class HomeAssistantForm(BaseModel):
     plain_commands: bool = Field(
         default=True,
         title="Plain commands without a model",
-        description='"Turn off the kitchen lights" is done at once, without a model, if its meaning is certain.',
+        description='"Turn off the kitchen lights" is done at once, without a model, if its meaning is certain.'
+        " Home Assistant is asked what a short message means.",
     )
 
     @field_validator("address")

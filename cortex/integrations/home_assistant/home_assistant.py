@@ -47,11 +47,12 @@ class HomeConnection:
         self.services = ServiceBook()
         self._book: tuple[int, NameBook] | None = None
 
-    async def names(self, house: House) -> NameBook:
-        """The names of this house, made once for each edition of it."""
+    async def named(self) -> tuple[House, NameBook]:
+        """The house as it stands, and its names, made once for each edition of it. Raises HomeTrouble."""
+        house = await self.index.house()
         if self._book is None or self._book[0] != house.edition:
             self._book = (house.edition, await name_book(house))
-        return self._book[1]
+        return house, self._book[1]
 
 
 class PersonsHome:
@@ -64,13 +65,13 @@ class PersonsHome:
 
     async def find(self, words: str, domain: str, area: str, most: int) -> FoundEntities:
         """Entities that fit all of it, best first."""
-        house, book = await self._house()
+        house, book = await self._connection.named()
         ids = book.find(house, words, domain, area, self._may(house))
         return FoundEntities(entities=tuple(_seen(house, id) for id in ids[:most]), total=len(ids))
 
     async def resolve(self, words: str, domains: Sequence[str]) -> NamedEntities:
         """What the words mean for certain, or what comes near."""
-        house, book = await self._house()
+        house, book = await self._connection.named()
         meant = book.resolve(house, words, domains, self._may(house))
         entities = tuple(_seen(house, id) for id in meant.ids)
         return NamedEntities(entities=entities, near=tuple(_seen(house, id) for id in meant.near))
@@ -111,10 +112,6 @@ class PersonsHome:
             raise _absent(id)
         until = self._clock()
         return await state_history(self._connection.server, id, until - timedelta(hours=hours), until)
-
-    async def _house(self) -> tuple[House, NameBook]:
-        house = await self._connection.index.house()
-        return house, await self._connection.names(house)
 
     async def _checked(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> tuple[House, HomeSocket]:
         """The house and the connection to call it by; ToolFailed for what would not go."""

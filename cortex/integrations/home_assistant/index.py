@@ -162,7 +162,21 @@ class HouseIndex:
             if name not in MAY_LACK:
                 raise
             rows = []
+        if name == "entity":
+            rows = await self._with_aliases(socket, rows)
         setattr(self._registries, FIELDS[name], READ[name](rows))
+
+    async def _with_aliases(self, socket: HomeSocket, rows: object) -> list[Any]:
+        """The rows of the entities with their other names, which the list leaves out; an old server tells none."""
+        known = {row["entity_id"]: row for row in rows if _is_entity(row)} if isinstance(rows, list) else {}
+        ids = list(known)
+        with contextlib.suppress(HomeRefusal):
+            for start in range(0, len(ids), BATCH):
+                part = ids[start : start + BATCH]
+                entries = await socket.command("config/entity_registry/get_entries", entity_ids=part)
+                for id, entry in _pairs(entries):
+                    known[id] = known.get(id, {}) | {"aliases": entry.get("aliases")}
+        return list(known.values())
 
     async def _renew(self) -> None:
         """Say each entity anew, a batch at a time: others get their turn in between."""
@@ -220,6 +234,10 @@ class HouseIndex:
 
 def _class(one: HouseEntity) -> object:
     return one.attributes.get("device_class")
+
+
+def _is_entity(row: object) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("entity_id"), str)
 
 
 def _pairs(value: object) -> list[tuple[str, dict[str, Any]]]:

@@ -41,10 +41,14 @@ Allowed = Callable[[HouseEntity], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meant:
-    """Ids that the words certainly mean, or none and those that come `near`, best first."""
+    """Ids that the words certainly mean, or none and those that come `near`, best first.
+
+    `is_ambiguous`: those fit all of the words, and nobody knows which of them is meant.
+    """
 
     ids: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
+    is_ambiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,14 @@ class NameBook:
             return Meant(ids=tuple(dict.fromkeys(id for one in each for id in one.ids)))
         missing = (id for one in each if not one.ids for id in one.near)
         return Meant(near=tuple(dict.fromkeys(missing))[:NEAR])
+
+    def one(self, house: House, words: str, domains: Collection[str], allowed: Allowed) -> Meant:
+        """What one name, room or kind of device means; a list of them means nothing."""
+        return _Scope(self, house, domains, allowed).one(words)
+
+    def place(self, words: str) -> NamedPlace | None:
+        """The room, floor or label that the words are, and nothing else."""
+        return self.places.get(_tokens(words, self.vocabulary))
 
     def find(self, house: House, words: str, domain: str, area: str, allowed: Allowed) -> list[str]:
         """Ids of all that fit, best first; an empty word narrows nothing."""
@@ -214,7 +226,7 @@ class _Scope:
         shown = [id for id in ids if self.entities[id].is_shown] or ids
         if len(shown) == 1 or (shown and not self._has_domains):
             return Meant(ids=tuple(shown))
-        return Meant(near=tuple(shown[:NEAR])) if shown else None
+        return Meant(near=tuple(shown[:NEAR]), is_ambiguous=True) if shown else None
 
     def _of_place(self, tokens: Tokens) -> Meant | None:
         """A place, a kind of device, both, or "all": what is shown of it. A kind without a place is the only one."""
@@ -234,7 +246,7 @@ class _Scope:
         if not ids:
             return None
         are_many = is_every or (place is not None and all(token in ALL_OF for token in named))
-        return Meant(ids=ids) if are_many or len(ids) == 1 else Meant(near=ids[:NEAR])
+        return Meant(ids=ids) if are_many or len(ids) == 1 else Meant(near=ids[:NEAR], is_ambiguous=True)
 
     def _without_place(self, tokens: Tokens) -> tuple[Tokens, NamedPlace | None]:
         """The tokens without the longest place among them, and that place."""
@@ -262,7 +274,7 @@ class _Scope:
         if len(full) == 1 == len(held):
             return Meant(ids=(full[0],))
         ranked = tuple(dict.fromkeys((*full, *held)))
-        return Meant(near=ranked[:NEAR]) if ranked else None
+        return Meant(near=ranked[:NEAR], is_ambiguous=True) if ranked else None
 
     def _near(self, key: str, said: Tokens) -> tuple[str, ...]:
         names = {id: normal(one.name) for id, one in self.entities.items() if one.is_shown}

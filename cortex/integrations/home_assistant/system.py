@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack
 
 from cortex.base.errors import UserError
 from cortex.integrations.home_assistant.allowed import absent
-from cortex.integrations.home_assistant.commands.understand import Commands
+from cortex.integrations.home_assistant.commands.sentences import HomeSentences
+from cortex.integrations.home_assistant.commands.understand import PersonsCommands
 from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.integrations.home_assistant.home_assistant import HomeConnection, PersonsHome
-from cortex.integrations.home_assistant.plain import PersonsCommands
 from cortex.integrations.home_assistant.server import HomeTrouble
 
 FIELD_OF = {"refused": "token", "certificate": "ca"}
@@ -23,7 +23,7 @@ class HomeAssistantSystem:
     def __init__(self, form: HomeAssistantForm) -> None:
         self.form = form
         self._connection = HomeConnection(form.server())
-        self._commands = Commands()
+        self._sentences = HomeSentences(self._connection.index.client)
         self._background = AsyncExitStack()
         self._is_running = False
         self._starting = asyncio.Lock()
@@ -34,12 +34,12 @@ class HomeAssistantSystem:
         return PersonsHome(self._connection, self.form.allow_list(person))
 
     async def commands(self, person: str) -> PersonsCommands:
-        """What reads this person's plain commands; the names that it goes by are everybody's."""
+        """What reads this person's plain commands."""
         await self._run()
         return PersonsCommands(
-            house=self._connection.index.house,
+            named=self._connection.named,
             may=self.form.allow_list(person).in_house,
-            commands=self._commands,
+            sentences=self._sentences,
             is_on=self.form.plain_commands,
         )
 
@@ -50,6 +50,7 @@ class HomeAssistantSystem:
         try:
             house = await index.house()
             version = (await index.client.socket()).version
+            reads = await self._sentences.told() if self.form.plain_commands else ""
         except HomeTrouble as trouble:
             raise UserError(trouble.message, field=FIELD_OF.get(trouble.kind, "address")) from trouble
         may = self.form.allow_list("").in_house(house)
@@ -57,9 +58,8 @@ class HomeAssistantSystem:
         count = f"{open_to} of {len(house.entities)}" if open_to < len(house.entities) else str(open_to)
         answers = f"Home Assistant {version} answers: {count} entities in {len(house.areas)} areas."
         missing = ", ".join(absent(house, self.form.allow_lists()))
-        return (
-            f"{answers} These entries of the lists match nothing in Home Assistant: {missing}." if missing else answers
-        )
+        unmatched = f"These entries of the lists match nothing in Home Assistant: {missing}." if missing else ""
+        return " ".join(filter(None, (answers, unmatched, reads)))
 
     async def close(self) -> None:
         """End the connection."""

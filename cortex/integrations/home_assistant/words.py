@@ -26,36 +26,46 @@ def normal(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of device: its domains, and its device classes where it has some ("" = none given, which fits too)."""
+    """A kind of device: its domains, and its device classes where it has some ("" = none given, which fits too).
+
+    `called`: domains of which one is of this kind where its name ends so, as a switch called "Shed lights".
+    """
 
     domains: frozenset[str]
     classes: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
 
     def fits(self, one: HouseEntity) -> bool:
         """Whether the entity is of this kind."""
+        if one.domain in self.called and any(self in kinds(word) for word in normal(one.name).split()[-1:]):
+            return True
         return one.domain in self.domains and (
             not self.classes or str(one.attributes.get("device_class") or "") in self.classes
         )
 
 
-def _kind(domains: str, classes: str = "", *, or_none: bool = False) -> Kind:
-    return Kind(domains=frozenset(domains.split()), classes=frozenset([*classes.split(), *([""] if or_none else [])]))
+def _kind(domains: str, classes: str = "", called: str = "", *, or_none: bool = False) -> Kind:
+    held = frozenset([*classes.split(), *([""] if or_none else [])])
+    return Kind(domains=frozenset(domains.split()), classes=held, called=frozenset(called.split()))
 
 
 # Kind, words that mean all of it in a room, words that mean one.
 _TABLE: tuple[tuple[Kind, str, str], ...] = (
     (
-        _kind("light"),
+        _kind("light", called="switch input_boolean"),
         "light lights lighting lamps bulbs licht lichter lichten beleuchtung lampen leuchten verlichting lumiere "
         "lumieres eclairage lampes luz luces iluminacion lamparas luce luci illuminazione lampade",
         "lamp bulb lampe leuchte ampoule lampara bombilla lampada lampadina",
     ),
     (
         _kind("switch"),
-        "switches outlets plugs sockets schalter steckdosen interrupteurs prises interruptores enchufes interruttori "
-        "prese schakelaars stopcontacten",
-        "switch outlet plug socket steckdose interrupteur prise interruptor enchufe interruttore presa schakelaar "
-        "stopcontact",
+        "switches schalter interrupteurs interruptores interruttori schakelaars",
+        "switch interrupteur interruptor interruttore schakelaar",
+    ),
+    (
+        _kind("switch", "outlet"),
+        "outlets plugs sockets steckdosen prises enchufes prese stopcontacten",
+        "outlet plug socket steckdose prise enchufe presa stopcontact",
     ),
     (
         _kind("fan"),
@@ -63,24 +73,40 @@ _TABLE: tuple[tuple[Kind, str, str], ...] = (
         "fan ventilator ventilateur ventilador ventilatore",
     ),
     (
-        _kind("cover", "blind shutter curtain shade awning", or_none=True),
-        "blinds shutters curtains shades covers rollladen rolladen jalousien vorhange gardinen rollos volets stores "
-        "rideaux persianas cortinas tapparelle persiane tende rolluiken gordijnen jaloezieen zonwering",
-        "blind shutter curtain shade cover jalousie vorhang gardine rollo volet store rideau persiana cortina "
-        "tapparella tenda rolluik gordijn",
+        _kind("cover", "blind shutter shade", or_none=True),
+        "blinds shutters shades covers rollladen rolladen jalousien rollos volets stores persianas tapparelle persiane "
+        "rolluiken jaloezieen",
+        "blind shutter shade cover jalousie rollo volet store persiana tapparella rolluik",
     ),
-    (_kind("cover", "garage gate door"), "", "garagentor garagedeur gate tor portail"),
+    (
+        _kind("cover", "curtain"),
+        "curtains drapes vorhange gardinen rideaux cortinas tende gordijnen",
+        "curtain vorhang gardine rideau cortina tenda gordijn",
+    ),
+    (_kind("cover", "awning"), "awnings markisen", "awning markise toldo zonwering"),
+    (_kind("cover", "garage gate door"), "", "garage garaje garagem garagentor garagedeur gate tor portail"),
     (
         _kind("climate water_heater"),
-        "heating heaters thermostats radiators climate heizung heizungen heizkorper thermostate klima klimaanlage "
+        "heating heaters thermostats radiators climate heizung heizungen heizkorper thermostate klima "
         "chauffage radiateurs climatisation calefaccion radiadores climatizacion riscaldamento termosifoni verwarming "
-        "radiatoren airco",
-        "heater thermostat radiator ac boiler radiateur termostato radiador termosifone thermostaat",
+        "radiatoren",
+        "heater thermostat radiator boiler radiateur termostato radiador termosifone thermostaat",
     ),
+    (_kind("", called="climate"), "airco klimaanlagen", "ac airco klimaanlage conditioner conditioning"),
     (
         _kind("media_player"),
-        "speakers music lautsprecher musik enceintes musique altavoces musica altoparlanti luidsprekers muziek",
-        "tv television speaker fernseher tele enceinte altavoz televisor televisore altoparlante televisie luidspreker",
+        "music media audio sound musik musique musica muziek",
+        "player",
+    ),
+    (
+        _kind("media_player", "speaker", or_none=True),
+        "speakers lautsprecher enceintes altavoces altoparlanti luidsprekers",
+        "speaker enceinte altavoz altoparlante luidspreker",
+    ),
+    (
+        _kind("media_player", "tv", called="media_player"),
+        "",
+        "tv television fernseher tele televisor televisore televisie",
     ),
     (
         _kind("lock"),
@@ -124,10 +150,11 @@ _TABLE: tuple[tuple[Kind, str, str], ...] = (
         "window fenetre ventana finestra raam",
     ),
     (
-        _kind("binary_sensor cover lock", "door garage_door opening", or_none=True),
+        _kind("binary_sensor cover", "door garage_door opening"),
         "doors turen tueren portes puertas porte deuren",
         "door tur tuer puerta porta deur",
     ),
+    (_kind("lock"), "doors turen tueren portes puertas porte deuren", "door tur tuer puerta porta deur"),
     (
         _kind("binary_sensor", "motion occupancy presence"),
         "motion bewegung mouvement movimiento movimento beweging",
@@ -154,9 +181,12 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-EVERY = _set("all every everything alle alles jede tous toutes tout toute todo todos todas toda tutto tutti tutte")
+EVERY = _set(
+    "all every everything everywhere whole entire house alle alles jede ganze ganzen ganzes uberall haus tous "
+    "toutes tout toute todo todos todas toda tutto tutti tutte"
+)
 STOP = _set(
-    "the my our in on of at for to der die das den dem des ein eine einen im am auf vom von zum zur mein meine unser "
+    "the my our s in on of at for to der die das den dem des ein eine einen im am auf vom von zum zur mein meine unser "
     "unsere le la les l de du d un une dans sur au aux mon ma mes notre el los las del en una mi mis il lo gli di "
     "della dello dei delle nel nella het een op van mijn onze"
 )

@@ -1,4 +1,4 @@
-"""Orders that need no model, read from the message of a turn: "turn off the kitchen lights".
+"""What needs no model, read from the message of a turn: "turn off the kitchen lights", "is the garage door open?".
 
 Serves the loop as its `PlainCommands`. Only what a person typed into a chat is read so, and only where the role has
 the tool; what is not certain is left to the model.
@@ -16,7 +16,7 @@ from cortex.base.errors import CortexError, DatabaseUnavailable
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, assistant, user
 from cortex.base.turn import PlainCommand, Turn, parent_of
-from cortex.integrations.home_assistant.commands.understand import may_be_command
+from cortex.integrations.home_assistant.commands.readings import may_be_command
 from cortex.ports.home_assistant import HouseCommand, HouseCommands, HouseOrder
 from cortex.ports.loop import Scope
 from cortex.ports.steps import is_first_life, step
@@ -31,6 +31,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 log = logging.getLogger(__name__)
 
 TOOL = "ha_call_service"
+LOOK = "ha_get_state"
 TARGET_CHARACTERS = 4_000  # of the tool's target
 CALLS_MAX = 4
 HOUSE_S = 5.0  # a house that takes longer to say how it stands is the model's
@@ -40,7 +41,8 @@ SAID = "answer"  # of the receipt: what to say once all is done
 def may_be_order(row: TurnRow, context: TurnContext) -> bool:
     """Tell whether the message of a turn that is being opened may be an order for the house: worth asking the house."""
     is_typed = row.channel == "chat" and not row.job_id and not parent_of(row.id) and not row.is_tainted
-    return is_typed and row.mode != "chat" and TOOL in context.permitted and may_be_command(row.text)
+    may_use = not context.permitted.isdisjoint((TOOL, LOOK))
+    return is_typed and row.mode != "chat" and may_use and may_be_command(row.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +75,10 @@ class PlainCommandReader:
             log.info("no order is read from turn %s: %s", turn.id, str(error) or "the house took too long")
             return None
         calls = _calls(turn, found) if found else ()
-        if found is None or len(calls) > CALLS_MAX:
+        if found is None or len(calls) > CALLS_MAX or any(call.name not in context.permitted for call in calls):
             return None
+        if found.looks and LOOK in context.ground.settings.asks_first:
+            return None  # what is told was read now, and the yes may come hours later
         command = PlainCommand(calls=calls, done=found.done)
         await self._keep(turn, context, command)
         return command
@@ -103,10 +107,11 @@ class PlainCommandReader:
 
 
 def _calls(turn: Turn, found: HouseCommand) -> tuple[ToolCall, ...]:
-    arguments = [each for order in found.orders for each in _arguments(order)]
+    arguments = [(TOOL, each) for order in found.orders for each in _arguments(order)]
+    arguments += [(LOOK, {"entity": ", ".join(found.looks)})] if found.looks else []
     return tuple(
-        ToolCall(id=f"call_{derived_id(turn.id, TOOL, str(at))[:20]}", name=TOOL, arguments=json.dumps(each))
-        for at, each in enumerate(arguments)
+        ToolCall(id=f"call_{derived_id(turn.id, name, str(at))[:20]}", name=name, arguments=json.dumps(each))
+        for at, (name, each) in enumerate(arguments)
     )
 
 

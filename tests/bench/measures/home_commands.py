@@ -1,6 +1,7 @@
 """Plain commands for the house without a model: what 200 foreign and 60 own ones do, and what one costs in time.
 
-`python -m tests.bench home_commands` prints the seed, each command that is left to the model, and each wrong one.
+Home Assistant's own sentences are not asked. `python -m tests.bench home_commands` prints the seed, each command that
+is left to the model, and each wrong one.
 """
 
 import asyncio
@@ -12,14 +13,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cortex.integrations.home_assistant.commands.understand import Commands
+from cortex.integrations.home_assistant.commands.understand import PersonsCommands
 from cortex.integrations.home_assistant.house import House
-from cortex.ports.home_assistant import HouseCommand
 from tests.bench.figure import Bench, Figure, Unmeasured, percentile
 from tests.bench.mapped_house import HouseMaker, MappedCommand
-from tests.integrations.home_assistant_german import TABLE
 from tests.integrations.home_assistant_houses import GERMAN
-from tests.plain_home_assistant import PlainHomeAssistant, opened
+from tests.integrations.home_sentences import german_rows, in_words
+from tests.integrations.home_sentences import verdict as judged_as
+from tests.plain_home_assistant import PlainHomeAssistant, commands_in, opened
 
 SET = Path("dev") / "routing_homellm.jsonl"
 BESIDE = Path(__file__).parents[3].parent / "shared" / "bench"
@@ -43,10 +44,11 @@ UNSAID: Mapping[str, Callable[[str], bool]] = {
 def measure(bench: Bench) -> list[Figure]:
     """How many are right, wrong and left to the model, of both sets; the time of one command in 3,000 entities."""
     house, commands = _mapped(bench)
-    reader = Commands()
-    judged = [(command.text, _verdict(reader, house, command)) for command in commands]
+    reader = commands_in(house)
+    judged = [(command.text, _verdict(reader, command)) for command in commands]
     _list(f"the public set, seed {bench.seed}, {len(judged)} of it, {len(house.entities):,} entities", judged)
-    german = [(text, _own(text, wanted)) for text, wanted in _rows()]
+    own = commands_in(GERMAN)
+    german = [(text, judged_as(in_words(asyncio.run(own.understand(text))), wanted)) for text, wanted in german_rows()]
     _list("60 German ones of our own", german)
     return [
         *_figures("of the public set", [verdict for _, verdict in judged], f"seed {bench.seed}, places renamed"),
@@ -72,42 +74,15 @@ def _mapped(bench: Bench) -> tuple[House, list[MappedCommand]]:
     return maker.filled(), commands
 
 
-def _verdict(reader: Commands, house: House, command: MappedCommand) -> str:
-    found = reader.understand(command.text, house, lambda _: True)
-    if found is None:
+def _verdict(reader: PersonsCommands, command: MappedCommand) -> str:
+    found = asyncio.run(reader.understand(command.text))
+    if found is None or not found.orders:
         why = next((why for why, fits in UNSAID.items() if fits(command.text)), "")
         return f"left: {why}" if why else "left"
     order = found.orders[0]
     is_right = (order.service, tuple(sorted(order.ids))) == (command.service, command.ids) and len(found.orders) == 1
     is_right = is_right and all(order.data.get(key) == value for key, value in command.data.items())
-    return "right" if is_right else f"wrong: {_said(found)}, not {command.service} {' '.join(command.ids)}"
-
-
-def _rows() -> list[tuple[str, str]]:
-    rows = [row.partition(" -> ") for row in TABLE.strip().splitlines()]
-    return [(text, wanted) for text, _, wanted in rows]
-
-
-def _own(text: str, wanted: str) -> str:
-    said = _said(Commands().understand(text, GERMAN, lambda _: True))
-    lights = " ".join(sorted(id for id in GERMAN.entities if id.startswith("light.")))
-    head, brace, data = wanted.replace("ALL_LIGHTS", lights).partition(" {")
-    service, *ids = head.split()
-    if wanted == "model":
-        return "right" if said == "model" else f"wrong: {said}, not the model"
-    if said == "model":
-        return "left"
-    right = " ".join([service, *sorted(ids)]) + brace + data
-    return "right" if said == right else f"wrong: {said}, not {right}"
-
-
-def _said(command: HouseCommand | None) -> str:
-    if command is None:
-        return "model"
-    return "; ".join(
-        " ".join([one.service, *sorted(one.ids), *([json.dumps(dict(one.data))] if one.data else [])])
-        for one in command.orders
-    )
+    return "right" if is_right else f"wrong: {in_words(found)}, not {command.service} {' '.join(command.ids)}"
 
 
 def _list(title: str, judged: list[tuple[str, str]]) -> None:
@@ -136,11 +111,10 @@ def _figures(name: str, verdicts: list[str], how: str) -> list[Figure]:
 def _timed(house: House) -> list[Figure]:
     """Processor time of understanding one command, index built; and of building it, which a renamed entity causes."""
     rooms = [area.name.casefold() for area in house.areas.values()]
-    commands = Commands()
-    first = _ms(lambda: commands.understand(ORDER.format(room=rooms[0]), house, lambda _: True))
-    taken = [
-        _ms(lambda room=room: commands.understand(ORDER.format(room=room), house, lambda _: True))  # type: ignore[misc]
-        for room in (rooms * TIMED)[:TIMED]
+    commands = commands_in(house)
+    first, *taken = [
+        _ms(lambda room=room: asyncio.run(commands.understand(ORDER.format(room=room))))  # type: ignore[misc]
+        for room in (rooms * TIMED)[: TIMED + 1]
     ]
     how = f"`turn off the … lights`, {len(house.entities):,} entities, {TIMED} commands, CPU time"
     return [

@@ -63,6 +63,30 @@ async def test_a_plain_command_is_done_without_a_model_and_says_so(house: Opened
     assert {house.devices.house.entities[id].state for id in LIGHTS} == {"on"}
 
 
+async def test_a_question_about_a_state_is_answered_without_a_model(house: Opened, scripted: ScriptedServer) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "Is the garage door open?")
+    assert (await answers(house, cid), scripted.log, house.devices.calls) == (["Closed: Garage door."], [], [])
+    (call,) = await house.events(cid, "tool.result")
+    assert (call.payload["state"], bool(call.payload["undo"])) == ("ok", False)
+    await house.say(cid, "and why?")
+    messages = scripted.log[-1].body["messages"]
+    assert "Garage door (cover.garage, Garage): closed" in json.dumps(messages)
+    assert messages[-2]["content"] == TOLD
+
+
+async def test_what_the_house_itself_understands_is_done_and_can_be_undone(house: Opened) -> None:
+    said = "Doe het licht in de keuken uit"
+    slots = {"name": "all", "area": "kitchen", "domain": "light"}
+    details = {key: {"value": value} for key, value in slots.items()}
+    house.devices.answers[said] = {"match": True, "intent": {"name": "HassTurnOff"}, "details": details, "targets": {}}
+    cid = await house.conversation()
+    await house.say(cid, said)
+    assert house.devices.calls == [("light.turn_off", LIGHTS, {})]
+    (result,) = await house.events(cid, "tool.result")
+    assert bool(result.payload["undo"])
+
+
 async def test_the_ids_in_its_stored_calls_are_words_from_outside(house: Opened) -> None:
     turn = await house.say(await house.conversation(), OFF)
     rows = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn)
