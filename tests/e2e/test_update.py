@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from cortex import VERSION
 from cortex.base import versions
 from cortex.storage import revisions
 from cortex.storage.schema import Table
@@ -103,7 +104,7 @@ def test_an_update_is_shown_made_and_taken_back(daemon: InstalledDaemon, install
     after = rows(daemon.home)
     assert {name: after[name] for name in before} == before
     assert after["trials"] == [("one",)]
-    assert "Cortex was updated from 0.1.0" in told(daemon.home)
+    assert f"Cortex was updated from {VERSION}" in told(daemon.home)
     newest = installation.run(daemon.home, ["update", "--preview"])
     assert f"Cortex {NEWER}" in newest.stdout
     assert "is the newest version" in newest.stdout
@@ -141,7 +142,7 @@ def test_an_update_that_is_killed_leaves_the_old_or_the_new_one_whole(
 @pytest.mark.full
 @pytest.mark.browser
 def test_an_admin_updates_and_goes_back_in_a_chat(lived_in: InstalledDaemon, opens: Opens) -> None:
-    said = {"preview": NEWER, "install": "is being prepared", "roll_back": "Cortex goes back to 0.1.0"}
+    said = {"preview": NEWER, "install": "is being prepared", "roll_back": f"Cortex goes back to {VERSION}"}
     uses = [rule(f"please {one}", Use("cortex_update", {"action": one}, is_blind=True), "Done.") for one in said]
     with ScriptedServer(*uses) as model, Caller(lived_in) as ada:
         ada.log_in()
@@ -241,7 +242,7 @@ def test_what_no_update_can_come_from_is_refused_in_words(tmp_path: Path) -> Non
 def test_a_wheel_is_installed_and_a_damaged_one_is_not(tmp_path: Path) -> None:
     installation, home = install(tmp_path), tmp_path / "home"
     assert installation.run(home, ["user", "setup-link"]).returncode == 0
-    (installation.root / "cortex" / "__init__.py").write_text('VERSION = "0.1.0"\n', encoding="utf-8")
+    (installation.root / "cortex" / "__init__.py").write_text(f'VERSION = "{VERSION}"\n', encoding="utf-8")
     wheel = installation.wheel(tmp_path / "wheels")
     damaged = tmp_path / wheel.name
     with zipfile.ZipFile(wheel) as good, zipfile.ZipFile(damaged, "w") as bad:
