@@ -124,9 +124,9 @@ class Planning:
         return planned.round
 
     async def _is_explained(self, turn: Turn, answer: str) -> bool:
-        """Tell whether the answer names what it lacks as it was told: no other tool does in its place."""
+        """Tell whether what is lacking is known, named by the answer or not set up: no other tool does in its place."""
         plans = await self.runtime.db.repository(PlansRepository, turn.user_id).of_turn(turn.id)
-        return any(is_named_in(answer, plan.receipt) for plan in plans)
+        return any("setup" in plan.receipt or is_named_in(answer, plan.receipt) for plan in plans)
 
     async def _context(self, turn: Turn, need: Need) -> tuple[TurnContext, Sequence[Limit]]:
         """The turn's context and limits, as far as they may have changed since the round before."""

@@ -58,6 +58,7 @@ async def test_an_answer_that_needs_it_is_followed_by_one_line(house: LivingHous
         cid = await house.conversation()
         await house.say(cid, WISH)
     assert NOTE in str(model.log[0].body["messages"][-1])
+    assert len(model.log) == 1, "no other tool does in its place"
     assert await lines(house, cid) == [(SENTENCE, PAGE)]
     kinds = [one.kind for one in await house.events(cid)]
     assert kinds[-2:] == ["notice", "turn.end"]
