@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.integrations.sentences import Sentences
-from cortex.selection import sentence_models, text
+from cortex.selection.index import sentence_models
+from cortex.selection.words import text
 
 DIMENSIONS = 96
 ALIKE = (

@@ -70,7 +70,7 @@ HEAVY = (
 )
 # Folders whose files are found by looking: tools, pages, stages, models, channels, migrations; and what is started.
 REGISTERS = re.compile(
-    r"cortex/(tools|notify|providers|selection/stages|selection/baselines)/|web/pages/|web/(__main__|assets)|migrations/"
+    r"cortex/(tools|notify|providers|selection/stages|selection/ways)/|web/pages/|web/(__main__|assets)|migrations/"
     r"|cortex/integrations/(page_text|picture_maker|foreign/readers/|documents/(pdf|docx|odt|mail|plain))"
 )
 DISTRIBUTION = {  # import name -> name on the index, where they differ

@@ -14,7 +14,7 @@ from cortex.base.messages import Message, ToolCall, ToolResult, assistant, resul
 from cortex.base.model import OFFLINE
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, PlainCommand, Reply, RoundPlan, Turn, TurnState
 from cortex.ports.loop import History, ModelCalls, PlainCommands, Planner, ToolRunner
-from cortex.selection.lacks_tool import does_not_answer
+from cortex.selection.model.lacks_tool import does_not_answer
 
 MAX_DISCOVERY_ROUNDS = 2
 SAME_MAX = 3

@@ -12,8 +12,8 @@ from cortex.agent.prompt import is_note
 from cortex.base.attachments import without_readers
 from cortex.base.messages import Message, Part, Text, ToolCall, ToolResult, assistant, user
 from cortex.base.tokens import minified
+from cortex.selection.index.skill_search import HEAD as SKILLS_HEAD
 from cortex.selection.pipeline import NOTES_HEAD
-from cortex.selection.skill_search import HEAD as SKILLS_HEAD
 
 _NOW_HEAD, _NOW_END = "(Cortex: these tools are available now: ", ". Go on with the request.)"
 _NOW = re.compile(rf"{re.escape(_NOW_HEAD)}[\w.-]+(?:, [\w.-]+)*{re.escape(_NOW_END)}")

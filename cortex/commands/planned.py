@@ -11,7 +11,7 @@ from cortex.base.model import ProfileName
 from cortex.base.role import ToolMode
 from cortex.base.user import Rank
 from cortex.commands.at_rest import at_rest
-from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
+from cortex.selection.index.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.models.profiles import in_words
 from cortex.services.tools.tools import ToolsService, request_tokens
 from cortex.services.workshop.assumptions import Assumed, Whom

@@ -3,7 +3,7 @@
 `cortex tools --markdown` prints it; `make docs` writes it and `make check` compares.
 """
 
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
 

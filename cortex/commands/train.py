@@ -13,7 +13,7 @@ from cortex.app import shipped_registry
 from cortex.base import memory, scan
 from cortex.base.model import PROFILES
 from cortex.commands import training
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import PlanInput
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import role_view
@@ -29,7 +29,7 @@ def train(out: Out = None, is_check: Check = False) -> None:
 
     The same utterances give the same file on the same machine. Every figure is of utterances that were left out.
     """
-    path: Path = out or scan.load("cortex.selection.weights").SHIPPED
+    path: Path = out or scan.load("cortex.selection.model.weights").SHIPPED
     if is_check:
         _check(path)
     else:
@@ -49,7 +49,7 @@ def fitted(path: Path) -> training.TrainingResult:
     _print_line("fitting …")
     found = training.trained(_first())
     typer.echo(training.report(found))
-    memory.replace(path, scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
+    memory.replace(path, scan.load("cortex.selection.model.weights").to_bytes(found.fitted.weights))
     return found
 
 

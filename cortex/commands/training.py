@@ -1,7 +1,7 @@
 """`cortex train`: fits the shipped model on the shipped utterances, and says how it does on those it has not seen.
 
-Every figure is of an utterance that was left out of the fit (in closed form, `selection/fit.py`), judged by the stages
-and thresholds that real messages meet. Says also whether a file of weights is current.
+Every figure is of an utterance that was left out of the fit (in closed form, `selection/model/fit.py`), judged by the
+stages and thresholds that real messages meet. Says also whether a file of weights is current.
 """
 
 from collections import Counter
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from cortex.base import scan
 from cortex.commands.reliability import TOLD_FROM, ReliabilityCurve, curve, rows
-from cortex.selection.draft import ModelChances, PlanDraft
-from cortex.selection.evidence import WEB
-from cortex.selection.index import index_of
+from cortex.selection.index.index import index_of
+from cortex.selection.plan.draft import ModelChances, PlanDraft
 from cortex.selection.recipes import Stage
 from cortex.selection.stages.basics import gate, mode, pins
 from cortex.selection.stages.fuse import fuse
 from cortex.selection.types import PlanInput, Snapshot
+from cortex.selection.votes.evidence import WEB
 
 if TYPE_CHECKING:
-    from cortex.selection.fit import FittedModel, LabelledUtterance
+    from cortex.selection.model.fit import FittedModel, LabelledUtterance
 
 KINDS = ("chat", "llm", "open")
 SEVERAL = "several"
@@ -54,7 +54,7 @@ def trained(first: PlanInput) -> TrainingResult:
 
     `first`: the first round of a conversation, in which each utterance is judged as its message.
     """
-    fit = scan.load("cortex.selection.fit")
+    fit = scan.load("cortex.selection.model.fit")
     told: tuple[LabelledUtterance, ...] = fit.told_by(first.snapshot)
     tools = {name for row in told for name in row.tools}
     return judged(first, fit.fit(first.snapshot, told, made=f"{len(told):,} utterances, {len(tools)} tools"))
@@ -70,7 +70,7 @@ def judged(first: PlanInput, fitted: "FittedModel") -> TrainingResult:
 
 def stale(snapshot: Snapshot, data: bytes) -> str:
     """Why these weights are not those of the snapshot's utterances; "" for weights that are."""
-    fit, weights = scan.load("cortex.selection.fit"), scan.load("cortex.selection.weights")
+    fit, weights = scan.load("cortex.selection.model.fit"), scan.load("cortex.selection.model.weights")
     if not data:
         return NO_FILE
     try:

@@ -1,6 +1,7 @@
 """The socket for a sentence model: texts as vectors of what they mean. None is needed; the extra `semantic` brings one.
 
-Implemented by `integrations/sentences.py`, which `compose/` plugs in; plans find it in `selection/sentence_models.py`.
+Implemented by `integrations/sentences.py`, which `compose/` plugs in; plans find it in
+`selection/index/sentence_models.py`.
 """
 
 from collections.abc import Sequence

@@ -7,14 +7,14 @@ that exist. Grants nothing.
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from cortex.selection import text
-from cortex.selection.baselines import ora
-from cortex.selection.index import index_of
-from cortex.selection.ranking import ToolHit, ranked
-from cortex.selection.signatures import signature
-from cortex.selection.talk import common_terms, is_assent
-from cortex.selection.thesaurus import in_english
+from cortex.selection.index.index import index_of
+from cortex.selection.registry.signatures import signature
 from cortex.selection.types import Snapshot
+from cortex.selection.votes.ranking import ToolHit, ranked
+from cortex.selection.ways import ora
+from cortex.selection.words import text
+from cortex.selection.words.talk import common_terms, is_assent
+from cortex.selection.words.thesaurus import in_english
 
 MOST = 5
 

@@ -6,13 +6,13 @@ The only door to the stages. Same input, same plan, to the byte (`portable.dumps
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cortex.selection.catalog import CatalogText, catalog
-from cortex.selection.decisions import Decisions
-from cortex.selection.draft import PlanDraft
-from cortex.selection.index import Index, index_of
+from cortex.selection.index.index import Index, index_of
+from cortex.selection.plan.decisions import Decisions
+from cortex.selection.plan.draft import PlanDraft
 from cortex.selection.recipes import Stage, recipe
-from cortex.selection.rights import rights_of
-from cortex.selection.signatures import signature
+from cortex.selection.registry.catalog import CatalogText, catalog
+from cortex.selection.registry.rights import rights_of
+from cortex.selection.registry.signatures import signature
 from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolPlan
 
 NOTES_HEAD = "Also callable now, through tool_call:"

@@ -5,10 +5,10 @@ Called off the event loop, by `services/tools/readiness.py`. What only a search 
 
 from cortex.base import scan
 from cortex.base.memory import give_back
-from cortex.selection.evidence import learned
-from cortex.selection.index import index_of
-from cortex.selection.skill_search import rarity
+from cortex.selection.index.index import index_of
+from cortex.selection.index.skill_search import rarity
 from cortex.selection.types import Snapshot
+from cortex.selection.votes.evidence import learned
 
 ASKED = "what can you do for me"
 

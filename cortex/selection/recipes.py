@@ -3,12 +3,8 @@
 from collections.abc import Callable
 
 from cortex.base.errors import UserError
-from cortex.selection.baselines.inara import keywords
-from cortex.selection.baselines.ora import deferred
-from cortex.selection.baselines.punch import groups
-from cortex.selection.baselines.vector import centroids
-from cortex.selection.draft import PlanDraft
-from cortex.selection.index import Index
+from cortex.selection.index.index import Index
+from cortex.selection.plan.draft import PlanDraft
 from cortex.selection.stages.afresh import afresh
 from cortex.selection.stages.basics import (
     compact,
@@ -28,6 +24,10 @@ from cortex.selection.stages.fuse import fuse
 from cortex.selection.stages.missing import missing
 from cortex.selection.stages.skills import skills
 from cortex.selection.types import PlanInput
+from cortex.selection.ways.inara import keywords
+from cortex.selection.ways.ora import deferred
+from cortex.selection.ways.punch import groups
+from cortex.selection.ways.vector import centroids
 
 Stage = Callable[[PlanInput, Index, PlanDraft], PlanDraft]
 

@@ -6,10 +6,11 @@ Grants and sends nothing; the gate has the last word on whose wish it is. Asked 
 from collections.abc import Collection
 from dataclasses import replace
 
-from cortex.selection import evidence, text
-from cortex.selection.index import index_of
+from cortex.selection.index.index import index_of
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PlanInput, PlannerMemory
+from cortex.selection.votes import evidence
+from cortex.selection.words import text
 
 LIKELY, PERHAPS = 0.6, 0.3  # a tool is sent at less, for it does no harm where nobody calls it; a note is read
 SERVES = 0.75  # of its chance: what is there and comes that near serves as well

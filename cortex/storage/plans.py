@@ -15,7 +15,7 @@ _FORGOTTEN_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    """One round. `receipt` as in `selection/receipt.py`; `given`: what it was planned from, `tools/replays.py`."""
+    """One round. `receipt` as in `selection/plan/receipt.py`; `given`: what it was planned from, `tools/replays.py`."""
 
     turn_id: str
     round: int

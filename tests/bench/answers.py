@@ -1,4 +1,4 @@
-"""Fits what tells an answer from a refusal, for `selection/lacks_tool.py`: `python -m tests.bench.answers`.
+"""Fits what tells an answer from a refusal, for `selection/model/lacks_tool.py`: `python -m tests.bench.answers`.
 
 `answers/fit.txt` holds own sentences by language: "-" for a refusal, "+" for an answer, "~" for what may follow either;
 {a}, {n} and {q} stand for the section's doings, things and questions, so that no topic speaks for either side.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.base import memory
-from cortex.selection import lacks_tool
+from cortex.selection.model import lacks_tool
 
 FOLDER = Path(__file__).parent / "answers"
 FIT, JUDGE = FOLDER / "fit.txt", FOLDER / "judge.txt"

@@ -19,7 +19,7 @@ from cortex.base import scan
 from cortex.base.errors import CortexError, EncoderFailed, UserError
 from cortex.base.model import ProfileName
 from cortex.base.start import settings_in_force
-from cortex.selection import sentence_models
+from cortex.selection.index import sentence_models
 from cortex.services.roles.roles import PERSONA
 from cortex.services.tools.edits import with_encoder
 from cortex.services.workshop.assumptions import Assumed, Whom

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import RoleView, Snapshot
 from cortex.tools import load
 from tests.bench.ground import CACHED, BenchGround

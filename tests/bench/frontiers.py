@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.ports.encoder import Encoder
-from cortex.selection import sentence_models
-from cortex.selection.baselines import punch
-from cortex.selection.baselines.ora import deferred
-from cortex.selection.baselines.punch import groups
-from cortex.selection.baselines.vector import centroids
+from cortex.selection.index import sentence_models
 from cortex.selection.recipes import Stage, recipe
 from cortex.selection.stages.epoch import epoch
 from cortex.selection.stages.fuse import fuse
+from cortex.selection.ways import punch
+from cortex.selection.ways.ora import deferred
+from cortex.selection.ways.punch import groups
+from cortex.selection.ways.vector import centroids
 from tests.bench import files, intervals, routing
 from tests.bench.files import RoutingSet
 from tests.bench.ground import BenchGround

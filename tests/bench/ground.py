@@ -17,7 +17,7 @@ from cortex.base.model import PROFILES, Profile, ProfileName
 from cortex.base.role import Channel, Role
 from cortex.selection.pipeline import plan
 from cortex.selection.recipes import Stage
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolPlan
 from cortex.services.roles.roles import PERSONA, Roles
 from cortex.services.tools.plans import role_view

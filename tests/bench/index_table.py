@@ -1,4 +1,4 @@
-"""Makes `selection/shipped_index.bin` of the tools and utterances that ship, for `make train`: each time the same."""
+"""Makes `selection/index/shipped_index.bin` of what ships, for `make train`: each time the same."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.base import memory, packed
-from cortex.selection import bags, semantic_index, shipped_index, text
-from cortex.selection.documents import TermNumbers
-from cortex.selection.index import Index, index_of
+from cortex.selection.index import bags, semantic_index, shipped_index
+from cortex.selection.index.documents import TermNumbers
+from cortex.selection.index.index import Index, index_of
 from cortex.selection.types import Snapshot
+from cortex.selection.words import text
 from tests.bench.ground import DEFAULT_PROFILE, ground
 
 Content = tuple[dict[str, Any], dict[str, NDArray[Any]]]

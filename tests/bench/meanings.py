@@ -1,4 +1,4 @@
-"""Makes the table of `selection/meanings.py` from the sentence model of the tests: `python -m tests.bench.meanings`.
+"""Makes the table of `selection/words/meanings.py` from the tests' sentence model: `python -m tests.bench.meanings`.
 
 Every word piece of Latin letters and digits is read by the model alone, without what all pieces share. Then the pieces
 learn from what the model makes of whole sentences (as Minish's Tokenlearn, 2024, does): the glosses and examples of
@@ -20,8 +20,8 @@ from scipy.sparse import csr_matrix
 
 from cortex.base import memory, packed
 from cortex.base.packed import WordList, word_arrays
-from cortex.selection import text
-from cortex.selection.meanings import SHIPPED, SUB, Floats, Meanings
+from cortex.selection.words import text
+from cortex.selection.words.meanings import SHIPPED, SUB, Floats, Meanings
 from tests.real_encoder import real_folder
 
 WORDNET = Path("/usr/share/wordnet")

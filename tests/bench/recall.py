@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cortex.base import tokens
 from cortex.base.fact import RECALL_TOKENS, FactFit, KnownFact
-from cortex.selection.recall import listing, recalled
+from cortex.selection.index.recall import listing, recalled
 
 TABLE = Path(__file__).parent / "recall"
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from cortex.selection import talk
 from cortex.selection.discover import Ranking
 from cortex.selection.types import Snapshot
+from cortex.selection.words import talk
 from tests.bench import scores
 from tests.bench.catalogues import snapshot_of
 from tests.bench.files import RetrievalSet

@@ -15,9 +15,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion
 
-from cortex.selection.evidence import WEB
-from cortex.selection.fit import told_by
+from cortex.selection.model.fit import told_by
 from cortex.selection.types import Snapshot
+from cortex.selection.votes.evidence import WEB
 from tests.bench import external, files, routing
 from tests.bench.files import RoutingSet
 from tests.bench.goals import OURS

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from cortex.selection.text import normal
 from cortex.selection.types import META, Snapshot
+from cortex.selection.words.text import normal
 from cortex.tools import load
 from tests.bench import talks
 from tests.bench.files import CASES, Data, read

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex.selection.text import normal
 from cortex.selection.types import META
+from cortex.selection.words.text import normal
 from cortex.tools import load
 from tests.bench.files import CASES, LANGUAGES, Data, RoutingSet, read
 from tests.bench.rows import Utterance

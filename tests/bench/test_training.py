@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from cortex.commands import reliability, training
 from cortex.commands.cli import app
-from cortex.selection import fit, weights
+from cortex.selection.model import fit, weights
 from cortex.selection.types import Example
 from tests.bench import reliability_plot, train
 from tests.bench.ground import ground

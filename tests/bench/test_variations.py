@@ -8,9 +8,9 @@ import pytest
 
 from cortex.base.errors import UserError
 from cortex.integrations.sentences import ASKED_MAX
-from cortex.selection.baselines import ora
 from cortex.selection.recipes import RECIPES
-from cortex.selection.text import normal
+from cortex.selection.ways import ora
+from cortex.selection.words.text import normal
 from cortex.services.tools.edits import with_encoder
 from cortex.tools import load
 from tests.bench import frontiers, latency, routing, sources, unseen, variations

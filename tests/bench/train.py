@@ -7,8 +7,8 @@ from cortex.commands import training
 from cortex.commands.reliability import rows
 from cortex.commands.train import fitted
 from cortex.commands.training import TrainingResult
-from cortex.selection import lacks_tool
-from cortex.selection.weights import SHIPPED
+from cortex.selection.model import lacks_tool
+from cortex.selection.model.weights import SHIPPED
 from tests.bench import answers
 from tests.bench.__main__ import update
 from tests.bench.recipes import table

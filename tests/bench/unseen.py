@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.toolkit.mcp import McpServer, McpTool, mcp_category, tool_name
 from cortex.toolkit.registry import Registry
 from tests.bench import files

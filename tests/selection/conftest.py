@@ -1,6 +1,6 @@
 import pytest
 
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import Snapshot
 from cortex.tools import load
 from tests.selection.made import HOUSE

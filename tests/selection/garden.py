@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import fit, weights
+from cortex.selection.model import fit, weights
 from cortex.selection.types import Domain, Example, Snapshot
 from tests.selection.made import entry
 from tests.small_encoder import DIMENSIONS, SmallModel

@@ -1,8 +1,8 @@
 import pytest
 
-from cortex.selection.baselines import inara
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PastTurn, RoleView
+from cortex.selection.ways import inara
 from tests.selection.baseline_house import TOOLS, sent, why, wish
 
 WEB = ["web_search", "web_read", "http_fetch"]

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from cortex.selection.baselines import ora
 from cortex.selection.discover import discover
 from cortex.selection.pipeline import plan
-from cortex.selection.ranking import ToolHit
 from cortex.selection.types import Domain, RoleView, Snapshot
+from cortex.selection.votes.ranking import ToolHit
+from cortex.selection.ways import ora
 from tests.selection.baseline_house import TOOLS, WORLD, sent, talk, why, wish
 from tests.selection.made import entry
 

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from cortex.selection.baselines import punch
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PastTurn, RoleView, Trigger
+from cortex.selection.ways import punch
 from tests.selection.baseline_house import TOOLS, WORLD, sent, talk, why, wish
 
 CORE = list(punch.CORE)

@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cortex.selection.baselines import centroid_index, vector
-from cortex.selection.baselines.centroid_index import encode
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Domain, Example, PastTurn, RoleView, Snapshot, ToolEntry
+from cortex.selection.ways import centroid_index, vector
+from cortex.selection.ways.centroid_index import encode
 from tests.selection.baseline_house import WORLD, sent, why, wish
 from tests.selection.made import HOUSE, asked, entry
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cortex.base.role import Role
-from cortex.selection.baselines import inara, punch
 from cortex.selection.pipeline import plan
 from cortex.selection.types import META, PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.selection.ways import inara, punch
 from cortex.services.roles.files import fields_of
 
 FOLDER = Path(__file__).parents[2] / "cortex" / "roles"

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cortex.selection import text
-from cortex.selection.documents import Documents, Texts, tools_as_documents
-from cortex.selection.index import Index
+from cortex.selection.index.documents import Documents, Texts, tools_as_documents
+from cortex.selection.index.index import Index
 from cortex.selection.types import Snapshot, ToolEntry
+from cortex.selection.words import text
 from tests.selection.made import entry
 
 MANY = 10_000

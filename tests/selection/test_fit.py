@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cortex.selection import fit, ridge, weights
-from cortex.selection.fit import LabelledUtterance
+from cortex.selection.model import fit, ridge, weights
+from cortex.selection.model.fit import LabelledUtterance
 from cortex.selection.types import Example
 from tests.selection.garden import GARDEN, fitted
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from cortex.selection.cache_economics import price
-from cortex.selection.draft import ModelChances, PlanDraft, Vote
-from cortex.selection.evidence import FULL_WISH, WISH_POWER
-from cortex.selection.index import index_of
-from cortex.selection.rights import rights_of
+from cortex.selection.index.index import index_of
+from cortex.selection.plan.cache_economics import price
+from cortex.selection.plan.draft import ModelChances, PlanDraft, Vote
+from cortex.selection.registry.rights import rights_of
 from cortex.selection.stages.fuse import FULL_WORK, WORK_POWER, fuse
 from cortex.selection.types import StageName
+from cortex.selection.votes.evidence import FULL_WISH, WISH_POWER
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked
 

@@ -6,7 +6,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.selection.grams import BUCKETS, LONGEST_TERM, MOST_TERMS, WORD_BUCKETS, grams, words
+from cortex.selection.words.grams import BUCKETS, LONGEST_TERM, MOST_TERMS, WORD_BUCKETS, grams, words
 from tests.patience import PATIENCE_S
 
 
@@ -18,7 +18,7 @@ def test_words_and_letters_never_share_a_bucket(said: str) -> None:
 
 def test_a_text_has_the_same_features_in_every_process() -> None:
     told = "turn off the kitchen lights"
-    code = f"from cortex.selection.grams import grams, words; print([*words({told!r}), *grams({told!r})])"
+    code = f"from cortex.selection.words.grams import grams, words; print([*words({told!r}), *grams({told!r})])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert done.stdout.strip() == str([*words(told), *grams(told)])
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from cortex.selection import known_words, refit, weights
-from cortex.selection.refit import OwnCase
+from cortex.selection.model import refit, weights
+from cortex.selection.model.refit import OwnCase
 from cortex.selection.types import Snapshot
+from cortex.selection.words import known_words
 from tests.selection.test_shipped import names
 
 TEXTS = (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cortex.base.clock import ticks_s
-from cortex.selection import lacks_tool
-from cortex.selection.lacks_tool import does_not_answer
+from cortex.selection.model import lacks_tool
+from cortex.selection.model.lacks_tool import does_not_answer
 from tests.bench import answers
 from tests.patience import PATIENCE_S
 

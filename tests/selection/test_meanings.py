@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cortex.selection import meanings
+from cortex.selection.words import meanings
 from tests.bench.meanings import to_file
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cortex.base.model import Profile
-from cortex.selection.draft import ModelChances, PlanDraft, marked
-from cortex.selection.index import Index
+from cortex.selection.index.index import Index
 from cortex.selection.pipeline import plan
+from cortex.selection.plan.draft import ModelChances, PlanDraft, marked
 from cortex.selection.recipes import RECIPES, Stage
 from cortex.selection.stages.basics import learned
 from cortex.selection.stages.epoch import DOOR_WISH

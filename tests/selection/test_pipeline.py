@@ -7,8 +7,8 @@ import pytest
 from cortex.base import portable
 from cortex.base.errors import UserError
 from cortex.base.model import Profile
-from cortex.selection.decisions import LATE
 from cortex.selection.pipeline import NOTES_HEAD_TOKENS, plan
+from cortex.selection.plan.decisions import LATE
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, ToolPlan
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked, business
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cortex.selection.quoted import wish_of
+from cortex.selection.words.quoted import wish_of
 
 EN = "The committee met on Tuesday and decided to turn off the heating at night. Ada will remind all the neighbours."
 DE = "Der Ausschuss hat am Dienstag beschlossen, nachts die Heizung auszuschalten. Ada erinnert alle Nachbarn daran."

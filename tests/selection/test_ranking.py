@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.selection.discover import rank
-from cortex.selection.index import Index, index_of
-from cortex.selection.ranking import ToolHit, ranked
+from cortex.selection.index.index import Index, index_of
 from cortex.selection.types import Domain, Example, Snapshot, ToolEntry, Trigger
+from cortex.selection.votes.ranking import ToolHit, ranked
 from tests.selection.garden import GARDEN, garden
 from tests.selection.made import HOUSE, entry
 

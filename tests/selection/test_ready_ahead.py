@@ -7,9 +7,9 @@ import pytest
 
 from cortex.base import tokens
 from cortex.base.memory import give_back, mapped
-from cortex.selection.index import Index
-from cortex.selection.signatures import signature
-from cortex.selection.snapshot import LATER, SEPARATOR, described
+from cortex.selection.index.index import Index
+from cortex.selection.registry.signatures import signature
+from cortex.selection.registry.snapshot import LATER, SEPARATOR, described
 from cortex.selection.types import Snapshot, ToolEntry
 from tests.selection.made import entry
 

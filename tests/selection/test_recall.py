@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from cortex.base import tokens
 from cortex.base.fact import FROM_OUTSIDE, RECALL_TOKENS, FactFit, KnownFact
+from cortex.selection.index.recall import HEAD, LEAST, MOST, fitting, line, listing, recalled
 from cortex.selection.pipeline import plan
-from cortex.selection.recall import HEAD, LEAST, MOST, fitting, line, listing, recalled
 from tests.bench.recall import people, score
 from tests.selection.made import asked
 

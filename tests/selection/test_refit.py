@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cortex.app import shipped_registry
-from cortex.selection import refit, weights
-from cortex.selection.index import index_of
+from cortex.selection.index.index import index_of
+from cortex.selection.model import refit, weights
+from cortex.selection.model.refit import OwnCase
 from cortex.selection.pipeline import plan
-from cortex.selection.refit import OwnCase
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import PlanInput, RoleView, Snapshot
 from cortex.services.tools.edits import with_weights
 

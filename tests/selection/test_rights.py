@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cortex.selection.rights import rights_of
+from cortex.selection.registry.rights import rights_of
 from tests.selection.made import HOUSE, ROLE, asked, entry
 
 ALL = replace(ROLE, tools=("all",), admin_tools=("all",))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.base.packed import WordList, word_arrays
-from cortex.selection.search import Bm25, WordRarity, best, highest, mask
+from cortex.selection.index.search import Bm25, WordRarity, best, highest, mask
 
 # Three documents of 2, 2 and 3 terms: the mean length is 7/3. With k1 = 1.5 and b = .75 a document of length 2 has the
 # norm 1.5 x (.25 + .75 x 6/7) = 1.3392857, one of length 3 has 1.5 x (.25 + .75 x 9/7) = 1.8214286.

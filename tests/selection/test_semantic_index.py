@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cortex.selection import semantic_index
 from cortex.selection.discover import rank
-from cortex.selection.index import index_of
+from cortex.selection.index import semantic_index
+from cortex.selection.index.index import index_of
+from cortex.selection.index.semantic_index import LikenessCurve
+from cortex.selection.index.tool_text import worded
 from cortex.selection.pipeline import plan
-from cortex.selection.semantic_index import LikenessCurve
-from cortex.selection.semantic_votes import in_time, prepared
-from cortex.selection.snapshot import snapshot_of
-from cortex.selection.tool_text import worded
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import Domain, Example, PlanInput, RoleView, Snapshot, ToolEntry, ToolPlan
+from cortex.selection.votes.semantic_votes import in_time, prepared
 from cortex.services.tools.edits import with_encoder
 from cortex.toolkit.mcp import McpServer, McpTool, mcp_category
 from cortex.toolkit.registry import Registry

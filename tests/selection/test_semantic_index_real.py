@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from cortex.integrations.sentences import Sentences
-from cortex.selection import sentence_models
 from cortex.selection.discover import rank
-from cortex.selection.index import index_of
+from cortex.selection.index import sentence_models
+from cortex.selection.index.index import index_of
 from cortex.selection.pipeline import plan
-from cortex.selection.semantic_votes import prepared
 from cortex.selection.types import Domain, PlanInput, RoleView, Snapshot
+from cortex.selection.votes.semantic_votes import prepared
 from cortex.services.tools.edits import with_encoder
 from tests.real_encoder import real_folder
 from tests.selection.baseline_house import sent

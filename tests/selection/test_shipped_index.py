@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cortex.base import packed
-from cortex.selection import shipped_index
-from cortex.selection.index import Index
-from cortex.selection.ranking import ranked
+from cortex.selection.index import shipped_index
+from cortex.selection.index.index import Index
 from cortex.selection.types import Snapshot
+from cortex.selection.votes.ranking import ranked
 from tests.bench import index_table
 from tests.selection.made import entry
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from cortex.base import portable
 from cortex.base.skill import Skill
+from cortex.selection.index.skill_search import CHARACTERS, LEAST, MOST, fits, judged, listing
 from cortex.selection.pipeline import plan
-from cortex.selection.receipt import receipt
-from cortex.selection.skill_search import CHARACTERS, LEAST, MOST, fits, judged, listing
+from cortex.selection.plan.receipt import receipt
 from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolPlan
 from cortex.services.workshop.steps import steps
 from tests.selection.made import BRIDGED, CACHED, HOUSE, asked, entry

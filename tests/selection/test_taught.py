@@ -6,7 +6,7 @@ import pytest
 
 from cortex.app import shipped_registry
 from cortex.selection.pipeline import plan
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan, Trigger
 from cortex.services.tools.edits import Edits, WordEdits, edited
 from tests.selection.garden import GARDEN, garden

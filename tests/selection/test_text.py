@@ -1,7 +1,7 @@
 import pytest
 
 from cortex.base.clock import ticks_s
-from cortex.selection import talk, text
+from cortex.selection.words import talk, text
 from tests.patience import PATIENCE_S
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.selection import thesaurus
 from cortex.selection.discover import rank
-from cortex.selection.text import stem
-from cortex.selection.thesaurus import in_english
 from cortex.selection.types import Snapshot
+from cortex.selection.words import thesaurus
+from cortex.selection.words.text import stem
+from cortex.selection.words.thesaurus import in_english
 from tests.bench import files, unseen
 from tests.bench.catalogues import snapshot_of
 from tests.bench.files import CASES

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cortex.selection.tool_text import worded
+from cortex.selection.index.tool_text import worded
 from tests.selection.made import entry
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from cortex.base import packed
 from cortex.base.errors import DamagedFile
-from cortex.selection import meanings, weights
+from cortex.selection.model import weights
 from cortex.selection.types import Snapshot
+from cortex.selection.words import meanings
 from tests.selection.garden import fitted
 
 MODEL = fitted().weights

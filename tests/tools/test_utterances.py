@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cortex.selection import text
-from cortex.selection.calibrations import KINDS
+from cortex.selection.model.calibrations import KINDS
+from cortex.selection.words import text
 from cortex.toolkit.examples import read
 from cortex.tools import UTTERANCES, load
 

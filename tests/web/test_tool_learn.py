@@ -7,7 +7,7 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.crypto import wording_key
-from cortex.selection import text
+from cortex.selection.words import text
 from cortex.services.tools.own_weights import digest_of, rests_on
 from cortex.services.turns.tool_outcomes import SHARES
 from cortex.services.workshop.refits import Figure, Report

@@ -6,10 +6,10 @@ the provider's prefix.
 
 from dataclasses import replace
 
-from cortex.selection import quoted, talk, text
-from cortex.selection.draft import BY_YOU, PlanDraft, Vote, everything, marked
-from cortex.selection.index import Index
+from cortex.selection.index.index import Index
+from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, everything, marked
 from cortex.selection.types import PlanInput, SentTool
+from cortex.selection.words import quoted, talk, text
 
 CHANGED = "this way chooses anew for each request"
 RESCUED = Vote(stage="context", p=0.0, why="found or used in this turn")

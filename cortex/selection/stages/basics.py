@@ -6,11 +6,13 @@ A stage of the votes adds what it finds; what the model's gates leave of that is
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from cortex.selection import evidence, quoted, semantic_votes, sentence_models, talk, text
-from cortex.selection.draft import BY_YOU, PlanDraft, Vote, marked
-from cortex.selection.index import Index
-from cortex.selection.rights import rights_of
+from cortex.selection.index import sentence_models
+from cortex.selection.index.index import Index
+from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, marked
+from cortex.selection.registry.rights import rights_of
 from cortex.selection.types import PlanInput
+from cortex.selection.votes import evidence, semantic_votes
+from cortex.selection.words import quoted, talk, text
 
 SMALL_ROLE_TOKENS = 600
 NAMED_P, SURE_P = 0.95, 0.5

@@ -5,12 +5,12 @@ conversation can still grow. A message of several clauses has more room. A weak 
 window, the way back counted and the catalog too; only what is surely wanted goes before the catalog.
 """
 
-from cortex.selection import evidence
-from cortex.selection.cache_economics import takes_early_stubs
-from cortex.selection.catalog import catalog
-from cortex.selection.draft import PlanDraft, Vote, marked
-from cortex.selection.index import Index
+from cortex.selection.index.index import Index
+from cortex.selection.plan.cache_economics import takes_early_stubs
+from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.registry.catalog import catalog
 from cortex.selection.types import PlanInput, SentTool
+from cortex.selection.votes import evidence
 
 ADDED_TOKENS, SEVERAL_TOKENS = 560, 1_000
 WEAK_TOKENS, WINDOW_PART = 600, 10

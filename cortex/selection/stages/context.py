@@ -6,10 +6,11 @@ the user has said yes to them.
 
 from collections.abc import Iterator
 
-from cortex.selection import evidence, talk, text
-from cortex.selection.draft import PlanDraft, Vote, marked
-from cortex.selection.index import Index
+from cortex.selection.index.index import Index
+from cortex.selection.plan.draft import PlanDraft, Vote, marked
 from cortex.selection.types import PastTurn, PlanInput
+from cortex.selection.votes import evidence
+from cortex.selection.words import talk, text
 
 TURNS = 4
 PROPOSAL_SHARE = 0.9

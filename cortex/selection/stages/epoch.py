@@ -7,12 +7,12 @@ still holds its prefix, so the next round in Auto goes on with it.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from cortex.selection import talk
-from cortex.selection.cache_economics import has_bridge, late_way, opens_at, price, takes_early_stubs
-from cortex.selection.draft import PlanDraft, Vote, everything, marked
-from cortex.selection.index import Index
-from cortex.selection.rights import Rights
+from cortex.selection.index.index import Index
+from cortex.selection.plan.cache_economics import has_bridge, late_way, opens_at, price, takes_early_stubs
+from cortex.selection.plan.draft import PlanDraft, Vote, everything, marked
+from cortex.selection.registry.rights import Rights
 from cortex.selection.types import Form, PlanInput, SentTool
+from cortex.selection.words import talk
 
 BRIDGE = "tool_call"
 EARLY_MOST = 12

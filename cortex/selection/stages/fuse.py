@@ -7,12 +7,12 @@ conversation or this server says. The votes' figures choose; a reason begins wit
 import math
 from collections.abc import Sequence
 
-from cortex.selection import evidence
-from cortex.selection.cache_economics import price
-from cortex.selection.draft import PlanDraft, Vote, marked
-from cortex.selection.evidence import FULL_WISH, WISH_POWER
-from cortex.selection.index import Index
+from cortex.selection.index.index import Index
+from cortex.selection.plan.cache_economics import price
+from cortex.selection.plan.draft import PlanDraft, Vote, marked
 from cortex.selection.types import PlanInput
+from cortex.selection.votes import evidence
+from cortex.selection.votes.evidence import FULL_WISH, WISH_POWER
 
 FULL_WORK, WORK_POWER = 0.2, 2.0  # from here on the gate takes nothing
 LEAST, AGREEING = 0.01, 0.04

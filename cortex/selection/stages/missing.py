@@ -4,10 +4,10 @@ The refusal is not read: what it names is a guess, and what a page wrote may sta
 first by Cortex's own search on the person's words goes along with what was likely and below its bar.
 """
 
-from cortex.selection.draft import PlanDraft, Vote, marked
-from cortex.selection.index import Index
-from cortex.selection.ranking import ranked
+from cortex.selection.index.index import Index
+from cortex.selection.plan.draft import PlanDraft, Vote, marked
 from cortex.selection.types import PlanInput
+from cortex.selection.votes.ranking import ranked
 
 LEAST_P, GRAVE_P = 0.03, 0.06  # of the likeliest tool: below that the answer stands; a grave one comes only as that one
 MOST = 5

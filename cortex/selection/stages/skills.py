@@ -3,9 +3,9 @@
 Reads the user's own words alone. Without the right to read a skill none is shown.
 """
 
-from cortex.selection.draft import PlanDraft, Vote, marked
-from cortex.selection.index import Index
-from cortex.selection.skill_search import fits
+from cortex.selection.index.index import Index
+from cortex.selection.index.skill_search import fits
+from cortex.selection.plan.draft import PlanDraft, Vote, marked
 from cortex.selection.types import PlanInput
 
 READ = "skill_read"

@@ -16,8 +16,10 @@ PACKAGE = Path(__file__).resolve().parents[2]
 BUNDLE = PACKAGE.parent / "web" / "static" / "vendor" / "bundle.js"
 # What is left without one of these; without any other no message can be answered.
 SPARED = {
-    "selection/shipped_index.bin": "Tools are read anew at each start, and facts and how-tos are found less well.",
-    "selection/lacks_tool.bin": "An answer that cannot help gets no second try.",
+    "selection/index/shipped_index.bin": (
+        "Tools are read anew at each start, and facts and how-tos are found less well."
+    ),
+    "selection/model/lacks_tool.bin": "An answer that cannot help gets no second try.",
 }
 
 
@@ -41,9 +43,9 @@ def page() -> Finding:
 def _looks() -> Mapping[str, Callable[[Path], object]]:
     """How each table is read, by its place in the package."""
     arrays = scan.load("cortex.base.packed").mapped
-    names = ("weights", "shipped_index", "meanings")
+    names = ("model/weights", "index/shipped_index", "words/meanings")
     return {f"selection/{name}.bin": arrays for name in names} | {
-        "selection/lacks_tool.bin": _refusal_line,
+        "selection/model/lacks_tool.bin": _refusal_line,
         "base/o200k.bin": _vocabulary,
     }
 
@@ -57,7 +59,7 @@ def _is_whole(path: Path, look: Callable[[Path], object]) -> bool:
 
 
 def _refusal_line(path: Path) -> None:
-    scan.load("cortex.selection.lacks_tool").read(path.read_bytes())
+    scan.load("cortex.selection.model.lacks_tool").read(path.read_bytes())
 
 
 def _vocabulary(path: Path) -> None:

@@ -21,7 +21,7 @@ from cortex.base.turn import Reply
 from cortex.base.user import User
 from cortex.base.zone import midnight
 from cortex.ports.loop import Request
-from cortex.selection.recall import fitting
+from cortex.selection.index.recall import fitting
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.memory.answers import PROMPT, AnswerUnreadable, FoundFact, proved, script

@@ -5,7 +5,7 @@ It only decides whether a model is asked at all: a false alarm costs one small c
 
 import re
 
-from cortex.selection.text import normal
+from cortex.selection.words.text import normal
 
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 _AM = "am|was born|live|lived|moved|work|study|speak|eat|drink|drive|ride|own|have|had|use|run|play|wear|take|grow|keep"

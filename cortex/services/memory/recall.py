@@ -1,6 +1,6 @@
 """What could be recalled with a person's message: their kept facts and the budget they chose. Changes nothing.
 
-Which of them fit is `selection/recall.py`'s matter; plans ask for this only where a message could need any.
+Which of them fit is `selection/index/recall.py`'s matter; plans ask for this only where a message could need any.
 """
 
 from collections.abc import Sequence

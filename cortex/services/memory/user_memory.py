@@ -11,7 +11,7 @@ from datetime import timedelta
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.fact import FACT_CHARS_MAX, KnownFact
 from cortex.ports.memory import Fact
-from cortex.selection.recall import fitting
+from cortex.selection.index.recall import fitting
 from cortex.services.memory.recall import FACTS_MAX
 from cortex.storage.db import Database
 from cortex.storage.facts import FactRow, FactsRepository, FactValues

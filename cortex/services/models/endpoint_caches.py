@@ -39,7 +39,7 @@ _HOSTS: tuple[tuple[str, Profile], ...] = (
     (r"(^|\.)googleapis\.com$", replace(_STRONG, minimum_tokens=2048)),
 )
 
-# provider, models, what makes it so. Others get the bridge, stubs or a rewrite (`selection/cache_economics.py`).
+# provider, models, what makes it so. Others get the bridge, stubs or a rewrite (`selection/plan/cache_economics.py`).
 # Sources, read 2026-11-21:
 # - Anthropic, "Tool search tool" and "Tool use with prompt caching": deferred tools are not in the cached prefix; a
 #   `tool_reference` in a tool result brings the schema. Sonnet, Opus and Haiku from 4.5 on.

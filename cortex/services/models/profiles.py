@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from cortex.base.model import PROFILES, ModelEntry, Profile, kind_of
 from cortex.base.user import User
-from cortex.selection.cache_economics import has_bridge
+from cortex.selection.plan.cache_economics import has_bridge
 from cortex.services.models.cache_learning import LearnedProfile, learned
 from cortex.services.models.models import Models
 from cortex.storage.db import Database

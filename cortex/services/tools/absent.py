@@ -11,8 +11,8 @@ from functools import lru_cache
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
 from cortex.ports.mcp import FAMILY
+from cortex.selection.registry.version_cache import NamesKey, SnapshotKey
 from cortex.selection.types import Snapshot, ToolEntry
-from cortex.selection.version_cache import NamesKey, SnapshotKey
 from cortex.services.integrations.kinds import Setup
 from cortex.services.tools.plans import NOTHING_ABSENT, AbsentTools
 from cortex.services.tools.settings import ToolSettings

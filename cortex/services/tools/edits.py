@@ -9,9 +9,9 @@ from hashlib import blake2b
 from typing import Literal
 
 from cortex.base import portable
-from cortex.selection import text
-from cortex.selection.snapshot import described
+from cortex.selection.registry.snapshot import described
 from cortex.selection.types import Domain, Example, Snapshot, ToolEntry, Trigger
+from cortex.selection.words import text
 
 Sending = Literal["always", "needed", "never"]
 

@@ -19,9 +19,9 @@ from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.settings import Settings
 from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, PinnedFile, fetch, policy_of
 from cortex.ports.encoder import Encoder
-from cortex.selection import sentence_models
-from cortex.selection.semantic_votes import prepared
+from cortex.selection.index import sentence_models
 from cortex.selection.types import Snapshot
+from cortex.selection.votes.semantic_votes import prepared
 from cortex.services.tools.edits import with_encoder
 
 SENTENCES = "cortex.integrations.sentences"  # numpy is heavy: read with the first plan that can use it

@@ -8,7 +8,7 @@ from cortex.selection.types import Snapshot
 from cortex.services.tools.edits import with_weights
 from cortex.storage.refits import RefitRow
 
-WEIGHTS = "cortex.selection.weights"  # numpy is heavy: read with the first plan that needs it
+WEIGHTS = "cortex.selection.model.weights"  # numpy is heavy: read with the first plan that needs it
 
 log = logging.getLogger(__name__)
 

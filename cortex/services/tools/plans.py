@@ -21,16 +21,16 @@ from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.skill import Skill
 from cortex.base.turn import Need, RoundPlan
 from cortex.base.user import User
-from cortex.selection import recall
-from cortex.selection.baselines.punch import cut
-from cortex.selection.index import index_of
+from cortex.selection.index import recall
+from cortex.selection.index.index import index_of
+from cortex.selection.index.skill_search import listing
 from cortex.selection.pipeline import plan
-from cortex.selection.receipt import receipt
-from cortex.selection.semantic_votes import in_time
-from cortex.selection.skill_search import listing
+from cortex.selection.plan.receipt import receipt
 from cortex.selection.stages.missing import LIKELIER
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
 from cortex.selection.unset import wanted_unset
+from cortex.selection.votes.semantic_votes import in_time
+from cortex.selection.ways.punch import cut
 from cortex.services.integrations.kinds import Setup
 from cortex.services.roles.talk import talk_prompt
 

@@ -14,7 +14,7 @@ from cortex.base import portable
 from cortex.base.errors import NotFound
 from cortex.base.ids import digest
 from cortex.selection.pipeline import plan
-from cortex.selection.receipt import receipt
+from cortex.selection.plan.receipt import receipt
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import PlanInput, Snapshot
 from cortex.services.runtime import Runtime

@@ -23,8 +23,8 @@ from cortex.base.skill import (
     skill_of,
 )
 from cortex.base.user import User
-from cortex.selection.skill_search import LEAST as LEAST
-from cortex.selection.skill_search import fits, judged, line
+from cortex.selection.index.skill_search import LEAST as LEAST
+from cortex.selection.index.skill_search import fits, judged, line
 from cortex.selection.types import Snapshot
 from cortex.services.tools.skill_folders import FoundSkill, as_folders, lists_of, read_folders
 from cortex.services.tools.tools import ToolsService

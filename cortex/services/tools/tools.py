@@ -16,7 +16,7 @@ from cortex.base.user import User
 from cortex.ports.system import Discovered
 from cortex.selection.discover import discover, rank
 from cortex.selection.readiness import make_ready
-from cortex.selection.snapshot import snapshot_of, snapshot_of_set
+from cortex.selection.registry.snapshot import snapshot_of, snapshot_of_set
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
 from cortex.services.integrations.kinds import Setup

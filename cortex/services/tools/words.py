@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from cortex.base.errors import UserError
 from cortex.base.hidden import holds_hiding
-from cortex.selection import text
 from cortex.selection.types import Domain, Example, Trigger
+from cortex.selection.words import text
 from cortex.services.tools.edits import WordEdits
 from cortex.storage.tool_settings import Kind, ToolWordRow
 from cortex.toolkit.registry import Registry

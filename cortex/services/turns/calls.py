@@ -11,7 +11,7 @@ from cortex.agent.records import WRITTEN
 from cortex.base.ids import derived_id
 from cortex.base.turn import Turn
 from cortex.ports.loop import CallEnding, CallFacts, CallRecord
-from cortex.selection.baselines import ora
+from cortex.selection.ways import ora
 from cortex.services.runtime import Runtime
 from cortex.services.turns.approval_log import call_payload
 from cortex.services.turns.tool_outcomes import came, was_late

@@ -9,7 +9,7 @@ from typing import Any
 from cortex.agent.arguments import behind_bridge
 from cortex.base.lacking import PERHAPS, is_named
 from cortex.base.turn import Outcome
-from cortex.selection.lacks_tool import does_not_answer
+from cortex.selection.model.lacks_tool import does_not_answer
 from cortex.services.turns.answer_writer import Row
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener

@@ -128,7 +128,7 @@ def _arguments(order: HouseOrder) -> Iterator[dict[str, Any]]:
 
 
 def _receipt(turn: Turn, context: TurnContext, command: PlainCommand, total: int) -> dict[str, Any]:
-    """A receipt as `selection/receipt.py` writes it, of a request that was never made."""
+    """A receipt as `selection/plan/receipt.py` writes it, of a request that was never made."""
     return {
         "mode": turn.mode,
         "role": turn.role,

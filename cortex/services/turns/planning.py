@@ -21,7 +21,7 @@ from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
 from cortex.selection.discover import in_words
-from cortex.selection.talk import is_small_talk
+from cortex.selection.words.talk import is_small_talk
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Limit
 from cortex.services.memory.recall import NOTHING, RecallReader, carried

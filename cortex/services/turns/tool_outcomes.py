@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cortex.base.crypto import wording_key
-from cortex.selection import text
 from cortex.selection.types import META
+from cortex.selection.words import text
 from cortex.services.tools.plans import PLANNED_FOR
 from cortex.storage.calls import CallRow, CallsRepository, Came
 from cortex.storage.db import Opener

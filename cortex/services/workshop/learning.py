@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.user import User
-from cortex.selection import text
 from cortex.selection.types import META, Snapshot
+from cortex.selection.words import text
 from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.tools import ToolsService
 from cortex.services.tools.words import WordsText, line, read, typed_of

@@ -13,9 +13,9 @@ from cortex.base.clock import Clock, now
 from cortex.base.errors import NotAllowed, UserError
 from cortex.base.model import Profile
 from cortex.base.user import User
-from cortex.selection import text
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
+from cortex.selection.words import text
 from cortex.services.tools.edits import with_weights
 from cortex.services.tools.own_weights import WEIGHTS, digest_of, is_current, rests_on
 from cortex.services.tools.tools import ToolsService
@@ -26,7 +26,7 @@ from cortex.storage.learning import AllCasesRepository, AnswersRepository
 from cortex.storage.refits import RefitRow, RefitsRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
 
-REFIT = "cortex.selection.refit"
+REFIT = "cortex.selection.model.refit"
 CASES_LEAST = 8
 CASES_MOST = 2_000
 SHIPPED_JUDGED = 300

@@ -11,7 +11,7 @@ from cortex.base.crypto import wording_key
 from cortex.base.errors import NotFound, UserError
 from cortex.base.turn import LOOP_ENDS
 from cortex.base.user import User
-from cortex.selection import text
+from cortex.selection.words import text
 from cortex.services.turns.tool_outcomes import SHARES, lesson
 from cortex.storage.calls import CallsRepository
 from cortex.storage.db import Database, Opener

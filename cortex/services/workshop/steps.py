@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cortex.selection.draft import PlanDraft, Vote
-from cortex.selection.index import index_of
+from cortex.selection.index.index import index_of
+from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.recipes import recipe
 from cortex.selection.types import PlanInput, SentTool
 

@@ -11,12 +11,12 @@ from typing import Literal
 
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.selection import text
 from cortex.selection.discover import MOST, rank
 from cortex.selection.pipeline import plan
-from cortex.selection.semantic_votes import in_time
-from cortex.selection.talk import common_terms
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
+from cortex.selection.votes.semantic_votes import in_time
+from cortex.selection.words import text
+from cortex.selection.words.talk import common_terms
 from cortex.services.tools.edits import Edits, edited, with_encoder
 from cortex.services.tools.plans import PlanRequest, plan_input
 from cortex.services.tools.tools import PlanGround

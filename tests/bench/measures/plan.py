@@ -3,8 +3,8 @@
 import random
 from collections.abc import Callable
 
-from cortex.selection import snapshot as shipping
 from cortex.selection.pipeline import plan
+from cortex.selection.registry import snapshot as shipping
 from cortex.selection.types import PlanInput, RoleView, Snapshot
 from cortex.tools import load
 from tests.bench.catalogues import snapshot_of

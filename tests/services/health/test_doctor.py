@@ -36,7 +36,13 @@ async def test_tables_of_a_newer_version_are_not_to_be_migrated(tmp_path: Path) 
     assert (seen.state, seen.mend) == ("bad", "Run that newer version of Cortex again, or restore a backup.")
 
 
-FILES = ("selection/weights", "selection/shipped_index", "selection/meanings", "selection/lacks_tool", "base/o200k")
+FILES = (
+    "selection/model/weights",
+    "selection/index/shipped_index",
+    "selection/words/meanings",
+    "selection/model/lacks_tool",
+    "base/o200k",
+)
 
 
 def cut(path: Path) -> None:
@@ -54,7 +60,7 @@ def garble(path: Path) -> None:
 @pytest.mark.parametrize("harm", [Path.unlink, empty, cut, garble], ids=["missing", "empty", "cut", "garbled"])
 def test_files_of_the_program_that_are_damaged_are_named(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     for name in FILES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PACKAGE / f"{name}.bin", tmp_path / f"{name}.bin")
     assert program_files(tmp_path).state == "good"
     for name in FILES:
@@ -68,12 +74,12 @@ def test_files_of_the_program_that_are_damaged_are_named(tmp_path: Path, harm: C
 
 def test_what_a_damaged_file_of_the_program_means_is_said(tmp_path: Path) -> None:
     for name in FILES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PACKAGE / f"{name}.bin", tmp_path / f"{name}.bin")
-    (tmp_path / "selection/lacks_tool.bin").unlink()
+    (tmp_path / "selection/model/lacks_tool.bin").unlink()
     seen = program_files(tmp_path).text
     assert ("gets no second try" in seen, "No message can be answered" in seen) == (True, False)
-    (tmp_path / "selection/weights.bin").unlink()
+    (tmp_path / "selection/model/weights.bin").unlink()
     assert "No message can be answered" in program_files(tmp_path).text
 
 

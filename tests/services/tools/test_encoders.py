@@ -12,8 +12,8 @@ from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.settings import Settings, load_settings
 from cortex.base.user import User
 from cortex.integrations.sentences import Sentences
-from cortex.selection import sentence_models
-from cortex.selection.snapshot import snapshot_of
+from cortex.selection.index import sentence_models
+from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import Snapshot
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.edits import with_encoder

@@ -13,7 +13,7 @@ from cortex.base.background import background_tasks
 from cortex.base.errors import DamagedFile
 from cortex.base.settings import load_settings
 from cortex.base.user import User
-from cortex.selection.decisions import LISTED
+from cortex.selection.plan.decisions import LISTED
 from cortex.selection.readiness import make_ready
 from cortex.selection.types import Snapshot
 from cortex.services.roles.roles import Roles

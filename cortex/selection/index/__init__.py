@@ -1,0 +1,1 @@
+"""What is searched: tools, skills and facts, by their words and by what these mean."""

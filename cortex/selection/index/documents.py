@@ -1,0 +1,124 @@
+"""Texts with a slot each, searched by words; of a change only what is new is cut into words.
+
+Slots are the places of the texts. Equal texts give equal scores, whatever way they came in. What ships is cut already:
+`shipped_index.py`. Loaded late: numpy is heavy.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.base.packed import Arrays, WordList
+from cortex.selection.index import bags
+from cortex.selection.index.search import Bm25
+from cortex.selection.types import ToolEntry
+
+HALF_BITS = 12  # of a row's figures: a term's number, then how many halves it weighs
+MOST_HALVES = (1 << HALF_BITS) - 1
+
+MadeOf = tuple[ToolEntry, tuple[str, ...]]
+Texts = Mapping[str, MadeOf]
+Row = NDArray[np.uint32]
+_numbering = Lock()
+
+
+class TermNumbers(dict[str, int]):
+    """Numbers for terms: those that ship, then others as they are met. Only ever grows; shared by what is derived."""
+
+    def __init__(self, shipped: WordList | None = None) -> None:
+        super().__init__()
+        self.shipped = shipped
+        self.more: list[str] = []
+
+    def __missing__(self, term: str) -> int:
+        number = self.shipped.find(term) if self.shipped else -1
+        if number < 0:
+            number = len(self.shipped or ()) + len(self.more)
+            self.more.append(term)
+        self[term] = number
+        return number
+
+    def find(self, term: str, /) -> int:
+        """The term's number; -1 where it has none. Nothing is added."""
+        number = self.get(term, -1)
+        return self.shipped.find(term) if number < 0 and self.shipped else number
+
+    def of(self, number: int) -> str:
+        """The term of this number."""
+        first = len(self.shipped or ())
+        return self.shipped[number] if self.shipped and number < first else self.more[number - first]
+
+    def row(self, parts: Iterable[tuple[Iterable[str], float]]) -> Row:
+        """These terms with their weights as a row."""
+        found: dict[int, float] = {}
+        for terms, weight in parts:
+            for term, times in Counter(terms).items():
+                number = self[term]
+                found[number] = found.get(number, 0.0) + weight * times
+        made = [number << HALF_BITS | min(MOST_HALVES, round(2 * weight)) for number, weight in found.items()]
+        return np.array(made, dtype=np.uint32)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Documents:
+    """`texts`: what each was made of, to see what changed; `flat`: their rows one after the other, from `starts` on."""
+
+    texts: Texts
+    terms: TermNumbers
+    flat: Row
+    starts: NDArray[np.int64]
+
+    @cached_property
+    def slots(self) -> Mapping[str, int]:
+        """The slot of each key."""
+        return {key: slot for slot, key in enumerate(self.texts)}
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The key of each slot."""
+        return tuple(self.texts)
+
+    def row(self, slot: int) -> Row:
+        """What stands in a slot."""
+        return self.flat[self.starts[slot] : self.starts[slot + 1]]
+
+    @cached_property
+    def words(self) -> Bm25:
+        """The texts by their words."""
+        slots = np.repeat(np.arange(len(self.texts), dtype=np.int32), np.diff(self.starts))
+        return Bm25(self.terms.find, self.flat >> HALF_BITS, slots, self.flat & MOST_HALVES, len(self.texts))
+
+
+class CutRows:
+    """Rows that were cut when Cortex was built, by the name of the tool and what they were made of."""
+
+    def __init__(self, words: WordList, places: Mapping[str, int], arrays: Arrays) -> None:
+        self.words, self._places = words, places
+        self._digests, self._flat, self._starts = (arrays[name] for name in ("digests", "flat", "rows"))
+
+    def row(self, name: str, made_of: MadeOf) -> Row | None:
+        """The row of a tool with what people say for it; None for one that is not as it shipped."""
+        place = self._places.get(name)
+        if place is None or int(self._digests[place]) != bags.digest(*made_of):
+            return None
+        return self._flat[self._starts[place] : self._starts[place + 1]]
+
+
+def tools_as_documents(texts: Texts, before: Documents | None, shipped: CutRows | None = None) -> Documents:
+    """Tools with what people say for them: name -> (entry, utterances). Of those `before` what changed is cut anew."""
+    terms = before.terms if before else TermNumbers(shipped.words if shipped else None)
+    rows: list[Row] = []
+    with _numbering:
+        for key, made_of in texts.items():
+            row = before.row(before.slots[key]) if before and before.texts.get(key) == made_of else None
+            if row is None and shipped:
+                row = shipped.row(key, made_of)
+            rows.append(terms.row(bags.parts(*made_of)) if row is None else row)
+    starts = np.cumsum([0, *map(len, rows)])
+    flat = np.concatenate(rows) if rows else np.zeros(0, dtype=np.uint32)
+    return Documents(texts=texts, terms=terms, flat=flat, starts=starts)

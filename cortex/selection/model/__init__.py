@@ -1,0 +1,1 @@
+"""The fitted models: what they weigh, how they are fitted, here and on a server."""

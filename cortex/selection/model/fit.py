@@ -1,0 +1,195 @@
+"""`cortex train`: fits the model of `weights.py` on utterances, judges it on those it has not seen, and says how well.
+
+One-sided least squares, one column a tool, category and kind (`ridge.py`). The calibrations are fitted on what each
+utterance scores when its fifth is left out. Deterministic.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.selection.model import ridge
+from cortex.selection.model.calibrations import (
+    KINDS,
+    Calibrations,
+    Floats,
+    TextChances,
+    chance,
+    gate_features,
+    tool_features,
+)
+from cortex.selection.model.weights import GRAM_SHARE, NEED, Weights, quantised
+from cortex.selection.types import META, Snapshot
+from cortex.selection.words import known_words, quoted, text
+from cortex.selection.words.grams import BUCKETS, grams, words
+
+RIDGE = 1.0
+MOST_WORTH = 2.0
+LEAST_TEXTS = 3  # a third fewer features than from 2 on, and no figure moves (2026-11-27)
+STEPS = 12  # of Newton
+SHRINKAGE = 1e-3
+WEB = "web"
+
+Places = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledUtterance:
+    """An utterance to learn from: the tools it wants, or the kind of no tool."""
+
+    text: str
+    tools: tuple[str, ...] = ()
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedModel:
+    """The model, and what it makes of each utterance when that one is left out.
+
+    `scores` and `labels` (n, n_columns); `chances` of the n utterances.
+    """
+
+    weights: Weights
+    told: tuple[LabelledUtterance, ...]
+    scores: Floats
+    labels: Floats
+    chances: TextChances
+
+
+def told_by(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
+    """The snapshot's utterances, each wording once."""
+    known = {entry.name for entry in snapshot.entries if not entry.is_meta}
+    rows: dict[str, LabelledUtterance] = {}
+    for example in (*(each for domain in snapshot.domains for each in domain.examples), *snapshot.several):
+        tools = tuple(name for name in example.tools if name in known)
+        rows.setdefault(text.normal(example.text), LabelledUtterance(text=example.text, tools=tools))
+    for example in snapshot.none:
+        rows.setdefault(text.normal(example.text), LabelledUtterance(text=example.text, kind=example.tools[0]))
+    return tuple(row for row in rows.values() if row.tools or row.kind)
+
+
+def examples_hash(told: Sequence[LabelledUtterance]) -> str:
+    """What a model was fitted on, as a short key."""
+    lines = sorted(f"{row.text}\t{' '.join(row.tools)}\t{row.kind}" for row in told)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -> FittedModel:
+    """The model of these utterances over the snapshot's tools. `made`: a note of when and from what."""
+    domains = [domain.name for domain in snapshot.domains if domain.name != META]
+    taught = {name for row in told for name in row.tools}
+    learning = [entry for entry in snapshot.entries if entry.name in taught and not entry.is_meta]
+    entries = sorted(learning, key=lambda entry: domains.index(entry.category))
+    tools = tuple(entry.name for entry in entries)
+    categories = tuple(name for name in domains if any(entry.category == name for entry in entries))
+    home = np.array([categories.index(entry.category) for entry in entries], dtype=np.int32)
+    texts = [row.text for row in told]
+    places, idf, rows = _features([quoted.wish_of(said) for said in texts])
+    labels = _labels(told, tools, categories, home)
+    bias = (labels * 2 - 1).mean(axis=0, dtype=np.float64).astype(np.float32)
+    targets, worth = labels * 2 - 1 - bias, RIDGE / _worth(labels[:, len(tools) :])
+    unseen = ridge.left_out(rows, len(idf), targets, worth) + bias
+    matrix, scale = quantised(ridge.fitted(rows, len(idf), targets, worth))
+    found = _calibrations(told, unseen, labels, home, np.array([entry.category == WEB for entry in entries]))
+    weights = Weights(
+        tools=tools,
+        categories=categories,
+        rows=places,
+        idf=idf,
+        matrix=matrix,
+        scale=scale,
+        bias=bias,
+        home=home,
+        calibrations=found,
+        known=known_words.of_texts(texts),
+        examples=examples_hash(told),
+        made=made,
+    )
+    chances = found.judged(texts, unseen, home, len(categories))
+    return FittedModel(weights=weights, told=tuple(told), scores=unseen, labels=labels, chances=chances)
+
+
+def _calibrations(
+    told: Sequence[LabelledUtterance], scores: Floats, labels: Floats, home: Places, is_web: NDArray[np.bool_]
+) -> Calibrations:
+    """What these scores of utterances that were left out, (n, n_columns), are worth.
+
+    The web's tools are neither right nor wrong for `open` wishes.
+    """
+    n_categories, wanted = int(home.max()) + 1, labels[:, : len(home)]
+    kinds = np.array([row.kind for row in told])
+    features = tool_features(scores, home, n_categories)
+    scored = (kinds != "open")[:, None] | ~is_web
+    tool = _calibrated(features[scored], wanted[scored])
+    gates = gate_features([row.text for row in told], scores, chance(tool, features), n_categories)
+    beyond_web = wanted[:, ~is_web].max(axis=1) > 0
+    asked, worked = np.isin(kinds, ["", "chat"]), (kinds == "llm") | (kinds == "open") | beyond_web
+    wish = _calibrated(gates[asked], kinds[asked] == "")
+    return Calibrations(tool=tool, wish=wish, work=_calibrated(gates[worked], beyond_web[worked]))
+
+
+def _features(texts: Sequence[str]) -> tuple[Places, Floats, list[ridge.Row]]:
+    """Bucket -> feature, each feature's idf, and the texts as rows of features: words, then letters."""
+    bags = [(Counter(words(said)), Counter(grams(said))) for said in texts]
+    spread = Counter(bucket for bag in bags for half in bag for bucket in half)
+    kept = sorted(bucket for bucket, count in spread.items() if count >= LEAST_TEXTS)
+    places = np.full(BUCKETS, -1, dtype=np.int32)
+    places[kept] = np.arange(len(kept), dtype=np.int32)
+    idf = np.log((len(texts) + 1) / (np.array([spread[bucket] for bucket in kept]) + 0.5))
+    idf = idf.astype(np.float16).astype(np.float32)
+    return places, idf, [_row(bag, places, idf) for bag in bags]
+
+
+def _row(bag: Sequence[Counter[int]], places: Places, idf: Floats) -> ridge.Row:
+    features, values = [], []
+    for half, share in zip(bag, (1.0, GRAM_SHARE), strict=True):
+        found = places[np.fromiter(half.keys(), dtype=np.int32, count=len(half))]
+        counts = np.fromiter(half.values(), dtype=np.float32, count=len(half))[found >= 0]
+        found = found[found >= 0]
+        weight = (1 + np.log(counts)) * idf[found]
+        features.append(found)
+        values.append(share * weight / (np.sqrt(np.square(weight).sum()) or 1.0))
+    return np.concatenate(features), np.concatenate(values).astype(np.float32)
+
+
+def _labels(
+    told: Sequence[LabelledUtterance], tools: tuple[str, ...], categories: tuple[str, ...], home: Places
+) -> Floats:
+    """(n_texts, n_columns) of 0 and 1: tools, their categories, kinds, need."""
+    columns = {name: at for at, name in enumerate((*tools, *(f"[{name}]" for name in categories), *KINDS, NEED))}
+    labels = np.zeros((len(told), len(columns)), dtype=np.float32)
+    for at, row in enumerate(told):
+        own = [columns[name] for name in row.tools]
+        labels[at, [*own, *(len(tools) + home[own]), columns[row.kind or NEED]]] = 1
+    return labels
+
+
+def _calibrated(features: Floats, labels: NDArray[Any]) -> Floats:
+    """Logistic regression by Newton's method, slightly shrunk."""
+    rows, wanted = features.astype(np.float64), labels.astype(np.float64)
+    mean, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-9
+    scaled = np.column_stack([(rows - mean) / spread, np.ones(len(rows))])
+    found = np.zeros(scaled.shape[1])
+    for _ in range(STEPS):
+        p = 1 / (1 + np.exp(-(scaled @ found)))
+        slope = scaled.T @ (p - wanted) / len(wanted) + SHRINKAGE * found
+        curve = (scaled * (p * (1 - p))[:, None]).T @ scaled / len(wanted)
+        found -= np.linalg.solve(curve + SHRINKAGE * np.eye(len(found)), slope)
+    scale = found[:-1] / spread
+    return np.append(scale, found[-1] - scale @ mean).astype(np.float32)
+
+
+def _worth(labels: Floats) -> Floats:
+    """How much each text counts, one column: those of small categories and kinds more, or they would be outvoted.
+
+    The root of how much rarer its rarest label is than the middle one, within MOST_WORTH.
+    """
+    sizes = labels.sum(axis=0)
+    rarest = np.where(labels > 0, sizes, np.inf).min(axis=1, keepdims=True)
+    worth = np.clip(np.sqrt(np.median(sizes) / rarest), 1 / MOST_WORTH, MOST_WORTH)
+    return np.asarray(worth, dtype=np.float32)

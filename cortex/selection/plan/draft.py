@@ -1,0 +1,102 @@
+"""A plan in the making: the votes and marks that one stage hands to the next. Frozen; stages return changed copies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cortex.base.skill import SkillFit
+from cortex.selection.registry.catalog import CatalogText
+from cortex.selection.registry.rights import NO_RIGHTS, Rights
+from cortex.selection.types import Form, SentTool, StageName, ToolEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """One stage's belief that a tool is needed, with its reason in words for the person.
+
+    `is_own`: it rests on what this server taught, so no gate of the model stops it.
+    """
+
+    stage: StageName
+    p: float
+    why: str
+    is_own: bool = False
+
+
+BY_YOU = Vote(stage="pins", p=0.0, why="you chose “always” for this chat")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChances:
+    """What the fitted model makes of a text: the chance of each tool that it knows.
+
+    `wish`: that anything is wanted at all; `work`: that it is more than words and the web.
+    """
+
+    chances: Mapping[str, float] = field(default_factory=dict)
+    wish: float = 1.0
+    work: float = 1.0
+
+
+NOT_LEARNED = ModelChances()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanDraft:
+    """A plan in the making.
+
+    `is_shut`: nothing is sent; `is_all`: everything permitted is. `pins` are in, whatever the score; `resting` join
+    once something else opens the epoch. `chances`: one probability a tool; `threshold`: what a recipe holds them
+    against, None = each tool's own. `fresh`: what this round adds to `kept`; without an epoch (`is_afresh`) all of it.
+    `dropped`: why a wanted tool stays out. `listing`: a catalog that a stage wrote itself; None leaves it to the epoch.
+    `labels` ride in the receipt. `grown`: as in `PlannerMemory`. `forms`: of tools not sent in full.
+    """
+
+    rights: Rights = NO_RIGHTS
+    is_shut: bool = False
+    is_all: bool = False
+    pins: Mapping[str, Vote] = field(default_factory=dict)
+    resting: Mapping[str, Vote] = field(default_factory=dict)
+    votes: Mapping[str, tuple[Vote, ...]] = field(default_factory=dict)
+    learned: ModelChances = NOT_LEARNED
+    chances: Mapping[str, Vote] = field(default_factory=dict)
+    wanted: tuple[str, ...] = ()
+    threshold: float | None = None
+    is_open: bool = False
+    boundary: str = ""
+    number: int = 0
+    kept: tuple[SentTool, ...] = ()
+    fresh: tuple[SentTool, ...] = ()
+    noted: tuple[str, ...] = ()
+    late: str = ""
+    dropped: Mapping[str, Vote] = field(default_factory=dict)
+    is_afresh: bool = False
+    listing: CatalogText | None = None
+    tool_choice: Literal["auto", "required", "none"] = "auto"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    grown: tuple[str, ...] = ()
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    skills: tuple[SkillFit, ...] = ()
+
+    @property
+    def permitted(self) -> tuple[ToolEntry, ...]:
+        """What may be used, in registry order, meta tools last."""
+        return self.rights.permitted
+
+
+def everything(draft: PlanDraft) -> tuple[SentTool, ...]:
+    """All that is permitted, as the mode All sends it: nothing is left to discover."""
+    why = "All: everything that the role permits"
+    return tuple(SentTool(name=name, form="full", stage="all", reason=why) for name in draft.rights.listed)
+
+
+def marked(draft: PlanDraft, **marks: Any) -> PlanDraft:
+    """The draft with these fields, as `replace` makes it: in a tenth of the time, which a plan takes ten times.
+
+    Any: each field has its own type. TypeError for one that there is not.
+    """
+    if not marks.keys() <= draft.__dict__.keys():
+        raise TypeError(f"no fields of a draft: {sorted(marks.keys() - draft.__dict__.keys())}")
+    made = object.__new__(PlanDraft)
+    made.__dict__.update(draft.__dict__, **marks)
+    return made

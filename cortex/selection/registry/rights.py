@@ -1,0 +1,101 @@
+"""What may be used at all, worked out once for each combination of registry, role, rank and channel, and kept.
+
+The key holds everything that the answer depends on: registry version, what is ready, the granted words, rank, channel.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+
+from cortex.base.role import Channel
+from cortex.selection.registry.version_cache import NamesKey, SnapshotKey
+from cortex.selection.types import Domain, PlanInput, ToolEntry
+from cortex.toolkit.grants import ToolGrant, granted, permits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rights:
+    """The permitted tools in registry order, meta tools last and only where there is something to find.
+
+    `ready_count`, `ready_tokens`: of all that is ready, whoever asks: what saving is counted against. `business`:
+    without the meta tools; `listed`, `names`: theirs; `tokens`: all of them in full; `standing`: those that stand in
+    every request or rest beside it. `domains`: those with a permitted tool, in the snapshot's order; `line_tokens`,
+    `name_tokens`: of a category's catalog.
+    """
+
+    ready_count: int = 0
+    ready_tokens: int = 0
+    permitted: tuple[ToolEntry, ...] = ()
+    business: tuple[ToolEntry, ...] = ()
+    metas: tuple[ToolEntry, ...] = ()
+    listed: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    tokens: int = 0
+    digest: str = ""
+    standing: tuple[ToolEntry, ...] = ()
+    by_category: dict[str, tuple[ToolEntry, ...]] = field(default_factory=dict)
+    domains: tuple[Domain, ...] = ()
+    line_tokens: dict[str, int] = field(default_factory=dict)
+    name_tokens: dict[str, int] = field(default_factory=dict)
+
+
+NO_RIGHTS = Rights()
+
+
+def rights_of(given: PlanInput, never: tuple[str, ...] = ()) -> Rights:
+    """What this user may use in this role on this channel, less what they chose to `never` have in the conversation.
+
+    The digest is that of all they may use: such a choice rewrites no prefix.
+    """
+    key, ready, own = SnapshotKey(given.snapshot), NamesKey(given.ready), frozenset(given.role.core)
+    grant = granted(given.role, is_admin=given.is_admin)
+    return _rights(key, ready, grant, own, given.is_admin, given.channel, frozenset(never))
+
+
+@lru_cache(maxsize=64)
+def _rights(
+    key: SnapshotKey,
+    ready: NamesKey,
+    grant: ToolGrant,
+    own: frozenset[str],
+    is_admin: bool,
+    channel: Channel,
+    never: frozenset[str],
+) -> Rights:
+    there = frozenset(ready.names)
+    metas = tuple(entry for entry in key.snapshot.entries if entry.name in there and entry.is_meta)
+    others = [entry for entry in key.snapshot.entries if entry.name in there and not entry.is_meta]
+    allowed = tuple(
+        entry
+        for entry in others
+        if permits(grant, entry.name, entry.category, channel, is_withheld=entry.is_admin and not is_admin)
+    )
+    business = tuple(entry for entry in allowed if entry.name not in never)
+    members: dict[str, list[ToolEntry]] = {}
+    for entry in business:
+        members.setdefault(entry.category, []).append(entry)
+    standing = (
+        each for each in business if each.is_core or each.is_ambient or not own.isdisjoint({each.name, each.category})
+    )
+    return Rights(
+        ready_count=len(others),
+        ready_tokens=sum(entry.tokens_full for entry in others),
+        permitted=(*business, *(metas if business else ())),
+        business=business,
+        metas=metas if business else (),
+        listed=tuple(entry.name for entry in business),
+        names=frozenset(entry.name for entry in business),
+        tokens=sum(entry.tokens_full for entry in business),
+        digest=_digest((*allowed, *(metas if allowed else ()))),
+        standing=tuple(standing),
+        by_category={name: tuple(entries) for name, entries in members.items()},
+        domains=tuple(domain for domain in key.snapshot.domains if domain.name in members),
+        line_tokens={name: sum(entry.tokens_line for entry in entries) for name, entries in members.items()},
+        name_tokens={name: sum(entry.tokens_name for entry in entries) for name, entries in members.items()},
+    )
+
+
+def _digest(entries: Iterable[ToolEntry]) -> str:
+    """What is permitted, as a short key."""
+    return blake2b(",".join(entry.name for entry in entries).encode(), digest_size=8).hexdigest()

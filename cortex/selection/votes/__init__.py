@@ -1,0 +1,1 @@
+"""What a text says about tools, as votes and as a ranking."""
