@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 TESTS  ?= tests
+WORKERS ?= 4
 HOMELESS := agent base bench integrations notify providers schedule selection toolkit
 BIN    := $(VENV)/bin
 DOJO   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/agentdojo
@@ -14,13 +15,16 @@ UV     := $(shell command -v uv 2>/dev/null)
 RUN_STAMP  := $(VENV)/.run-stamp
 TEST_STAMP := $(VENV)/.test-stamp
 
+# Containers forbid Python to keep what it has compiled: each of a thousand starts of tests would compile it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 ifdef UV
 PIP := $(UV) pip install -q --python $(BIN)/python
 else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs texts assets release
+.PHONY: run install ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs texts assets pictures release
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -115,21 +119,25 @@ $(CLIENTS)/requirements.txt: requirements/clients.txt
 assets: install
 	@$(BIN)/python web/assets.py
 
+# The moving picture of README.md; needs Chromium.
+pictures: install-test assets
+	@$(BIN)/python -m tests.pictures
+
 debian:
 	@sh .ci/debian
 
 # In the order of tests/conftest.py: xdist would keep the files of few tests for the end, and the longest ones have few.
-# Three at a time on two cores: tests of pages wait for a browser most of the time.
+# Two for each core: what opens a page or a house waits for others half of the time.
 test: install-test assets debian mcp-servers
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
 test-full: install-test assets debian homeassistant aider llama clients mcp-servers
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 
 # The same tests with every home on PostgreSQL; what opens no home is not repeated.
 test-postgres: install-test assets debian
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx --database postgresql $(HOMELESS:%=--ignore=tests/%) $(TESTS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -r sx --database postgresql $(HOMELESS:%=--ignore=tests/%) $(TESTS)
 
 check: install-test audit
 	@$(BIN)/ruff format --check .
@@ -140,6 +148,7 @@ check: install-test audit
 	@$(BIN)/python -m tests.bench.baseline
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
 	@$(BIN)/cortex tools --markdown | diff -u docs/tools.md - || (echo "docs/tools.md is old: run make docs"; exit 1)
+	@$(BIN)/python .ci/channels.py | diff -u docs/channels.md - || (echo "docs/channels.md is old: run make docs"; exit 1)
 	@$(MAKE) --no-print-directory texts
 	@$(BIN)/python .ci/models.py | diff -u docs/models.md - || (echo "docs/models.md is old: run make docs"; exit 1)
 
@@ -182,6 +191,7 @@ texts: install
 docs: install
 	@$(BIN)/python -m cortex.base.settings > .env.example
 	@$(BIN)/cortex tools --markdown > docs/tools.md
+	@$(BIN)/python .ci/channels.py > docs/channels.md
 	@$(BIN)/python -m tests.model_servers --write
 	@$(BIN)/python .ci/models.py --write
 

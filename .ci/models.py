@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from cortex.providers.servers import OTHER, SERVERS, ServerRow
+from cortex.providers.server_row import ServerRow
+from cortex.providers.servers import OTHER, SERVERS
 
 ROOT = Path(__file__).parent.parent
 PAGE, RESULTS = ROOT / "docs" / "models.md", ROOT / "tests" / "model_servers" / "results.json"

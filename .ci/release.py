@@ -108,8 +108,8 @@ def _image(version: str) -> str:
     """Where the image is, or how it is made."""
     name = f"cortex:{version}"
     build = ("docker", "build", "-f", "docker/Dockerfile", "-t", name, ".")
-    if not shutil.which("docker"):
-        return f"there is no docker here; {' '.join(build)}"
+    if not shutil.which("docker") or subprocess.run(("docker", "info"), capture_output=True, timeout=60).returncode:
+        return f"no docker runs here; where one does: {' '.join(build)}"
     _run(*build)
     _run("docker", "save", "-o", str(DIST / f"cortex-{version}-image.tar"), name)
     return f"dist/cortex-{version}-image.tar"

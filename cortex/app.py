@@ -18,8 +18,7 @@ from cortex.base.crypto import audit_key
 from cortex.base.database_needs import refuse_unfit
 from cortex.base.errors import ConfigError
 from cortex.base.faults import in_words
-from cortex.base.log import LineFormatter, SecretFilter, also_blot
-from cortex.base.logbook import LogBook
+from cortex.base.log import LineFormatter, LogBook, SecretFilter, also_blot
 from cortex.base.outages import Outages
 from cortex.base.settings import Settings
 from cortex.base.start import shared_database
@@ -61,7 +60,7 @@ class Cortex(Services):
     async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator[Self]:
         """The running daemon: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
         outages = Outages()
-        engine = Engine.create(settings.engine_database, outages=outages)
+        engine = Engine(settings.engine_database, outages=outages)
         async with _running(cls, settings, clock, engine, LocalHub(), outages) as cortex:
             yield cortex
 
@@ -71,7 +70,7 @@ class Cortex(Services):
         """One of several processes that run turns and serve no page. ConfigError where the database is not shared."""
         async with relayed(shared_database(settings)) as relay:
             outages = Outages()
-            engine = Engine.create(settings.engine_database, is_worker=True, outages=outages, tell=relay.broadcast)
+            engine = Engine(settings.engine_database, is_worker=True, outages=outages, tell=relay.broadcast)
             for topic in (STARTED, LISTENING):
                 relay.on(topic, lambda _: dbos_patches.wake())
             for topic in (STARTED, WROTE, LISTENING):
@@ -96,6 +95,7 @@ class Cortex(Services):
                     # Nothing else asks the database all the time here: by this look pages learn that it is away.
                     relay.newest = lambda ids: cortex.runtime.outages.wait_out(lambda: seqs(ids))
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
+                    await cortex.plugins.categories()  # pages list their channels
                     async with background_tasks(
                         cortex.accounts.keep_logins(),
                         cortex.stop_all.watch(),
@@ -133,6 +133,8 @@ async def _running(
         engine.register(WORKFLOW, cortex.turn_body)
         try:
             await cortex.stop_all.heed()  # ahead of the launch, which takes up what was left
+            # Ahead of the outbox, which may have something due by a channel of theirs.
+            await cortex.plugins.categories()
             with in_words(settings.engine_database):
                 await engine.launch()
             await cortex.turn_queue.recover(await engine.stranded())

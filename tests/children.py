@@ -2,14 +2,15 @@
 
 Python and its thousand modules cost 2 of the 2.4 seconds of processor that a start takes, and the tests start the
 program some two hundred times. From `web/__main__.py` on a child is what `python -m web` is: a process of its own with
-its own environment, folder, files and signals. The benchmarks, `test_main_job.py`, `test_cli.py` and `test_house.py`
-start the program from nothing.
+its own environment, folder, files and signals. `module`: what else of ours is run so in place of `web`, as by `python
+-m`. `test_main_job.py`, `test_cli.py` and `test_house.py` start the program from nothing.
 """
 
 import atexit
 import multiprocessing
 import os
 import resource
+import runpy
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from tests.databases import database_of
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
+PROGRAM = "web"
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["tests.loaded"])
@@ -48,12 +50,16 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 class Child:
     """A running `cortex <words>`; both its outputs are added to `output`. `limit`: of open files."""
 
+    module = PROGRAM
+
     def __init__(
         self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
     ) -> None:
         files = (os.devnull, str(output), str(output))
         self._process = _forks.Process(
-            target=_program, args=(words, dict(env), str(cwd), umask, files, str(held()), limit), daemon=True
+            target=_program,
+            args=(self.module, words, dict(env), str(cwd), umask, files, str(held()), limit),
+            daemon=True,
         )
         self._process.start()
 
@@ -113,29 +119,41 @@ class Program:
 
 
 def run(
-    words: Sequence[str], *, env: Mapping[str, str], cwd: Path, given: str = "", umask: int = -1
+    words: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    given: str = "",
+    umask: int = -1,
+    module: str = PROGRAM,
+    timeout_s: float = PATIENCE_S,
 ) -> subprocess.CompletedProcess[str]:
     """`cortex <words>` to its end: its exit code and what it printed; `given` is what it can read."""
     with tempfile.TemporaryDirectory() as folder:
         files = tuple(str(Path(folder) / name) for name in ("given", "stdout", "stderr"))
         Path(files[0]).write_text(given, encoding="utf-8")
         process = _forks.Process(
-            target=_program, args=(words, dict(env), str(cwd), umask, files, str(held())), daemon=True
+            target=_program, args=(module, words, dict(env), str(cwd), umask, files, str(held())), daemon=True
         )
         process.start()
-        process.join(PATIENCE_S)
+        process.join(timeout_s)
         if process.exitcode is None:
             process.kill()
-            raise TimeoutError(f"cortex {' '.join(words)} did not end")
+            raise TimeoutError(f"{module} {' '.join(words)} did not end")
         printed = [Path(one).read_text(encoding="utf-8") for one in files[1:]]
         return subprocess.CompletedProcess(["cortex", *words], process.exitcode, *printed)
 
 
 def _program(
-    words: Sequence[str], env: dict[str, str], cwd: str, umask: int, files: Sequence[str], held: str, limit: int = 0
+    module: str,
+    words: Sequence[str],
+    env: dict[str, str],
+    cwd: str,
+    umask: int,
+    files: Sequence[str],
+    held: str,
+    limit: int = 0,
 ) -> None:
-    from web.__main__ import main  # noqa: PLC0415 - the tests themselves do without the program
-
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
@@ -154,4 +172,4 @@ def _program(
     sys.stdin, sys.stderr = open(0), open(2, "w")  # noqa: SIM115
     sys.stdout = watchdog.output(Path(held))
     sys.argv = ["cortex", *words]
-    main()
+    runpy.run_module(module, run_name="__main__", alter_sys=False)

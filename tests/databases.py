@@ -8,10 +8,11 @@ import asyncio
 import hashlib
 import os
 import shutil
+import sqlite3
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ class SqliteTemplate:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "template.db"
         migrate(f"sqlite:///{self.path}")
+        with closing(sqlite3.connect(self.path)) as connection:  # a connection that lives on would keep it in the log
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def fresh(self, folder: Path) -> str:
         path = folder / "cortex.db"

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from cortex.app import Cortex
 from cortex.base.errors import ServiceDown
+from cortex.ports.integrations import IntegrationKind
 from cortex.services.integrations.integrations import Integrations
-from cortex.services.integrations.kinds import IntegrationKind
 
 
 class LampForm(BaseModel):
@@ -68,7 +68,9 @@ class Lamps:
 
 def lamp_kind(server: LampServer, **other: Any) -> IntegrationKind:
     facts: dict[str, Any] = {"name": "lamps", "title": "Lamp server", "ports": ("HomeAssistant",), **other}
-    return IntegrationKind(about="Switches lamps.", form=LampForm, open=server.open, place=("address",), **facts)
+    return IntegrationKind(
+        about="Switches lamps.", order=1, form=LampForm, open=server.open, place=("address",), **facts
+    )
 
 
 class LampCortex(Cortex):

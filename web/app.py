@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.middleware.gzip import GZipMiddleware
 
@@ -18,7 +18,7 @@ from web.bodies import Line
 from web.errors import add_handlers, not_found
 from web.live import LivePages
 from web.render import NavEntry, Renderer
-from web.routes import LazyRoute
+from web.routes import PageRouter
 from web.security import Shield, host_rule
 
 STATIC = Path(__file__).parent / "static"
@@ -34,7 +34,7 @@ KINDS = {
     ".woff2": "font/woff2",
 }
 
-frame_routes = APIRouter(route_class=LazyRoute)
+frame_routes = PageRouter()
 
 
 def create_app(cortex: Cortex) -> FastAPI:

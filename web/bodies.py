@@ -42,7 +42,7 @@ CHARSETS = ("", "utf-8", "utf8", "us-ascii", "ascii")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Takes:
-    """What a route takes. `most`: bytes, by the settings where it is a function; `has_files`: streamed to the disk."""
+    """The bounds of a body. `most`: bytes, or by the settings; `has_files`: streamed to the disk."""
 
     most: int | Callable[[Cortex], int]
     has_files: bool = False

@@ -13,17 +13,16 @@ from fastapi.responses import RedirectResponse, Response
 from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
 from cortex.base.media import ACCEPTED
-from cortex.base.user import User
 from cortex.services.chat.chat import LogPage
 from cortex.services.chat.composer import Composer, ModeFigures
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import TurnView
 from cortex.services.health.first_steps import FirstSteps
-from web.deps import Services
 from web.frame import frame_of
-from web.render import Renderer, described
+from web.render import described
 from web.security import local_path
 from web.sse import TurnViewContext, open_streams
+from web.visit import Visit
 
 AS_ROLE = "-"  # no model is called so; an empty field of a form cannot be told from a missing one
 OLD_FROM = 8  # turns above the newest eight begun are skipped by the browser's layout until they come into view
@@ -45,7 +44,6 @@ class ChatContext(TurnViewContext):
     figures: ModeFigures = described("what each tool mode sends")
     receipt: dict[str, Any] | None = described("what the draft would cost, when that is known already", default=None)
     draft: str = described("text to begin with", default="")
-    error: str = described("why the last message was not taken", default="")
     steps: FirstSteps | None = described("what is left to set up, in a new chat", default=None)
     attached: Sequence[Any] = described("files that go with the draft", default=())
     accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
@@ -54,28 +52,24 @@ class ChatContext(TurnViewContext):
 
 
 async def chat_context(
-    request: Request,
-    services: Services,
-    user: User,
+    visit: Visit,
     page: LogPage | None,
     *,
     role: str = "",
     before: int | None = None,
     draft: str = "",
-    error: str = "",
     attached: Sequence[str] = (),
     once: str = "",
 ) -> ChatContext:
     """The context of a conversation's page, or of a new one (`page` None)."""
     conversation = page.conversation if page else None
     cid = conversation.id if conversation else "new"
-    pages: Renderer = request.app.state.pages
-    composer = await services.composer.composer(user, conversation, role)
+    composer = await visit.services.composer.composer(visit.user, conversation, role)
     log = page.folded() if page else Transcript()
     return ChatContext(
-        frame=await frame_of(request, services, user, here="/" if page is None else "", conversation_id=cid),
+        frame=await frame_of(visit.request, visit.services, visit.user, conversation_id=cid),
         cid=cid,
-        opens=await pages.aside(open_streams, services.hub.open_parts(cid)) if page else {},
+        opens=await visit.pages.aside(open_streams, visit.services.hub.open_parts(cid)) if page else {},
         conversation=conversation,
         title=log.title or "New chat",
         log=log,
@@ -85,14 +79,13 @@ async def chat_context(
         is_past=before is not None,
         seq=page.seq if page else 0,
         composer=composer,
-        figures=await services.composer.figures(user, composer, conversation),
-        receipt=await services.planning.preview(user, cid if page else None, "", "all", role=composer.role)
+        figures=await visit.services.composer.figures(visit.user, composer, conversation),
+        receipt=await visit.services.planning.preview(visit.user, cid if page else None, "", "all", role=composer.role)
         if composer.mode == "all"
         else None,
         draft=draft,
-        error=error,
-        attached=await services.documents.named(user, attached) if attached else (),
-        upload_bytes=services.documents.limit_bytes,
+        attached=await visit.services.documents.named(visit.user, attached) if attached else (),
+        upload_bytes=visit.services.documents.limit_bytes,
         once=once or new_id(),
     )
 
@@ -123,11 +116,11 @@ def back_to(place: str) -> str:
     return local_path(place, "/")
 
 
-async def find_turn(services: Services, user: User, cid: str, turn_id: str) -> tuple[TurnView, int | None]:
+async def find_turn(visit: Visit, cid: str, turn_id: str) -> tuple[TurnView, int | None]:
     """One turn of a conversation and the `before` of the stretch it stands in; NotFound when it was replaced."""
     before: int | None = None
     while True:
-        page = await services.chat.log(user, cid, before=before)
+        page = await visit.services.chat.log(visit.user, cid, before=before)
         turn = page.folded().turn(turn_id)
         if turn is not None:
             return turn, before

@@ -1,4 +1,4 @@
-"""What handlers ask for by type: the server, who is logged in, and whether an admin confirmed the password lately.
+"""What handlers ask for by type: the server and the login. A visit of somebody who is logged in: `web/visit.py`.
 
 Each takes the request alone and calls the one below it: FastAPI analyses a chain of dependencies anew for each of the
 routes, which was a twentieth of the start.
@@ -10,9 +10,7 @@ from fastapi import Depends, Form, Request
 from pydantic import Field
 
 from cortex.app import Cortex
-from cortex.base.errors import NotAllowed
 from cortex.base.log import USER_ID
-from cortex.base.user import User
 from cortex.services.accounts.accounts import LoginView
 from web.connections import prove
 from web.security import login_token
@@ -61,47 +59,3 @@ async def login(request: Request) -> LoginView:
         raise LoginNeeded
     USER_ID.set(view.user.id)
     return view
-
-
-CurrentLogin = Annotated[LoginView, Depends(login)]
-
-
-async def current_user(request: Request) -> User:
-    """Return who is asking."""
-    return (await login(request)).user
-
-
-CurrentUser = Annotated[User, Depends(current_user)]
-
-
-async def admin(request: Request) -> User:
-    """Return who is asking, when that is an admin; NotAllowed otherwise."""
-    user = await current_user(request)
-    if not user.is_admin:
-        raise NotAllowed("Only an admin can open this page.")
-    return user
-
-
-Admin = Annotated[User, Depends(admin)]
-
-
-async def reauthed_user(request: Request) -> User:
-    """Return who is asking, when they gave the password within the last 10 minutes; ConfirmNeeded otherwise."""
-    view = await login(request)
-    if not view.is_confirmed:
-        raise ConfirmNeeded
-    return view.user
-
-
-ReauthedUser = Annotated[User, Depends(reauthed_user)]
-
-
-async def reauthed_admin(request: Request) -> User:
-    """An admin who gave the password within the last 10 minutes; ConfirmNeeded otherwise."""
-    await admin(request)
-    return await reauthed_user(request)
-
-
-ReauthedAdmin = Annotated[User, Depends(reauthed_admin)]
-
-GUARDS = (login, current_user, admin, reauthed_user, reauthed_admin)  # what an endpoint can ask of whoever sends

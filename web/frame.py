@@ -1,4 +1,4 @@
-"""Gathers what stands around a page: sidebar, theme, shortcuts. Called by every page handler, once.
+"""Gathers what stands around a page: sidebar, theme, shortcuts. Called once for a page, by `web/visit.py`.
 
 No rule of its own: the conversations come grouped from their service, the preferences from theirs.
 """
@@ -22,9 +22,10 @@ async def frame_of(
     here: str = "",
     conversation_id: str = "",
 ) -> Frame:
-    """The frame of a logged-in user's page. `here`: the href of the open nav entry."""
+    """The frame of a logged-in user's page. `here`: the address of the page, or one below it; "" opens none."""
     nav = await entries_for(request, services, user)
-    open_page = next((entry for entry in nav if entry.href == here), None)
+    below = [entry for entry in nav if f"{here}/".startswith(f"{entry.href}/")]
+    open_page = max(below, key=lambda entry: len(entry.href), default=None)
     chosen = await services.preferences.get(user)
     warnings = (getattr(request.app.state, "warning", ""), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
@@ -33,7 +34,7 @@ async def frame_of(
         theme=chosen.theme,
         density=chosen.density,
         keys=chosen.keys,
-        here=here,
+        here=open_page.href if open_page else here,
         nav=tuple(entry for entry in nav if not entry.under),
         up=next((entry for entry in nav if open_page and entry.href == open_page.under), None),
         groups=side_groups(await services.conversations.list(user)),

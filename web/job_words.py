@@ -89,7 +89,7 @@ def is_live(bars: Sequence[RunBar]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobWordsContext(Context):
-    """What `job_parts.html` needs on each page that shows jobs."""
+    """The values that `job_parts.html` needs on each page that shows jobs."""
 
     at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
     when_at: Callable[..., str] = described("the same in a list, short on a phone", default=when_at)

@@ -18,7 +18,7 @@ from cortex.base.clock import ticks_s
 from cortex.base.events import Event, OpenPart
 from cortex.base.user import User
 from cortex.services.chat.chat import LOOK_AGAIN_S, LogPage
-from cortex.services.content.list_bell import lists_of
+from cortex.services.content.tasks import lists_of
 from cortex.services.notices.live import LiveNotices
 from web.render import Context as PageContext
 from web.render import Frame, Renderer
@@ -38,7 +38,7 @@ EACH_PAGE_S = 0.002  # longer for each page: to send to one takes a twentieth of
 
 
 class OpenPage:
-    """What one open page has not been sent yet. `seq`: it has been sent the log up to there."""
+    """Keeps what one open page has not been sent yet. `seq`: it has been sent the log up to there."""
 
     def __init__(self, seq: int = 0, waiting_most: int = WAITING_MOST) -> None:
         """waiting_most: characters that are kept while the page does not read."""
@@ -59,7 +59,7 @@ class OpenPage:
         self._has_news.set()
 
     def begin(self, seq: int) -> None:
-        """What is pushed from here on follows what it is about to be sent up to `seq`."""
+        """Push from here on what follows all that it is about to be sent, up to `seq`."""
         self.seq, self._is_behind, self._size = seq, False, 0
         self._waiting.clear()
         if not self.is_over:

@@ -157,7 +157,7 @@ _markdown = _parser()
 
 
 class Left(NamedTuple):
-    """How much of a text is shown, and of how much: in lines, or in characters where one line is too long."""
+    """The part of a text that is shown, and of how much: in lines, or in characters where one line is too long."""
 
     shown: int
     total: int

@@ -21,7 +21,7 @@ _TOO_SHORT = 4  # characters of a last line that may still turn into something e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartChange:
-    """What to do with the part on the page.
+    """A change of the part on the page.
 
     commit: put before the open block, which becomes empty · open: the open block's new content ·
     code: append to the live listing in the open block · replace: the whole part anew, at the end and where it is cut.

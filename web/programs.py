@@ -39,7 +39,7 @@ Asked = TypeVar("Asked")
 
 
 class AnswerForm(Protocol):
-    """How an answer is written for the clients of one protocol: in one piece, or as it comes."""
+    """Writes an answer for the clients of one protocol: in one piece, or as it comes."""
 
     @property
     def media_type(self) -> str:

@@ -6,6 +6,7 @@ Knows no route and no service. Called by `web/pages/*`, `web/sse.py` and the err
 import asyncio
 import hashlib
 import pickle
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
+from urllib.parse import quote, urlencode
 from zoneinfo import ZoneInfo
 
 import jinja2
@@ -38,6 +40,7 @@ HERE = Path(__file__).parent
 ADMIN = "/admin"
 MORE = "/more"
 PIECE_BYTES = 65_536
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 OPTIONS = 1  # another number with each change of how Jinja is set up here
 MADE_BY = f"{jinja2.__version__} {OPTIONS}"
 THREADS = 2  # that make pages; more would only take the event loop's turns
@@ -50,7 +53,7 @@ def described(words: str, **default: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NavEntry:
-    """How links lead to a page: by a line of the sidebar, or by a card of the page `under` which it is.
+    """The link that leads to a page: by a line of the sidebar, or by a card of the page `under` which it is.
 
     Each page module may offer one, or several, as `NAV`. `order` sorts, lowest first. The sidebar has at most seven.
     under: the address of that page, "" = the sidebar; `/admin` is for admins alone.
@@ -102,7 +105,7 @@ class Toast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What stands around every page's content, and how it is shown."""
+    """The frame around every page's content, and how it is shown."""
 
     user: User | None = described("who is logged in; None on the login and set-up pages", default=None)
     language: str = described("the html lang attribute", default="en")
@@ -133,9 +136,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a template may use. Each page has its own subclass; every field says what it is by `described`."""
+    """The values of a template. Each page has its own subclass; every field says what it is by `described`."""
 
     frame: Frame = described("sidebar, theme, shortcuts", default_factory=Frame)
+    error: str = described("why what was typed was refused", default="")
+    error_field: str = described("the field that this is about, or empty", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +162,6 @@ class DeletionContext(Context):
     action: str = described("where the form posts")
     back: str = described("where 'Keep it' leads")
     needs_password: bool = described("whether its person's password is asked for", default=False)
-    error: str = described("why it was refused", default="")
 
 
 class CompiledTemplates(FileSystemBytecodeCache):
@@ -249,7 +253,7 @@ class Renderer:
         return Markup("".join(source.blocks[block](source.new_context(self.variables(context)))))  # noqa: S704 - our own template
 
     async def aside(self, make: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
-        """What `make` gives, made in a thread: for what shows long texts, which must not keep everybody waiting."""
+        """Return what `make` gives, made in a thread: for long texts, which must not keep others waiting."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(make, *given, **named))
 
     def load_ahead(self, names: Sequence[str] = ("base.html", "ui.html", "chat.html", "turn.html")) -> None:
@@ -295,6 +299,23 @@ def respond(
     if hasattr(request.state, "shown"):
         answer.delete_cookie(request.state.shown)
     return answer
+
+
+def address(path: str, /, **asked: object) -> str:
+    """The path with those of the values that say something: no empty text, no 0, no False."""
+    query = urlencode({name: "1" if value is True else value for name, value in asked.items() if value})
+    return f"{path}?{query}" if query else path
+
+
+def download(body: str | bytes, name: str, kind: str) -> Response:
+    """A file to save under this name, which nobody keeps on the way."""
+    return in_pieces(Response(body, media_type=kind, headers=saved_as(name)))
+
+
+def saved_as(name: str) -> dict[str, str]:
+    """The headers of what is to be saved under this name, which may hold any sign."""
+    named = f'filename="{name}"' if PLAIN_NAME.fullmatch(name) else f"filename*=utf-8''{quote(name, safe='')}"
+    return {"Content-Disposition": f"attachment; {named}", "Cache-Control": "no-store"}
 
 
 def in_pieces(answer: Response) -> Response:

@@ -53,7 +53,7 @@ _RENAMED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRule:
-    """Which Host headers are ours. `any_address`: bound beyond loopback, so that bare IP addresses are let in too."""
+    """The Host headers that are ours. `any_address`: bound beyond loopback, so that bare IP addresses are let in."""
 
     names: frozenset[str]
     any_address: bool = False

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class ProcessSignals:
-    """What the signals of this process do now. `ends` counts how often it was told to end."""
+    """The signals of this process, and what they do now. `ends` counts how often it was told to end."""
 
     def __init__(self) -> None:
         self.ends = 0

@@ -43,7 +43,7 @@ _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnViewContext(Context):
-    """What `turn.html` reads."""
+    """The values that `turn.html` reads."""
 
     cid: str = described("the conversation's id")
     opens: "dict[str, Stream]" = described("part id -> what is shown of a part that is being written")

@@ -7,15 +7,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import Request
 from fastapi.responses import Response
 
-from cortex.base.user import User
 from cortex.services.tools.listing import ToolSheet
 from cortex.services.workshop.tool_effects import DescriptionEffect
-from web.deps import Services
-from web.frame import frame_of
-from web.render import Context, described, respond
+from web.render import Context, described
+from web.visit import Visit
 
 TOOLS = "/admin/tools"
 EXAMPLES_A_PAGE = 60
@@ -33,20 +30,16 @@ class ToolContext(Context):
     description: str = described("its description as typed or as kept")
     messages: str = described("messages to try the description with, one a line", default="")
     told: DescriptionEffect | None = described("what the description as typed would change", default=None)
-    error: str = described("why the description was refused", default="")
 
 
-async def tool_page(
-    request: Request, services: Services, user: User, name: str, *, block: str = "content", **more: Any
-) -> Response:
+async def tool_page(visit: Visit, name: str, *, block: str = "content", **more: Any) -> Response:
     """The page of a tool; `more`: fields of `ToolContext` that are not as kept."""
-    sheet = await services.tool_listing.sheet(user, name)
+    sheet = await visit.services.tool_listing.sheet(visit.user, name)
     full, stub = (json.dumps(form.parameters, indent=2, ensure_ascii=False) for form in (sheet.full, sheet.stub))
     context = ToolContext(
-        frame=await frame_of(request, services, user, here=TOOLS),
         sheet=sheet,
         full=full,
         stub=stub,
         **{"description": sheet.full.description, **more},
     )
-    return respond(request, "tool.html", context, block=block, status=422 if context.error else 200)
+    return await visit.show("tool.html", context, block=block, status=422 if context.error else 200)

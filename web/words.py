@@ -86,7 +86,7 @@ def capitalize_first(text: str) -> str:
 
 
 def carried(receipt: dict[str, Any]) -> int:
-    """How many tools a request carried, in its tools or after the message; meta tools cost tokens, but are none."""
+    """Count the tools of a request, in its tools or after the message; meta tools cost tokens, but are none."""
     return sum(row["category"] != META for row in (*receipt["sent"], *receipt.get("noted", ())))
 
 
@@ -105,7 +105,7 @@ def markdown(text: str, key: str = "") -> Markup:
 
 
 def left_out(text: str) -> Any:
-    """How much of a long text `markdown` shows, None for all. Any: a value of `web/markdown.py`, which is read late."""
+    """Return how much of a long text `markdown` shows, None for all. Any: a value of `web/markdown.py`, read late."""
     return scan.load("web.markdown").left_out(text)
 
 

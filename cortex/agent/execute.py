@@ -121,7 +121,7 @@ class Executor:
     async def _asks(
         self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall, request: ApprovalRequest
     ) -> bool:
-        """Whether the person has to say yes first; who presses "Ask again" is asked, whatever was allowed meanwhile."""
+        """Tell whether the person must say yes first; who presses "Ask again" is asked, whatever was allowed since."""
         if await self.approvals.is_asked_again(turn, record):
             return True
         return asks(facts, checked, request.readers) and not await self.approvals.granted(turn, record, request)

@@ -35,7 +35,7 @@ async def preview_of(checked: CheckedCall, ctx: Ctx, run: Run) -> CallPreview | 
 
 
 async def readers_of(facts: CallFacts, checked: CheckedCall, ctx: Ctx, run: Run) -> tuple[Readers, ...] | Output:
-    """Who else will read what the call writes, where that has to be asked; what went wrong, where nobody can say.
+    """Tell who else will read what the call writes, where that has to be asked; what went wrong, where nobody can say.
 
     It has to be once the turn has read private data and words from outside: whatever is written then may carry the one
     on the say of the other, in its words, its numbers, or by being written at all. A call that itself brings private

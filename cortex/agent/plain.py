@@ -1,9 +1,9 @@
-"""An order that needs no model: the same gate, question and effect as a model's calls, then one sentence. Pure."""
+"""Turns without a model: an order, or one call by hand. The same gate, question and effect as a model's calls. Pure."""
 
 import re
 
 from cortex.agent.refusals import UNKNOWN
-from cortex.base.messages import ToolResult, assistant, results, user
+from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import GIVEN_ROUND, Answer, Outcome, PlainCommand, Turn
 from cortex.ports.loop import History, ToolRunner
 
@@ -43,8 +43,19 @@ async def run_command(turn: Turn, command: PlainCommand, history: History, tool_
     words = f"{'Partly done. ' if why_not and not done[0].is_error else ''}{why_not}" or command.done
     await history.say(turn, ROUND, words, "answer", NOT_DONE_NOTE if why_not else DONE_NOTE)
     # What is shown names devices, in words that came from the house; the model reads none of them as its own.
-    told = assistant(words if why_not else TOLD)
-    messages = (user(turn.text), assistant("", *command.calls), results(*done), told)
+    words_said = assistant(words if why_not else TOLD)
+    messages = (user(turn.text), assistant("", *command.calls), results(*done), words_said)
+    return Outcome(state="done", rounds=0, messages=messages, text=words)
+
+
+async def run_call(turn: Turn, call: ToolCall, tool_runner: ToolRunner) -> Outcome:
+    """Decide, wait for the person's word where one is needed, perform; the turn is done however the call went."""
+    decision = await tool_runner.decide(turn, ROUND, call)
+    answer = await tool_runner.wait_for_answer(turn, decision) if decision.verdict == "ask" else None
+    performed = await tool_runner.perform(turn, ROUND, call, decision, answer)
+    by = "by a job" if turn.job_id else "by hand"
+    words = f"{call.name} {'did not work' if performed.result.is_error else 'answered'}; it was called {by}."
+    messages = (user(turn.text), assistant("", call), results(performed.result), assistant(words))
     return Outcome(state="done", rounds=0, messages=messages, text=words)
 
 

@@ -39,7 +39,7 @@ def with_tail(messages: list[Message], text: str) -> list[Message]:
 
 
 def is_note(said: str) -> bool:
-    """Whether the words of the person's side have the form of a note of Cortex that stands by itself."""
+    """Tell whether the words of the person's side have the form of a note of Cortex that stands by itself."""
     return said.startswith("(") and said.endswith(")")
 
 

@@ -33,7 +33,7 @@ class LoopPorts:
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """What one turn remembers while it runs. `counted`: rounds that count against `max_rounds`.
+    """One turn's memory while it runs. `counted`: rounds that count against `max_rounds`.
 
     `heard`: what the person sent last meanwhile, read from the round `heard_at` on. `has_acted`, `has_retried`: whether
     a tool was used for the message at hand, and whether an answer to it was asked for again.
@@ -185,7 +185,8 @@ async def _command(turn: Turn, ports: LoopPorts) -> PlainCommand | None:
     """Return what is to be done without a model, None where one is asked."""
     if turn.given is not None and turn.is_given_alone:
         return PlainCommand(calls=(turn.given,), done=TOLD)
-    return await ports.commands.command(turn) if ports.commands else None
+    # Whether the message is looked at depends on the turn alone: a replay finds its steps.
+    return await ports.commands.command(turn) if ports.commands and turn.is_order else None
 
 
 async def _begin(run: _Run) -> None:

@@ -151,7 +151,7 @@ def _typed(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def _fits(value: Any, schema: Any, root: Mapping[str, Any], depth: int) -> bool:  # Any: JSON
-    """Whether a value is what a schema asks for, as far as types, names and choices go: the gate checks the rest."""
+    """Tell whether a value is what a schema asks, as far as types, names and choices go: the gate checks the rest."""
     if not isinstance(schema, Mapping):
         return schema is not False
     if not depth:

@@ -36,12 +36,12 @@ def as_text(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     last message is left out, words to go on take its place: many a server refuses a request that ends with the model's.
     """
     names = {call.id: behind_bridge(call)[0] for message in messages for call in message.calls}
-    told = tuple(told for message in messages if (told := _told(message, names)) is not None)
-    is_models = bool(told) and told[-1].speaker == "assistant"
-    return (*told, user(GO_ON)) if is_models and messages[-1].speaker != "assistant" else told
+    texts = tuple(text for message in messages if (text := _text_of(message, names)) is not None)
+    is_models = bool(texts) and texts[-1].speaker == "assistant"
+    return (*texts, user(GO_ON)) if is_models and messages[-1].speaker != "assistant" else texts
 
 
-def _told(message: Message, names: Mapping[str, str]) -> Message | None:
+def _text_of(message: Message, names: Mapping[str, str]) -> Message | None:
     """The message in words; None where nothing of it is left."""
     if message.speaker == "user":
         return _spoken(message)

@@ -41,7 +41,7 @@ def attachments_of(payload: dict[str, Any]) -> tuple[Attachment, ...]:
 def words_of_file(
     file: Attachment, path: str, *, pages: int, opening: str, characters: int, outline: tuple[str, ...], note: str
 ) -> str:
-    """What a model reads of a file behind the person's words: its text, or the first part and how to read the rest."""
+    """Return what a model reads of a file behind the person's words: its text, or a part and how to read on."""
     about = [file.kind, *([f"{pages} pages"] if pages > 1 else []), f"path {path}"]
     lines = [f"{HEAD} {file.name} · {' · '.join(about)}] {FROM_OUTSIDE}"]
     if note:

@@ -38,7 +38,7 @@ def mail_address(text: str) -> str:
 
 
 def push_subject(text: str) -> str:
-    """Who a push service may write to (RFC 8292, `sub`); ValueError when Apple's would refuse it as no real contact."""
+    """Return who a push service may write to (RFC 8292, `sub`); ValueError where Apple's would refuse it."""
     word = text.strip()
     scheme, _, rest = word.partition(":")
     if scheme.lower() == "mailto":

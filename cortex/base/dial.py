@@ -55,7 +55,7 @@ def guarded_pool(
 
 
 def unknown_host(*failures: str) -> str:
-    """What a person reads where one of these failures is that a host outside has no address; "" where none is."""
+    """Give what a person reads where one of these failures is that a host outside has no address; "" where none is."""
     found = next((match for match in map(_UNKNOWN.search, failures) if match), None)
     host = found.group(1) if found else ""
     if "." not in host or is_inside_name(host):

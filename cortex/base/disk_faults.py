@@ -19,7 +19,7 @@ def of_disk(error: OSError) -> str:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether a disk had no room, or a person's share of it was used up; of several errors at once, for one of them."""
+    """Tell whether a disk had no room, or a person's share was used up; of several errors, whether one says so."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(is_full, error.exceptions))
     return isinstance(error, OSError) and error.errno in _NO_ROOM

@@ -3,8 +3,6 @@
 The twin of `base/http.py` for httpx2, which that package brings.
 """
 
-import ssl
-
 import httpcore2
 import httpx2
 
@@ -21,9 +19,8 @@ class GuardedTransport2(httpx2.AsyncHTTPTransport):
         policy: AddressPolicy,
         resolver: Resolver = resolve,
         inner: httpcore2.AsyncNetworkBackend | None = None,
-        context: ssl.SSLContext | None = None,
     ) -> None:
-        trusted = context or certificates()
+        trusted = certificates()
         super().__init__(verify=trusted, trust_env=False)
         # httpx2 offers no parameter for the backend; the pool it has just made holds no connection yet.
         self._pool = guarded_pool(httpcore2, trusted, policy, resolver, inner)

@@ -21,6 +21,7 @@ CortexError(message, status)
 └── ConfigError      a setting is wrong: only ever raised while starting
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -136,7 +137,7 @@ class ToolRetry(CortexError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """What a model server did not take, as its own words say. `said`: those words, short.
+    """Something that a model server did not take, as its own words say. `said`: those words, short.
 
     `what`: `window` (the request is too long), `output` (more output tokens than it gives), `tools`, `pictures`,
     `schema` (one tool's), `parameter` (one of the request's), `thinking` (its own reasoning, sent back), `ids`,
@@ -218,3 +219,12 @@ class DamagedFile(CortexError):
 
 class ConfigError(CortexError):
     """A wrong setting; the start stops with this one line."""
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the error and what it came from, the nearest first; ends where one stands behind itself."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

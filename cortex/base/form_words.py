@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from cortex.base.errors import UserError
+
 _Limits = Mapping[str, Any]  # Any: what pydantic tells of the rule that was broken, by its name
 _NUMBER, _WHOLE, _TEXT, _SWITCH = "must be a number", "must be a whole number", "must be text", "must be yes or no"
 _DATE, _TIME = "must be a date, such as 2026-11-23", "must be a date and time, such as 2026-11-23T09:30"
@@ -58,6 +60,16 @@ def what_is_wrong(fault: ErrorDetails) -> str:
         return fault["msg"].partition(", ")[2]
     words = _WORDS.get(fault["type"], "cannot be used as it is")
     return words if isinstance(words, str) else words(fault.get("ctx", {}))
+
+
+def one_line(text: str, longest: int, field: str, question: str) -> str:
+    """The text on one line; UserError at `field`, with the question, when there is none, or when it is too long."""
+    words = " ".join(text.split())
+    if not words:
+        raise UserError(question, field=field)
+    if len(words) > longest:
+        raise UserError(f"That is too long: at most {longest} characters.", field=field)
+    return words
 
 
 def _counted(count: int, one: str, several: str = "") -> str:

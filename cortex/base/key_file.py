@@ -30,23 +30,15 @@ def made_key(path: Path) -> str:
     beside = path.with_name(f".{NAME}.{os.getpid()}")
     try:
         private.write_beside(beside, f"{secrets.token_urlsafe(48)}\n".encode())
-        _sync(beside)  # the key outlives a power cut before anything is sealed with it
+        private.sync(beside)  # the key outlives a power cut before anything is sealed with it
         if not path.exists() or path.stat().st_size:
             _link(beside, path)
         else:
             os.replace(beside, path)  # an empty one, left by a full disk
     finally:
         beside.unlink(missing_ok=True)
-    _sync(path.parent)
+    private.sync(path.parent)
     return stored_key(path)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _link(made: Path, path: Path) -> None:

@@ -22,5 +22,5 @@ def noted_in(text: str) -> str:
 
 
 def is_named(title: str, answer: str) -> bool:
-    """Whether the answer names the system as the note did: "E-mail", and not the word for any e-mail."""
+    """Tell whether the answer names the system as the note did: "E-mail", and not the word for any e-mail."""
     return re.search(rf"(?<!\w){re.escape(title)}(?!\w)", answer) is not None

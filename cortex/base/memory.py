@@ -41,7 +41,7 @@ def shipped(path: Path) -> Iterator[None]:
 
 
 def spared(path: Path, made: Callable[[], T], means: str) -> T | None:
-    """What is made of a file of this version without which Cortex can do; None, with a line in the log, where not."""
+    """Make what Cortex can do without of a file of this version; None, with a line in the log, where that fails."""
     try:
         with shipped(path):
             return made()

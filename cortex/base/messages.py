@@ -44,7 +44,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a call gave back. `tainted`: the text came from outside and may carry somebody else's instructions."""
+    """The result of a call. `tainted`: the text came from outside and may carry somebody else's instructions."""
 
     call_id: str
     name: str

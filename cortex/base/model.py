@@ -23,7 +23,7 @@ TIMEOUT_S, LOCAL_FIRST_S = 120.0, 900.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a backend caches and at what price, relative to a plain input token.
+    """A backend's cache: what it keeps and at what price, relative to a plain input token.
 
     `read_factor` c and `write_factor` w of `selection/plan/cache_economics.py`; `minimum_tokens` below which nothing is
     cached; `life_s` after which the cache is cold. `late_tools`: the first way it has to add a tool mid-conversation.

@@ -5,18 +5,30 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode
 
 from cortex.base.contact import mail_address, push_subject
 
-Words = Annotated[tuple[str, ...], NoDecode]
+
+def _split(value: object) -> object:
+    return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
+
+
+def _check_places(value: tuple[str, ...]) -> tuple[str, ...]:
+    if any(not re.fullmatch(r"[^\s:/]+:\d{1,5}", word) for word in value):
+        raise ValueError("write host:port, several with commas between")
+    return value
+
+
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Places = Annotated[Words, AfterValidator(_check_places)]
 
 
 class NotificationSettings(BaseSettings):
     """Where notices may go, and through which server mails leave."""
 
-    notify_hosts: Words = Field(
+    notify_hosts: Places = Field(
         (), description="Servers in your network that notifications can be sent to: host:port, comma separated."
     )
     push_subject: str = Field(
@@ -37,20 +49,6 @@ class NotificationSettings(BaseSettings):
     smtp_ca_file: str = Field(
         "", description="Certificate file to trust in addition to the usual ones, for your own mail server."
     )
-
-    @field_validator("notify_hosts", mode="before")
-    @classmethod
-    def _split_places(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(word.strip() for word in value.split(",") if word.strip())
-        return value
-
-    @field_validator("notify_hosts")
-    @classmethod
-    def _places(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not re.fullmatch(r"[^\s:/]+:\d{1,5}", word) for word in value):
-            raise ValueError("write host:port, several with commas between")
-        return value
 
     @field_validator("push_subject")
     @classmethod

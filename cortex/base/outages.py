@@ -22,16 +22,14 @@ T = TypeVar("T")
 
 
 class Outages:
-    """What waits for the database in this process. `on_change` is called when the first begins and the last ends.
+    """The waits for the database in this process. `on_change` is called when the first begins and the last ends.
 
     `on_answer` is called whenever the database has done what it was asked for.
     """
 
-    def __init__(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """`sleep`: tests have their own."""
+    def __init__(self) -> None:
         self.on_change: list[Callable[[], None]] = []
         self.on_answer: list[Callable[[], None]] = []
-        self._sleep = sleep
         self._waiting = 0
 
     @property
@@ -45,7 +43,7 @@ class Outages:
             listener()
 
     async def wait_out(self, action: Callable[[], Awaitable[T]]) -> T:
-        """What the action returns, which is begun anew while the database is away: it must bear being done twice.
+        """Give what the action returns, which is begun anew while the database is away: it must bear being done twice.
 
         Raises DatabaseUnavailable when the database has been away for a quarter of an hour.
         """
@@ -84,7 +82,7 @@ class Outages:
     async def _again(self, action: Callable[[], Awaitable[T]]) -> T:
         ends_s, wait_s = ticks_s() + GIVE_UP_S, FIRST_WAIT_S
         while True:
-            await self._sleep(wait_s)
+            await asyncio.sleep(wait_s)
             try:
                 return await action()
             except DatabaseUnavailable:

@@ -60,7 +60,7 @@ def mapped(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def loaded(path: Path, made: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T]) -> T:
-    """What is made of a file of this version; DamagedFile also where the file holds something else."""
+    """Return what is made of a file of this version; DamagedFile also where the file holds something else."""
     with memory.shipped(path):
         return made(*mapped(path))
 

@@ -1,7 +1,7 @@
 """Values to JSON and back, by their types: messages, plans and rows are stored and read again so, byte for byte.
 
 Knows frozen dataclasses, tuples, dicts, literals, dates, times and plain values. What a run's steps keep says its
-class itself, since its reader cannot know it: that is `engine/codec.py`.
+class itself, since its reader cannot know it: that is `engine/durable.py`.
 """
 
 import dataclasses

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Paths:
-    """How many there are, and the first few by name."""
+    """The number of paths, and the first few by name."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Paths:
 
 @dataclass(slots=True)
 class ModeReport:
-    """What is not as it should be: open to others, another user's, and what could not be looked at or mended."""
+    """Paths that are not as they should be: open to others, another user's, not to be looked at or not to be mended."""
 
     loose: Paths = field(default_factory=Paths)
     foreign: Paths = field(default_factory=Paths)
@@ -86,7 +86,7 @@ def give(home: Path) -> str:
 
 
 def look(home: Path, *, is_mending: bool = False) -> ModeReport:
-    """What in the folder is open to others or another user's; what is ours is closed on the way when `is_mending`."""
+    """Find what in the folder is open to others or another user's; `is_mending`: close what is ours on the way."""
     seen = ModeReport()
     top = str(home.resolve())
     if not _visit(top, None, ".", seen, is_mending):
@@ -113,6 +113,15 @@ def look(home: Path, *, is_mending: bool = False) -> ModeReport:
         for one in waiting:
             one.close()
     return seen
+
+
+def sync(path: Path) -> None:
+    """Have the disk keep a file's content, or the names in a folder, also over a power cut."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def make_file(path: Path) -> None:

@@ -10,7 +10,7 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What came, by whose it was, of the last minute."""
+    """The requests of the last minute, by whose they were."""
 
     _came: dict[Hashable, deque[datetime]] = field(default_factory=dict)
 

@@ -39,7 +39,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleView:
-    """What the choice of tools needs of a role; `budget_tokens` is its `tool_budget_tokens`."""
+    """The part of a role that the choice of tools needs; `budget_tokens` is its `tool_budget_tokens`."""
 
     name: str
     tools: tuple[str, ...] = ()

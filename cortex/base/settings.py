@@ -23,7 +23,7 @@ from pydantic_settings import SettingsConfigDict
 from cortex.base import disk_faults, key_file
 from cortex.base.errors import ConfigError
 from cortex.base.form_words import what_is_wrong
-from cortex.base.notification_settings import NotificationSettings, Words, is_this_machine
+from cortex.base.notification_settings import NotificationSettings, Places, Words, is_this_machine
 from cortex.base.web_address import web_place
 
 PREFIX = "CORTEX_"
@@ -41,7 +41,7 @@ JOBS_PER_PROCESSOR, JOBS_MOST = 8, 32
 
 
 class Settings(NotificationSettings):
-    """What an administrator may set. Made by `load_settings`; frozen from then on."""
+    """The settings of an administrator. Made by `load_settings`; frozen from then on."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -104,7 +104,7 @@ class Settings(NotificationSettings):
     allowed_folders: Words = Field(
         (), description="Further folders that admins' file and git tools can use: name=/path, comma separated."
     )
-    model_hosts: Words = Field(
+    model_hosts: Places = Field(
         (), description="Model servers in your network that every account can use: host:port, comma separated."
     )
     searxng_url: str = Field("", description="Web search: address of a SearXNG instance.")
@@ -175,26 +175,12 @@ class Settings(NotificationSettings):
         12, ge=0, le=5000, description="Pause between words of the offline demo model, in milliseconds."
     )
 
-    @field_validator("trusted_proxies", "allowed_hosts", "allowed_folders", "model_hosts", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(word.strip() for word in value.split(",") if word.strip())
-        return value
-
     @field_validator("allowed_folders")
     @classmethod
     def _pairs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         pairs = [word.partition("=") for word in value]
         if any(not name.strip().isidentifier() or not Path(place.strip()).is_absolute() for name, _, place in pairs):
             raise ValueError("write name=/absolute/path, several with commas between")
-        return value
-
-    @field_validator("model_hosts")
-    @classmethod
-    def _hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not re.fullmatch(r"[^\s:/]+:\d{1,5}", word) for word in value):
-            raise ValueError("write host:port, several with commas between")
         return value
 
     @field_validator("trusted_proxies")
@@ -308,7 +294,7 @@ class Settings(NotificationSettings):
 
     @property
     def is_private(self) -> bool:
-        """Whether only this machine can reach the page: by the bind, or by how the container's port is published."""
+        """Tell whether only this machine reaches the page: by the bind, or by how the container's port is published."""
         return self.is_loopback or self.container
 
     @property

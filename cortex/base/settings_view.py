@@ -1,7 +1,7 @@
 """The server's settings as a person may see them: each with its value, where it comes from and what it is for."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,13 +23,11 @@ class SettingLine:
     description: str
 
 
-def setting_lines(
-    settings: Settings, environ: Mapping[str, str] | None = None, env_file: Path = Path(".env")
-) -> Sequence[SettingLine]:
+def setting_lines(settings: Settings) -> Sequence[SettingLine]:
     """Every setting by name. origin `start`: given on the command line, or made at the start."""
-    environ = os.environ if environ is None else environ
+    env_file = Path(".env")
     written = {name.upper() for name in dotenv_values(env_file)} if env_file.is_file() else set()
-    given = {name.upper() for name in environ}
+    given = {name.upper() for name in os.environ}
 
     def origin(variable: str, value: Any, default: Any) -> Origin:  # Any: a setting's value
         if variable in given:

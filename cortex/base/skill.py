@@ -22,7 +22,7 @@ KEYS = ("title", "description", "phrases", "tools")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """What is known of a skill before it is read. `name`: its file without the ending.
+    """A skill as it is known before it is read. `name`: its file without the ending.
 
     phrases: words that call for it. tools: tools that its steps use. is_tainted: it holds words from outside.
     """
@@ -37,7 +37,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillFit:
-    """How well a skill fits a message, 0 to 1, and why in words for the person."""
+    """A skill's fit to a message, 0 to 1, and why in words for the person."""
 
     name: str
     title: str

@@ -35,7 +35,7 @@ _counts: OrderedDict[bytes, int] = OrderedDict()
 
 
 def is_loaded() -> bool:
-    """Whether the vocabulary is in memory already."""
+    """Tell whether the vocabulary is in memory already."""
     return bool(_counter)
 
 
@@ -76,17 +76,17 @@ def wire_schema(schema: ToolSchema) -> dict[str, Any]:
 
 
 def count_schema(schema: ToolSchema) -> int:
-    """What one tool costs in the `tools` array."""
+    """Return what one tool costs in the `tools` array."""
     return count_once(minified(wire_schema(schema)))
 
 
 def count_message(message: Message) -> int:
-    """What one message costs, role, calls and pictures included; opaque parts count as their JSON."""
+    """Return what one message costs, role, calls and pictures included; opaque parts count as their JSON."""
     return count(_wire_message(message)) + sum(map(count_picture, message.pictures))
 
 
 def count_picture(picture: Picture) -> int:
-    """What a picture costs: width x height / 750 tokens, by Anthropic's documentation (2026-11).
+    """Return what a picture costs: width x height / 750 tokens, by Anthropic's documentation (2026-11).
 
     OpenAI's models take fewer: 85, and 170 for each tile of 512 pixels once the shorter side is 768.
     """
@@ -99,7 +99,7 @@ def message_bytes(message: Message) -> int:
 
 
 def count_text_message(speaker: str, text: str) -> int:
-    """What one message of plain text costs."""
+    """Return what one message of plain text costs."""
     return count(minified({"role": speaker, "content": text}))
 
 

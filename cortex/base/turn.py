@@ -65,7 +65,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What the loop tells the planner before a round.
+    """The loop's request to the planner before a round.
 
     `round` counts every model call from 1; `is_last`: answer without tools; `found`: names that discovery or a
     rescued call brought in; `missing`: the text of an answer that said a tool is missing, else "". `heard`: what the
@@ -82,7 +82,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundPlan:
-    """What goes out with one model call. `system` holds prompt and catalog of the epoch, byte-stable within it.
+    """The content of one model call. `system` holds prompt and catalog of the epoch, byte-stable within it.
 
     `added`: names that the round before did not declare; in a rescue first the likelier one that it did.
     `tail` (date, usage notes) is appended to the last user message, never to the prefix. `hints`: tool ->
@@ -108,7 +108,7 @@ class RoundPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back from the chain of models. `failure` is a sentence for the person; then there is no message.
+    """The answer of the chain of models. `failure` is a sentence for the person; then there is no message.
 
     `rejected`: what of the request the last model did not take, as `Rejection.what` says it; "" for nothing.
     """
@@ -147,7 +147,7 @@ Answer = Literal["allowed", "changed", "denied", "expired"]  # changed: allowed,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainCommand:
-    """What a message orders for certain, so that no model need be asked. `done`: what to say when all of it is."""
+    """The certain order of a message, so that no model need be asked. `done`: what to say when all of it is."""
 
     calls: tuple[ToolCall, ...]
     done: str
@@ -167,7 +167,7 @@ class Performed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a turn ended. `messages` are what it added to the transcript, in order."""
+    """The end of a turn. `messages` are what it added to the transcript, in order."""
 
     state: TurnState
     rounds: int

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from cortex.base.errors import NotAllowed
+
 Rank = Literal["admin", "member"]
 
 
@@ -19,3 +21,8 @@ class User:
     def is_admin(self) -> bool:
         """Tell whether the rank is admin."""
         return self.rank == "admin"
+
+    def must_be_admin(self, to: str) -> None:
+        """NotAllowed for everybody else, who reads what only an admin can do."""
+        if not self.is_admin:
+            raise NotAllowed(f"Only an admin can {to}.")

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What the file says. `name`: a folder of HOME/versions, "" for the installation's own program.
+    """The version that the file names. `name`: a folder of HOME/versions, "" for the installation's own program.
 
     base, base_python: the installation that it counts for. before: what ran before, by name, None where there is no
     way back; revision: of the tables then. is_kept: it has served; starts: how often it was to, until then. goes_back:
@@ -68,9 +68,9 @@ def choose(home: Path, chosen: Chosen) -> None:
     beside = home / FOLDER / f"{FILE}.new"
     private.make_folder(beside.parent)
     private.write_beside(beside, json.dumps(asdict(chosen)).encode())
-    _have_disk_keep(beside)
+    private.sync(beside)
     beside.replace(home / FOLDER / FILE)
-    _have_disk_keep(beside.parent)
+    private.sync(beside.parent)
 
 
 def kept(home: Path) -> None:
@@ -184,11 +184,3 @@ def _take_tables_back(home: Path, chosen: Chosen) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
     return "" if ended.returncode == 0 else (ended.stderr.strip().splitlines() or ["it ended with an error"])[-1]
-
-
-def _have_disk_keep(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def at_rest(ask: Callable[[Cortex], Awaitable[T]], *, is_migrating: bool = True) -> T:
-    """What the services at rest say to this."""
+    """Return what the services at rest say to this."""
 
     async def asked() -> T:
         settings = settings_in_force(is_looking=not is_migrating)

@@ -8,8 +8,7 @@ from cortex.app import Cortex
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ConfigError, CortexError
 from cortex.base.settings import Settings
-from cortex.services.health.finding import Finding
-from cortex.services.health.proxy import proxy_finding
+from cortex.services.health.finding import Finding, bad, good, proxy_finding
 
 TURN_S = 120.0
 NAME = "a turn"
@@ -26,7 +25,7 @@ async def examine(cortex: Cortex) -> list[Finding]:
 
 
 async def turn_finding(settings: Settings) -> Finding:
-    """Whether this program, this Python and its SQLite answer a message: the offline model's, in a home of its own."""
+    """Tell whether this program, Python and SQLite answer a message: the offline model's, in a home of its own."""
     began_s = ticks_s()
     try:
         with tempfile.TemporaryDirectory(prefix="cortex-doctor-", ignore_cleanup_errors=True) as folder:
@@ -38,8 +37,8 @@ async def turn_finding(settings: Settings) -> Finding:
     except (ConfigError, CortexError, OSError) as error:
         wrong = f"The offline model could not be asked: {error}"
     if wrong:
-        return Finding(name=NAME, state="bad", text=wrong, mend=LOG)
-    return Finding(name=NAME, state="good", text=f"The offline model answered after {ticks_s() - began_s:.1f} s.")
+        return bad(NAME, wrong, LOG)
+    return good(NAME, f"The offline model answered after {ticks_s() - began_s:.1f} s.")
 
 
 def _apart(settings: Settings, home: Path) -> Settings:

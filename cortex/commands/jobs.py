@@ -96,7 +96,7 @@ async def _run(wanted: str, name: str, wait_s: float) -> SlotRow:
 
 
 def _is_shared(settings: Settings) -> bool:
-    """Whether others may serve this server without the lock of HOME, so that the lock says nothing."""
+    """Tell whether others may serve this server without the lock of HOME, so that the lock says nothing."""
     return settings.is_postgresql or settings.allow_second_process
 
 

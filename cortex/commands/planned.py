@@ -113,7 +113,7 @@ def tools_of(cortex: Cortex, *, assume_configured: bool) -> ToolsService:
 
 
 def _explained(message: str, whom: Whom, recipe: str, assume_configured: bool) -> tuple[Assumed, Receipt]:
-    """What was assumed, and the receipt of the message as the first of a new conversation."""
+    """Return what was assumed, and the receipt of the message as the first of a new conversation."""
 
     async def asked(cortex: Cortex) -> tuple[Assumed, Receipt]:
         assumed = await cortex.assumptions.of(whom)

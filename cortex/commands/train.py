@@ -59,7 +59,7 @@ def _first() -> PlanInput:
     return PlanInput(
         snapshot=snapshot,
         ready=tuple(entry.name for entry in snapshot.entries),
-        role=role_view(asyncio.run(Roles().role(SOMEBODY, ROLE))),
+        role=role_view(asyncio.run(Roles(shipped_registry()).role(SOMEBODY, ROLE))),
         is_admin=True,
         message="",
         recipe="cortex",

@@ -13,7 +13,7 @@ from cortex.base import scan
 from cortex.commands.reliability import TOLD_FROM, ReliabilityCurve, curve, rows
 from cortex.selection.index.index import index_of
 from cortex.selection.plan.draft import ModelChances, PlanDraft
-from cortex.selection.recipes import Stage
+from cortex.selection.stage import Stage
 from cortex.selection.stages.basics import gate, mode, pins
 from cortex.selection.stages.fuse import fuse
 from cortex.selection.types import PlanInput, Snapshot
@@ -55,7 +55,7 @@ def trained(first: PlanInput) -> TrainingResult:
     `first`: the first round of a conversation, in which each utterance is judged as its message.
     """
     fit = scan.load("cortex.selection.model.fit")
-    told: tuple[LabelledUtterance, ...] = fit.told_by(first.snapshot)
+    told: tuple[LabelledUtterance, ...] = fit.utterances_of(first.snapshot)
     tools = {name for row in told for name in row.tools}
     return judged(first, fit.fit(first.snapshot, told, made=f"{len(told):,} utterances, {len(tools)} tools"))
 
@@ -80,7 +80,7 @@ def stale(snapshot: Snapshot, data: bytes) -> str:
     lacking = {entry.name for entry in snapshot.entries if not entry.is_meta} - set(found.tools)
     if lacking:
         return f"they know nothing of {', '.join(sorted(lacking))}"
-    if found.examples != fit.examples_hash(fit.told_by(snapshot)):
+    if found.examples != fit.examples_hash(fit.utterances_of(snapshot)):
         return "the utterances are others than those that they were fitted on"
     return ""
 
@@ -119,7 +119,7 @@ def needless(found: TrainingResult) -> Rows:
 
 
 def errors(found: TrainingResult) -> list[str]:
-    """How far the chances lie from the shares that came true, a line a curve."""
+    """Return how far the chances lie from the shares that came true, a line a curve."""
     return [
         f"{each.name} ({each.of}): expected calibration error {each.error():.4f}, over chances from {TOLD_FROM:.2f} "
         f"up {each.error(TOLD_FROM):.3f}"
@@ -128,13 +128,13 @@ def errors(found: TrainingResult) -> list[str]:
 
 
 def size(found: TrainingResult) -> str:
-    """What was fitted, in a line."""
+    """Return what was fitted, in a line."""
     weights = found.fitted.weights
     return f"{weights.made} in {len(weights.categories)} categories; {len(weights.matrix):,} features."
 
 
 def _wishes(first: PlanInput, fitted: "FittedModel", category: Mapping[str, str]) -> Iterator[Wish]:
-    """What the first request of a conversation would carry for each utterance."""
+    """Return what the first request of a conversation would carry for each utterance."""
     index = index_of(first.snapshot)
     tools = fitted.weights.tools
     columns = (fitted.chances.tools.tolist(), fitted.chances.wish.tolist(), fitted.chances.work.tolist())

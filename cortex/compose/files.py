@@ -6,7 +6,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 
-from cortex.base.logbook import LogBook
+from cortex.base.log import LogBook
 from cortex.base.settings import Settings
 from cortex.integrations.foreign.documents import DocumentReader
 from cortex.integrations.foreign.door import ForeignFiles
@@ -15,8 +15,7 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
 from cortex.ports.foreign import ForeignReader
 from cortex.services.content.documents import DocumentsService
-from cortex.services.content.file_clearing import FileClearing
-from cortex.services.content.file_looks import FileLooks
+from cortex.services.content.file_looks import FileClearing, FileLooks
 from cortex.services.content.notes import NotesService
 from cortex.services.content.pictures import PicturesService
 from cortex.services.content.reading import DocumentReading

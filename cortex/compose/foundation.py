@@ -12,14 +12,15 @@ from pathlib import Path
 
 from cortex.base.crypto import Vault
 from cortex.base.settings import Settings
-from cortex.compose import integrations
 from cortex.compose.files import FileServices
 from cortex.compose.presets import presets
 from cortex.engine.database import examine
 from cortex.integrations.aider.system import AiderHost
+from cortex.integrations.cards import IntegrationHost, kinds
 from cortex.integrations.mcp.host import Machine
 from cortex.integrations.mcp.system import McpHost
 from cortex.ports.mcp import FAMILY
+from cortex.ports.mcp import PAGE as MCP_PAGE
 from cortex.providers import ProviderContext, connect, list_models, look_at_model
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.deletions import Deletions
@@ -34,7 +35,6 @@ from cortex.services.content.shared_lists import SharedLists
 from cortex.services.content.tasks import TasksService
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.health.doctor import Doctor
-from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.live import LiveHealth
 from cortex.services.health.metrics import MetricsService
 from cortex.services.health.sealed import SealedValues
@@ -43,10 +43,8 @@ from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.databases import UserDatabases
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.integrations.journals import ServerJournals
-from cortex.services.integrations.mcp import PAGE as MCP_PAGE
 from cortex.services.integrations.mcp import PROGRAMS as MCP_PROGRAMS
 from cortex.services.integrations.mcp_logins import SealedLogin
-from cortex.services.integrations.talk import TalkNotices
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.connecting import ModelConnecting
 from cortex.services.models.models import Connect, Models
@@ -54,7 +52,7 @@ from cortex.services.models.profiles import Profiles
 from cortex.services.models.sharing import ModelSharing
 from cortex.services.notices.action_links import ActionLinks
 from cortex.services.notices.addresses import Addresses
-from cortex.services.notices.channels import Channels
+from cortex.services.notices.channels import Channels, TalkNotices
 from cortex.services.notices.delivery import Delivery
 from cortex.services.notices.devices import DevicesService
 from cortex.services.notices.digests import Digests
@@ -64,9 +62,10 @@ from cortex.services.notices.preferences import NotificationPreferences
 from cortex.services.notices.push_keys import PushKeys
 from cortex.services.reminders.reminders import RemindersService
 from cortex.services.roles.preferences import PreferencesService
-from cortex.services.roles.role_names import RoleNames
+from cortex.services.roles.role_names import HomeFiles, RoleNames
 from cortex.services.roles.roles import Roles
 from cortex.services.timings import LazyReader
+from cortex.services.tools.plugins import Plugins
 from cortex.services.turns.approval_admin import ApprovalAdmin
 from cortex.services.turns.approval_timer import ApprovalTimer
 from cortex.services.turns.approvals import ApprovalsService
@@ -109,7 +108,7 @@ class Foundation(FileServices):
 
     @cached_property
     def roles(self) -> Roles:
-        return Roles(self.homes, self.runtime.db)
+        return Roles(self.runtime.registry, self.homes, self.runtime.db)
 
     @cached_property
     def models(self) -> Models:
@@ -198,17 +197,26 @@ class Foundation(FileServices):
 
     @cached_property
     def integrations(self) -> Integrations:
-        aider = AiderHost(sandbox=self._sandbox, home=self.settings.home)
+        host = IntegrationHost(
+            settings=self.settings,
+            lacks_channel=self.channels.lacks,
+            is_boxed=lambda: self._is_boxed,
+            no_updates=self.updates.lacks,
+            mcp=self.mcp_host,
+            aider=AiderHost(sandbox=self._sandbox, home=self.settings.home),
+        )
         return Integrations(
             db=self.runtime.db,
             vault=self.vault,
             clock=self.runtime.clock,
-            kinds=integrations.kinds(
-                self.settings, self.channels, lambda: self._is_boxed, self.mcp_host, aider, self.updates.lacks
-            ),
+            kinds=kinds(host),
             member_roles=self.roles.for_members,
             all_roles=lambda: self.role_names.of_admins(),
         )
+
+    @cached_property
+    def plugins(self) -> Plugins:
+        return Plugins(self.runtime.db, self.runtime.registry, self.channels.register.put)
 
     @cached_property
     def integration_clients(self) -> IntegrationClients:
@@ -228,7 +236,7 @@ class Foundation(FileServices):
 
     @cached_property
     def notification_preferences(self) -> NotificationPreferences:
-        return NotificationPreferences(self.runtime.db, self.hub)
+        return NotificationPreferences(self.runtime.db, self.hub, self.channels)
 
     @cached_property
     def devices(self) -> DevicesService:
@@ -277,7 +285,13 @@ class Foundation(FileServices):
             action_links=self.action_links,
             clock=self.runtime.clock,
         )
-        return Outbox(db=self.runtime.db, hub=self.hub, delivery=delivery, clock=self.runtime.clock)
+        return Outbox(
+            db=self.runtime.db,
+            hub=self.hub,
+            delivery=delivery,
+            clock=self.runtime.clock,
+            refresh=self.plugins.refresh,
+        )
 
     @cached_property
     def digests(self) -> Digests:
@@ -295,7 +309,7 @@ class Foundation(FileServices):
     def turn_end(self) -> TurnEnd:
         return TurnEnd(
             runtime=self.runtime,
-            in_same_transaction=(self.agent_results.write_result,),
+            of_agent=self.agent_results.write_result,
             after_commit=(self.agent_results.committed, self.slot_signal.turn_ended),
         )
 
@@ -361,6 +375,7 @@ class Foundation(FileServices):
             partial(examine, self.settings.engine_database),
             self.backups,
             self.integrations,
+            self.plugins,
         )
 
     @cached_property
@@ -379,7 +394,7 @@ class Foundation(FileServices):
 
 
 def _connector(settings: Settings) -> Connect:
-    """How models are reached: the egress policy is the registry's word on each, the offline model's pace a setting."""
+    """Say how models are reached: the egress policy is the registry's word on each, the offline pace a setting."""
     delay_s = settings.offline_delay_ms / 1000
     given = ProviderContext(chunk_delay_s=delay_s, timings=LazyReader())
     return lambda entry, secret, policy: connect(entry, secret, replace(given, policy=policy))

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from cortex.providers.servers import OTHER, SERVERS, ServerRow
+from cortex.providers.server_row import ServerRow
+from cortex.providers.servers import OTHER, SERVERS
 from cortex.services.models.files import OWN_HOSTS, Kind
 from cortex.services.models.presets import Preset
 

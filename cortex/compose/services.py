@@ -21,14 +21,10 @@ from cortex.services.chat.composer import ComposerService
 from cortex.services.chat.imports import ChatImports
 from cortex.services.health.everything import Belongings
 from cortex.services.health.first_steps import FirstStepsService
-from cortex.services.memory.distill import Distiller
+from cortex.services.memory.distill import Distiller, QuietConversations
 from cortex.services.memory.facts import MemoryService
-from cortex.services.memory.quiet import QuietConversations
 from cortex.services.roles.settings import RoleDefaults
-from cortex.services.search.chats import ChatHits
-from cortex.services.search.files import FileHits
-from cortex.services.search.notes import NoteHits
-from cortex.services.search.search import SearchService
+from cortex.services.search.search import ChatHits, FileHits, NoteHits, SearchService
 from cortex.services.tools.listing import ToolListing
 from cortex.services.tools.replays import Replays
 from cortex.services.tools.skills import SkillsService

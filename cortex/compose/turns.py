@@ -16,12 +16,11 @@ from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, JournalPlace, Journals
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
 from cortex.ports.foreign import FrontMatters
-from cortex.ports.home_assistant import HomeAssistant, HouseCommands, ServiceChecks
-from cortex.ports.lists import ListBell
+from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Targets
 from cortex.ports.mcp import McpServers
 from cortex.ports.memory import Memory
-from cortex.ports.outgoing import Mail, Push, Talk
+from cortex.ports.outgoing import Mail, Push
 from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.ports.system import Discovery, Restarting, Status, Upkeep
 from cortex.providers.servers import server_of
@@ -34,15 +33,14 @@ from cortex.services.chat.conversations import ConversationsService
 from cortex.services.chat.several import SeveralChats
 from cortex.services.clients import clients
 from cortex.services.content.board import TaskBoard
-from cortex.services.content.list_bell import UserListBell
+from cortex.services.content.tasks import UserListSignal
+from cortex.services.health.doctor import StatusService
 from cortex.services.health.restarts import Restarts, UserRestarts
-from cortex.services.health.status import StatusService
-from cortex.services.integrations.home_assistant import UserCommands, UserHome
+from cortex.services.integrations.clients import UserPort
 from cortex.services.integrations.journals import UserJournalPlace
 from cortex.services.integrations.mcp import McpTools, UserMcp
 from cortex.services.integrations.mcp_logins import McpLogins
 from cortex.services.integrations.mcp_needs import McpNeeds
-from cortex.services.integrations.talk import UserTalk
 from cortex.services.jobs.hooks import Hooks
 from cortex.services.jobs.jobs import JobsService
 from cortex.services.jobs.runs import JobRuns
@@ -74,6 +72,7 @@ from cortex.services.turns.turns import ToolRuns, TurnRuns
 from cortex.services.turns.undo import UndoService
 from cortex.services.upkeep.upkeep import UpdateOrders, UserUpkeep
 from cortex.storage.calls import CallsRepository
+from cortex.toolkit.spec import Category
 
 
 class TurnServices(Foundation):
@@ -81,8 +80,11 @@ class TurnServices(Foundation):
 
     @cached_property
     def tool_settings(self) -> ToolSettingsService:
-        added = self.mcp_tools.categories
-        return ToolSettingsService(self.runtime.db, self.runtime.registry, self.integrations, added)
+        return ToolSettingsService(self.runtime.db, self.runtime.registry, self.integrations, self._added_categories)
+
+    async def _added_categories(self) -> list[Category]:
+        """Return the tools that do not ship: of plug-ins and of MCP servers."""
+        return [*await self.plugins.categories(), *await self.mcp_tools.categories()]
 
     @cached_property
     def mcp_tools(self) -> McpTools:
@@ -130,20 +132,15 @@ class TurnServices(Foundation):
         found[JournalPlace] = lambda user_id: UserJournalPlace(clients=self.integration_clients, user_id=user_id)
         found[AetherDatabase] = self.databases
         found[Memory] = lambda user_id: UserMemory(db=self.runtime.db, user_id=user_id)
-        found[ListBell] = lambda user_id: UserListBell(db=self.runtime.db, hub=self.hub, user_id=user_id)
+        found[ListSignal] = lambda user_id: UserListSignal(db=self.runtime.db, hub=self.hub, user_id=user_id)
         found[Timings] = lambda _: timings
         found[FrontMatters] = self.skill_files.heads
         found[Reminders] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
-        found[HomeAssistant] = found[ServiceChecks] = lambda user_id: UserHome(
-            clients=self.integration_clients, accounts=self.accounts, user_id=user_id
-        )
-        found[HouseCommands] = lambda user_id: UserCommands(
-            clients=self.integration_clients, accounts=self.accounts, user_id=user_id
-        )
-        found[Talk] = lambda user_id: UserTalk(clients=self.integration_clients, user_id=user_id)
         found[CodingAgent] = found[AllowedFolders] = self._coding_of
         found[McpServers] = lambda user_id: UserMcp(tools=self.mcp_tools, homes=self.homes, user_id=user_id)
+        for kind in self.integrations.kinds:
+            found |= {port: partial(UserPort, self.integration_clients, kind, port) for port in kind.opens}
         if not self.channels.lacks("web_push"):
             found[Push] = lambda user_id: UserPush(notices=self.notices, clock=clock, user_id=user_id)
         if not self.channels.lacks("email"):
@@ -330,7 +327,7 @@ class TurnServices(Foundation):
     @cached_property
     def conversations(self) -> ConversationsService:
         deleted = (self.agents.cancel_all_of, self.approvals.close_all_of)
-        return ConversationsService(self.runtime.db, self.hub, self.runtime.clock, deleted=deleted)
+        return ConversationsService(self.runtime.db, self.hub, self.runtime.clock, listeners=deleted)
 
     @cached_property
     def several_chats(self) -> SeveralChats:
@@ -369,6 +366,7 @@ class TurnServices(Foundation):
             roles=self.roles,
             models=self.models,
             tools=self.job_tools,
+            channels=self.channels,
             changed=self.scheduler.wake,
             foreign=self.foreign,
         )

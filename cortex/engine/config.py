@@ -10,15 +10,13 @@ APP = "cortex"
 VERSION = "cortex-1"
 THREADS = 24  # also the event loop's default pool, while an engine is open
 
-AT_ONCE = {"chat": 3, "api": 8, "jobs": 2, "agents": 4}
+AT_ONCE = {"chat": 3, "api": 8, "agents": 4}
 PER_USER = ("chat", "api")  # these count for each user
 AT_ONCE_HERE = {"chat": 24, "api": 24}  # of everybody, in one worker; what waits for a person does not count
 QUEUE_POLL_S = 2.0  # where nobody tells of what others put in line
 SIGNALLED_POLL_S = 60.0  # where a start is broadcast: the poll finds those whose broadcast was lost
 EAGER_S = 5.0  # after a start: runs left over are resumed at once
-HOUSEKEEPING_S = 60.0
 LISTEN_POLL_S = 0.25  # SQLite only: how soon a signal wakes a waiting run
-STREAM_POLL_S = 0.05
 CANCEL_POLL_S = 0.5  # how soon a cancel made by another process is seen
 RECOVERY_POLL_S = 2.0  # how soon a dead process is, where anything runs
 STIRRED_S = 60.0  # so long after the last news the looks go on as often
@@ -48,7 +46,6 @@ def config(database: sa.Engine, executor_id: str, version: str) -> DBOSConfig:
         "max_executor_threads": THREADS,
         "notification_listener_polling_interval_sec": LISTEN_POLL_S,
         "notification_coalesce_sec": 0.1,
-        "scheduler_polling_interval_sec": 3600.0,  # for schedules of DBOS's own, which Cortex does not use
         "enable_otlp": False,
         "log_level": "WARNING",
     }

@@ -1,4 +1,4 @@
-"""Durable runs on an embedded DBOS: start once, survive a kill, cancel, signal, stream.
+"""Durable runs on an embedded DBOS: start once, survive a kill, cancel, signal.
 
 DBOS is one per process, so is an open Engine; close it before another is opened. Called by `app.py` alone.
 """
@@ -6,13 +6,13 @@ DBOS is one per process, so is an open Engine; close it before another is opened
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from contextvars import Context
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, SetEnqueueOptions, SetWorkflowAttributes, SetWorkflowID, WorkflowStatus
@@ -27,14 +27,12 @@ from cortex.engine.config import (
     AT_ONCE,
     CANCEL_POLL_S,
     EAGER_S,
-    HOUSEKEEPING_S,
     OPEN_STATES,
     PER_USER,
     QUEUE_POLL_S,
     RECOVERY_POLL_S,
     SIGNALLED_POLL_S,
     STATES,
-    STREAM_POLL_S,
     VERSION,
     config,
 )
@@ -43,9 +41,9 @@ from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
 from cortex.engine.lives import CALM_S, FIRST, Lives
 from cortex.engine.looks import LostRuns, repeat
+from cortex.engine.queues import QueueSlots
 from cortex.engine.recover import Recovery
 from cortex.engine.remote import STARTED, Tell, client_of, hand_over, make_tables
-from cortex.engine.slots import QueueSlots
 from cortex.ports.steps import begins_at_once, is_first_life
 
 log = logging.getLogger(__name__)
@@ -61,40 +59,6 @@ class Engine:
 
     def __init__(
         self,
-        database: sa.Engine,
-        *,
-        executor_id: str,
-        is_worker: bool,
-        version: str,
-        outages: Outages,
-        calm_s: float,
-        tell: Tell | None,
-    ) -> None:
-        """Use `create`."""
-        self._calm_s, self._tell = calm_s, tell
-        self.version = version
-        self.executor_id = executor_id
-        self.is_worker = is_worker
-        self._is_shared = database.dialect.name == "postgresql"
-        self._poll_s = dbos_patches.IDLE_POLL_S if not self._is_shared else SIGNALLED_POLL_S if tell else QUEUE_POLL_S
-        self._database = database
-        self._bodies: dict[str, Body] = {}
-        self._workflows: dict[str, Workflow] = {}
-        self._runs = runs.Runs()
-        self._slots = QueueSlots()
-        self._steps = DurableSteps(self, outages)
-        self._client: DBOSClient | None = None
-        self._lives: Lives
-        self._starting: set[asyncio.Task[None]] = set()
-        self._looks = AsyncExitStack()
-        self._recovery: Recovery | LocalRecovery | None = None
-        self._calming: asyncio.TimerHandle | None = None
-        self._lost = LostRuns(self._runs)
-        self._stirred = asyncio.Event()
-
-    @classmethod
-    def create(
-        cls,
         url: str,
         *,
         executor_id: str = "",
@@ -103,8 +67,8 @@ class Engine:
         outages: Outages | None = None,
         calm_s: float = CALM_S,
         tell: Tell | None = None,
-    ) -> Self:
-        """An engine that is not launched yet.
+    ) -> None:
+        """It is not launched yet.
 
         Args:
             url: `sqlite:///path/engine.db`, or the PostgreSQL URL (its schema is `dbos`).
@@ -116,17 +80,28 @@ class Engine:
             calm_s: See `lives.py`.
             tell: How the others hear at once of what is put in line, `(topic, run id)`, and we of theirs.
         """
-        shared = is_postgres(url)
-        name = executor_id or (f"{os.uname().nodename}-{os.getpid()}-{new_id()}" if shared else "")
-        return cls(
-            open_database(url),
-            executor_id=name,
-            is_worker=is_worker,
-            version=version,
-            outages=outages or Outages(),
-            calm_s=calm_s,
-            tell=tell,
-        )
+        self._is_shared = is_postgres(url)
+        self._calm_s, self._tell = calm_s, tell
+        self.version = version
+        self.executor_id = executor_id
+        if self._is_shared and not executor_id:
+            self.executor_id = f"{os.uname().nodename}-{os.getpid()}-{new_id()}"
+        self.is_worker = is_worker
+        self._poll_s = dbos_patches.IDLE_POLL_S if not self._is_shared else SIGNALLED_POLL_S if tell else QUEUE_POLL_S
+        self._database = open_database(url)
+        self._bodies: dict[str, Body] = {}
+        self._workflows: dict[str, Workflow] = {}
+        self._runs = runs.Runs()
+        self._slots = QueueSlots()
+        self._steps = DurableSteps(self, outages or Outages())
+        self._client: DBOSClient | None = None
+        self._lives: Lives
+        self._starting: set[asyncio.Task[None]] = set()
+        self._looks = AsyncExitStack()
+        self._recovery: Recovery | LocalRecovery | None = None
+        self._calming: asyncio.TimerHandle | None = None
+        self._lost = LostRuns(self._runs)
+        self._stirred = asyncio.Event()
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -146,7 +121,7 @@ class Engine:
             self._recovery = local = LocalRecovery(Path(self._database.url.database or ""), self.executor_id)
             self.executor_id = await asyncio.to_thread(local.claim)
         instance = DBOS(config=config(self._database, self.executor_id, self.version))
-        dbos_patches.slow_housekeeping(HOUSEKEEPING_S)
+        dbos_patches.quiet_threads()
         dbos_patches.poll_rarely(instance, self._poll_s)
         sleeping = dbos_patches.sleep_briefly()
         for name, body in self._bodies.items():
@@ -233,7 +208,7 @@ class Engine:
             run_id: Two starts of one id are one run.
             workflow: A registered name.
             argument: JSON data.
-            queue: "" = at once; `chat` = three at once for each `key` (the user); `jobs` = 2, `agents` = 4 in all.
+            queue: "" = at once; `chat` = three at once for each `key` (the user), `agents` = 4 in all.
             key: The queue's partition.
         """
         if self.is_closing and runs.current() is not None:
@@ -354,7 +329,7 @@ class Engine:
             run.is_parked = False
         return None if value is None else str(value)
 
-    # --- steps and streams --------------------------------------------------------------------------------------
+    # --- steps --------------------------------------------------------------------------------------------------
 
     async def step(self, name: str, action: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Do the action once and keep its JSON result; on replay, the kept one. Inside a run only."""
@@ -374,19 +349,6 @@ class Engine:
         if not is_kept:
             run.let_others_begin()
         return result
-
-    async def write(self, key: str, value: str) -> None:
-        """Inside a step: append to the run's stream `key`, for readers in other processes."""
-        await DBOS.write_stream_async(key, value)
-
-    async def read(self, run_id: str, key: str, offset: int = 0) -> AsyncIterator[str]:
-        """The stream's values from `offset` on, until the run ends."""
-        values = DBOS.read_stream_async(run_id, key, offset=offset, polling_interval_sec=STREAM_POLL_S)
-        try:
-            async for value in values:
-                yield str(value)
-        finally:
-            await values.aclose()
 
     async def _stop_cancelled(self) -> None:
         """Stop runs that execute here and were cancelled by another process, where there is one."""

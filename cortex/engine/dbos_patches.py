@@ -1,22 +1,21 @@
-"""What DBOS is changed in: its log to what a reader can act on, its looks to those that are needed.
+"""Changes in DBOS: its log to what a reader can act on, its looks to those that are needed. Called at launch.
 
-These have no setting in DBOS 3.4, so its internals are reached here, and only here. Called at launch.
+They have no setting in DBOS 3.4.0, the newest on 2026-11-27, so its internals are reached here, and only here. Upstream
+(dbos-inc/dbos-transact-py) issue 515, intervals of queue polls, would end `poll_often` and `poll_rarely`. No issue asks
+for the rest: unused threads, queues that are woken, first-life looks, parked runs, the wait between retries, `requeue`.
 """
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from time import monotonic
 from typing import Any, cast
 from weakref import WeakSet
 
-from dbos import DBOS, DBOSClient, Queue, _dbos, _queue, _scheduler, _sys_db
+from dbos import DBOS, DBOSClient, Queue, _dbos, _queue, _sys_db
 from dbos import error as dbos_error
 from dbos._utils import INTERNAL_QUEUE_NAME
-from sqlalchemy.exc import SQLAlchemyError
 
 RESUMING_POLL_S = 0.3  # while runs are resumed after a start
 IDLE_POLL_S = 10.0  # afterwards: a process that is alone resumes nothing in its life
@@ -25,7 +24,6 @@ TAKEN_A_LOOK = 2  # runs that a worker takes from a queue before others get to l
 _BESIDE_S = 0.015  # for each run that it has at work, it lets workers with less to do look first
 _BESIDE_MOST_S = 0.3
 _AGAIN_S = 0.02
-_SWEPT_AT_ONCE = 100
 RETRY_MOST_S = 5.0
 _LOOK_FOR_STOP_S = 2.0  # should an end not wake it
 
@@ -56,30 +54,23 @@ def quiet_log() -> None:
     logger.addFilter(_FILTER)
 
 
-def slow_housekeeping(interval_s: float) -> None:
-    """Before a launch: look less often for what Cortex does not have, and let the queue threads be woken.
+def quiet_threads() -> None:
+    """Before a launch: look for nothing that Cortex does not have, and let the queue threads be woken.
 
     DBOS looks once a second for delayed and overdue runs, for its own schedules in its first minute, and for queues.
     Measured 2026-11-21, idle on SQLite: its threads take 0.08 % of a core with `poll_rarely`, 0.39 % before.
     """
     _taken.clear()
     _loads.clear()  # of an engine that was open before
-    _dbos.background_jobs_thread = partial(_keep_house, interval_s)  # type: ignore[attr-defined]  # imported there
-    _scheduler._STARTUP_FAST_POLL_DURATION_SEC = 0.0
+    # Cortex starts no run with a delay or a deadline, and has no schedule of DBOS's.
+    _dbos.background_jobs_thread = _end_at_once  # type: ignore[assignment,attr-defined]  # called by that name
+    _dbos.dynamic_scheduler_loop = _end_at_once  # type: ignore[assignment,attr-defined]
     _queue.queue_worker_thread = _poll_until_woken
-    _dbos.queue_thread = _manage_until_woken  # type: ignore[attr-defined]  # imported there, and called by that name
+    _dbos.queue_thread = _manage_until_woken  # type: ignore[attr-defined]
 
 
-def _keep_house(interval_s: float, stop_event: threading.Event, dbos: DBOS) -> None:
-    """DBOS's own thread takes the lock for as long as it waits, and PostgreSQL ends a session that does after 5 s."""
-    while not stop_event.wait(interval_s * random.uniform(0.9, 1.1)):  # noqa: S311 - so that processes do not meet
-        try:
-            with dbos._sys_db.background_job_lock("background_jobs") as is_ours:
-                if is_ours:
-                    dbos._sys_db.transition_delayed_workflows()
-                    dbos._sys_db.cancel_timed_out_workflows(_SWEPT_AT_ONCE)
-        except SQLAlchemyError as error:
-            logging.getLogger(__name__).warning("engine: housekeeping failed, retrying: %s", error)
+def _end_at_once(*_: object) -> None:
+    """The whole of a thread that has nothing to do."""
 
 
 def poll_often(instance: DBOS) -> None:

@@ -23,7 +23,7 @@ class LocalHub:
         self._parts: dict[str, dict[str, OpenPart]] = {}
         self._waiters: dict[str, set[asyncio.Event]] = {}
         self._watching: Counter[str] = Counter()
-        self._told: dict[str, dict[int, Event]] = {}  # the newest rows of watched conversations, by their number
+        self._appended: dict[str, dict[int, Event]] = {}  # the newest rows of watched conversations, by their number
 
     def publish(self, part: OpenPart) -> None:
         """The part as it now stands; a lower attempt than the one known is late and is dropped."""
@@ -54,12 +54,12 @@ class LocalHub:
         Another process wrote then, so what is known here has a gap.
         """
         if not events:
-            self._told.pop(conversation_id, None)
+            self._appended.pop(conversation_id, None)
         elif conversation_id in self._watching:
-            told = self._told.setdefault(conversation_id, {})
-            told |= {event.seq: _as_stored(event) for event in events}
-            for seq in sorted(told)[:-KEPT_EVENTS]:
-                del told[seq]
+            kept = self._appended.setdefault(conversation_id, {})
+            kept |= {event.seq: _as_stored(event) for event in events}
+            for seq in sorted(kept)[:-KEPT_EVENTS]:
+                del kept[seq]
         self._wake(conversation_id)
 
     @contextmanager
@@ -72,15 +72,15 @@ class LocalHub:
             self._watching[conversation_id] -= 1
             if not self._watching[conversation_id]:
                 del self._watching[conversation_id]
-                self._told.pop(conversation_id, None)
+                self._appended.pop(conversation_id, None)
 
     def since(self, conversation_id: str, seq: int) -> Sequence[Event] | None:
         """The rows past `seq` as they were announced; None when one is missing between, or nothing is known here."""
-        told = self._told.get(conversation_id)
-        if not told:
+        kept = self._appended.get(conversation_id)
+        if not kept:
             return None
-        past = range(seq + 1, max(told) + 1)
-        return [told[one] for one in past] if all(one in told for one in past) else None
+        past = range(seq + 1, max(kept) + 1)
+        return [kept[one] for one in past] if all(one in kept for one in past) else None
 
     def _wake(self, conversation_id: str) -> None:
         self._counters[conversation_id] += 1

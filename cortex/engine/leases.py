@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class LocalRecovery:
-    """Holds this executor's lease and watches the others'."""
+    """This executor's lease, and a watch over the others'."""
 
     def __init__(self, database: Path, executor_id: str = "") -> None:
         """executor_id: the one to lease; by default the first that no living process has."""
@@ -87,7 +87,7 @@ class LocalRecovery:
 
 @contextmanager
 def _held(path: Path) -> Iterator[bool]:
-    """Whether nobody else holds the lease; it is held inside the block, so that nobody takes it meanwhile."""
+    """Tell whether nobody else holds the lease; it is held inside the block, so that nobody takes it meanwhile."""
     with path.open("r+") as file:
         yield _lock(file)
 

@@ -1,4 +1,4 @@
-"""How often a run was begun in vain: one that kills its process each time is not begun for ever, and dies alone.
+"""Counts how often a run was begun in vain: one that kills its process each time is not begun for ever, and dies alone.
 
 A life counts when it began the run, completed no step of it, and showed nothing of its answer. One spent in line did
 not begin it, one in which the run waits for a person is no fault of its own, nor one that ends in order or while the
@@ -81,7 +81,7 @@ class Lives:
                 await self._write(run.run_id, lives, steps, moved + 1)
 
     async def forgive(self, run_id: str) -> None:
-        """What ends this life is no fault of the run: it waits."""
+        """Count this life as none begun in vain: the run waits, and what ends it is no fault of its own."""
         with _tolerated(run_id):
             await self._client.update_workflow_attributes_async(run_id, None)
 

@@ -31,7 +31,7 @@ def lock_key(executor_id: str) -> int:
 
 
 class Recovery:
-    """Holds this executor's lock and watches the others'."""
+    """This executor's lock, and a watch over the others'."""
 
     has_others = True  # pages, at least
 

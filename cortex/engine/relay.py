@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class ProcessLine(Protocol):
-    """How the processes hear each other: `engine/wire.py`."""
+    """Carries between processes what they say to each other: `engine/wire.py`."""
 
     def broadcast(self, text: str) -> None:
         """Send it to everybody, ourselves included, soon and in order."""

@@ -1,10 +1,10 @@
-"""The engine seen from a process that runs nothing (`cortex web`): put in line, signal, cancel, look, read streams.
+"""The engine seen from a process that runs nothing (`cortex web`): put in line, signal, cancel, look.
 
 No threads, no polling: every call is one statement.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -13,7 +13,7 @@ from dbos import error as dbos_error
 
 from cortex.base.errors import ConfigError, NotFound
 from cortex.engine import dbos_patches, pruning
-from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, PER_USER, STATES, STREAM_POLL_S, VERSION
+from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, PER_USER, STATES, VERSION
 from cortex.engine.database import is_postgres, open_database
 
 # A broadcast that is lost costs time alone: polls find the start after 2 s, the cancel after 0.5 s.
@@ -109,15 +109,6 @@ class Remote:
     async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
         """Never called here: a run waits, and runs are the workers'."""
         raise RuntimeError("only a run waits, and none runs in this process")
-
-    async def read(self, run_id: str, key: str, offset: int = 0) -> AsyncIterator[str]:
-        """The stream's values from `offset` on, until the run ends."""
-        values = self._client.read_stream_async(run_id, key, offset=offset, polling_interval_sec=STREAM_POLL_S)
-        try:
-            async for value in values:
-                yield str(value)
-        finally:
-            await values.aclose()
 
 
 def _nobody(_topic: str, _run_id: str) -> None:

@@ -41,7 +41,7 @@ Name = Field(min_length=1, max_length=TITLE_CHARS_MAX)
 
 
 class Requests(Protocol):
-    """What sends a request to the server: `integrations/aether.py`."""
+    """The sender of requests to the server: `cards/aether.py`."""
 
     async def send(
         self,

@@ -22,7 +22,7 @@ _in_use: set[Path] = set()
 
 @asynccontextmanager
 async def group_of(processes: int, memory_bytes: int, *, root: Path = ROOT) -> AsyncIterator[Sequence[str]]:
-    """What to set before a command, so that it and all that it starts have no more than this together.
+    """Return what to set before a command, so that it and all that it starts have no more than this together.
 
     Pages of files count as memory, and are dropped at the limit. The command gets no environment. Nothing where there
     are no such groups. `root`: where the controllers are mounted.

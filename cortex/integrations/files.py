@@ -51,7 +51,7 @@ class FolderItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteResult:
-    """What a write replaced (None: nothing was there) and the version that now stands."""
+    """The content that a write replaced (None: nothing was there) and the version that now stands."""
 
     before: bytes | None
     version: str

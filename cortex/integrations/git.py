@@ -54,7 +54,7 @@ class Git:
         self._sandbox = sandbox
 
     async def read(self, root: Path, folder: str, command: str, *arguments: str) -> str:
-        """What `status`, `log` or `diff` prints; ToolFailed with git's own words when it fails or is too slow."""
+        """Give what `status`, `log` or `diff` prints; ToolFailed with git's own words when it fails or is too slow."""
         overrides = [*OVERRIDES, *await self._filters(root, folder)]
         ended = await self._run(root, folder, overrides, command, *ALWAYS[command], *arguments)
         if ended.killed:

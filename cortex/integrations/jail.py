@@ -34,18 +34,18 @@ def clean(path: str) -> str:
     return "/".join(parts) or "."
 
 
-def open_below(root: int, path: str, flags: int, mode: int = 0, *, is_old_kernel: bool = False) -> int:
+def open_below(root: int, path: str, flags: int, *, is_old_kernel: bool = False) -> int:
     """A descriptor of `path` below the descriptor `root`; OSError as open(2), ToolFailed when it leads outside."""
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW if flags & os.O_PATH else ALWAYS  # openat2 takes no others with O_PATH
     try:
         if not is_old_kernel:
-            return _openat2(root, clean(path), flags, mode)
+            return _openat2(root, clean(path), flags)
     except OSError as error:
         if error.errno in HARD_REFUSALS:
             raise ToolFailed(f"{path!r} is a link, a device or outside your folders; it was not opened.") from error
         if error.errno not in (errno.ENOSYS, errno.EPERM, errno.E2BIG):
             raise
-    return _walk(root, clean(path), flags, mode)
+    return _walk(root, clean(path), flags)
 
 
 def open_regular(root: int, path: str, *, is_old_kernel: bool = False) -> int:
@@ -74,9 +74,9 @@ def open_folder(root: int, path: str, *, make: bool = False, is_old_kernel: bool
     return open_below(root, path, os.O_RDONLY | os.O_DIRECTORY, is_old_kernel=is_old_kernel)
 
 
-def _openat2(root: int, path: str, flags: int, mode: int) -> int:
+def _openat2(root: int, path: str, flags: int) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
-    how = struct.pack("QQQ", flags, mode, BENEATH | NO_SYMLINKS | NO_MAGIC_LINKS)
+    how = struct.pack("QQQ", flags, 0, BENEATH | NO_SYMLINKS | NO_MAGIC_LINKS)
     for _ in range(TRIES):
         handle = int(libc.syscall(OPENAT2, root, os.fsencode(path), how, ctypes.c_size_t(len(how))))
         if handle >= 0:
@@ -87,7 +87,7 @@ def _openat2(root: int, path: str, flags: int, mode: int) -> int:
     raise OSError(code, os.strerror(code), path)
 
 
-def _walk(root: int, path: str, flags: int, mode: int) -> int:
+def _walk(root: int, path: str, flags: int) -> int:
     """The same without openat2: from folder to folder, no link followed, `..` refused before."""
     parts = path.split("/")
     folder = os.dup(root)
@@ -96,7 +96,7 @@ def _walk(root: int, path: str, flags: int, mode: int) -> int:
             below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | ALWAYS, dir_fd=folder)
             os.close(folder)
             folder = below
-        return os.open(parts[-1], flags, mode, dir_fd=folder)
+        return os.open(parts[-1], flags, dir_fd=folder)
     except OSError as error:
         if error.errno in HARD_REFUSALS or (error.errno == errno.ENOTDIR and _has_link(folder, parts)):
             raise ToolFailed(f"{path!r} is a link, a device or outside your folders; it was not opened.") from error

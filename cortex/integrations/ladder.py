@@ -20,7 +20,7 @@ SHORT_OF = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)  # processes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What this machine can do, and in words why not more. `is_final`: whether it would say so at any other time."""
+    """The abilities of this machine, and why not more. `is_final`: whether it would say so at any other time."""
 
     level: Level
     reason: str

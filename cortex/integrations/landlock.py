@@ -60,7 +60,7 @@ UTIMENSAT = {"x86_64": 280, "aarch64": 88}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to run and in which walls; `limits` maps numbers of `resource` to values, `filter` is in hex."""
+    """A program to run and its walls; `limits` maps numbers of `resource` to values, `filter` is in hex."""
 
     argv: tuple[str, ...]
     workspace: str

@@ -102,7 +102,7 @@ class _Markdown(HTMLParser):
         self._link = (0, "")  # where the words of the link begin, and where it leads
 
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        """What goes ahead of the element's words."""
+        """Write what goes ahead of the element's words."""
         if tag == "a":
             self._link = (len(self.pieces), dict(attrs).get("href") or "")
         elif tag == "li":
@@ -114,7 +114,7 @@ class _Markdown(HTMLParser):
             self.pieces.append(_STARTS.get(tag, ""))
 
     def handle_endtag(self, tag: str) -> None:
-        """What goes behind them."""
+        """Write what goes behind them."""
         if tag == "a":
             start, href = self._link
             self.pieces[start:] = [self._linked("".join(self.pieces[start:]), href)]

@@ -25,7 +25,7 @@ TOO_MUCH = "The picture takes too much time or memory to be read."
 
 
 class _Answer(BaseModel):
-    """What the program says: it decoded hostile bytes, so nothing of it is believed before it is looked at."""
+    """The program's answer: it decoded hostile bytes, so nothing of it is believed before it is looked at."""
 
     model_config = ConfigDict(extra="forbid")
     data: Base64Bytes

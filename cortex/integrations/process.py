@@ -31,7 +31,7 @@ Watch = Callable[[int], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessResult:
-    """How a program ended. `code` is negative for a signal; `killed` says why Cortex ended it, "" when it did not."""
+    """The end of a program. `code` is negative for a signal; `killed`: why Cortex ended it, "" when it did not."""
 
     code: int
     out: str
@@ -89,12 +89,12 @@ async def run(
     start. `umask`: of the program; -1 for the one that Cortex was started with. `handles`: descriptors it inherits.
     """
     started_s = ticks_s()
-    process = await _started(argv, cwd, env, stderr=PIPE, umask=umask, pass_fds=handles)
+    process = await _start(argv, cwd, env, stderr=PIPE, umask=umask, pass_fds=handles)
     out, err = _Capture(output_bytes), _Capture(output_bytes)
     flood = asyncio.Event()
     helper = asyncio.ensure_future  # noqa: TID251 - `_end` lets every helper go
     pumps = helper(_pump(_feed(process, stdin), _drain(process.stdout, out, flood), _drain(process.stderr, err, flood)))
-    waits = [helper(_ended(process, pumps)), helper(_flooded(flood))]
+    waits = [helper(_wait_for_end(process, pumps)), helper(_flooded(flood))]
     waits += [helper(watch(process.pid)) for watch in watches]
     try:
         done, _ = await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -105,7 +105,7 @@ async def run(
     return ProcessResult(code=code, out=out.text(), err=err.text(), killed=killed, seconds=ticks_s() - started_s)
 
 
-async def _started(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None, **how: Any) -> Process:
+async def _start(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None, **how: Any) -> Process:
     """The program, in a session of its own. `how`: as asyncio takes it. ToolFailed when it cannot start."""
     own: dict[str, Any] = {"cwd": cwd, "env": dict(env or {}), "start_new_session": True, **how}
     try:
@@ -131,7 +131,7 @@ async def running(
     caller reads; else it is ours. ToolFailed when it cannot start.
     """
     stderr = PIPE if is_heard else None
-    process = await _started(argv, cwd, env, stderr=stderr, limit=line_bytes, umask=umask, pass_fds=handles)
+    process = await _start(argv, cwd, env, stderr=stderr, limit=line_bytes, umask=umask, pass_fds=handles)
     try:
         yield process
     finally:
@@ -156,7 +156,7 @@ async def stop(process: Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-async def _ended(process: Process, pumps: "asyncio.Future[None]") -> str:
+async def _wait_for_end(process: Process, pumps: "asyncio.Future[None]") -> str:
     """Wait for the program, then a moment for its last words; a child that keeps the pipe open does not hold us."""
     await process.wait()
     with suppress(TimeoutError):

@@ -19,7 +19,6 @@ UPLOADS = "/files"  # a form there is refused unread, by Cortex for want of a lo
 LARGE_BYTES = 3_000_000  # a photo
 HELD_BACK_S = 0.3  # of the second between the two pieces
 TOO_LARGE = 413
-OURS = "x-request-id"  # in every answer of Cortex
 
 
 class _Seen(BaseModel):
@@ -29,7 +28,7 @@ class _Seen(BaseModel):
 
 
 async def faults(public_url: str) -> list[str]:
-    """What is wrong, a sentence each with what to do. ConnectionError when the address does not answer as Cortex."""
+    """Say what is wrong, a sentence each with what to do. ConnectionError where no Cortex answers at the address."""
     try:
         async with open_client(named(web_place(public_url)), timeout_s=TIMEOUT_S, follow_redirects=False) as client:
             found = [*_changed(public_url, await _seen(client, public_url)), await _limit(client, public_url)]
@@ -67,7 +66,7 @@ def _changed(public_url: str, seen: _Seen) -> list[str]:
 
 async def _limit(client: httpx.AsyncClient, public_url: str) -> str:
     answer = await client.post(public_url + UPLOADS, content=bytes(LARGE_BYTES))
-    if answer.status_code != TOO_LARGE or OURS in answer.headers:
+    if answer.status_code != TOO_LARGE:
         return ""
     size = f"{LARGE_BYTES // 1_000_000} MB"
     return f"It refuses {size}, which a photo has: raise its limit (nginx: client_max_body_size 110m)."

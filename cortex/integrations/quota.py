@@ -1,18 +1,77 @@
-"""How much a program in the sandbox may add to a disk, counted while it runs. `sandbox.py` ends what goes past it.
+"""How much a program in the sandbox may take of disk, memory and processes, counted while it runs.
 
-Between two looks a program can go some way past its quota; what it made stays, for its owner to keep or remove.
+`sandbox.py` ends what goes past it. Between two looks a program can go some way past its quota; what it made stays,
+for its owner to keep or remove.
 """
 
 import asyncio
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from cortex.base.clock import worked_s
-from cortex.integrations.disk_usage import DiskUsage, nameless_bytes, usage_of
 from cortex.integrations.process import tree_of
+
+BLOCK_BYTES = 512  # of st_blocks, whatever the file system's own are (stat(2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskUsage:
+    """Bytes on the disk (a sparse file's holes are none), names below the folder, folders that could not be read."""
+
+    used_bytes: int = 0
+    files: int = 0
+    hidden: int = 0
+
+
+def usage_of(folder: str, most: DiskUsage) -> DiskUsage:
+    """Return what the folder holds; it stops counting once there is more than `most`. No link is followed."""
+    used_bytes = files = hidden = 0
+    linked: set[tuple[int, int]] = set()
+    waiting = [folder]
+    while waiting:
+        try:
+            entries = os.scandir(waiting.pop())
+        except FileNotFoundError:
+            continue
+        except OSError:  # closed to us, or nested deeper than a path may be long
+            hidden += 1
+            continue
+        with entries:
+            for entry in entries:
+                files += 1
+                if used_bytes > most.used_bytes or files > most.files or hidden > most.hidden:
+                    return DiskUsage(used_bytes=used_bytes, files=files, hidden=hidden)
+                with suppress(FileNotFoundError):
+                    about = entry.stat(follow_symlinks=False)
+                    if about.st_nlink < 2 or (inode := (about.st_dev, about.st_ino)) not in linked:
+                        used_bytes += about.st_blocks * BLOCK_BYTES
+                    if stat.S_ISDIR(about.st_mode):
+                        waiting.append(entry.path)
+                    elif about.st_nlink > 1:
+                        linked.add(inode)
+    return DiskUsage(used_bytes=used_bytes, files=files, hidden=hidden)
+
+
+def nameless_bytes(pids: Iterable[int]) -> int:
+    """The bytes of files that these processes hold open and that no folder lists: removed ones and memfds."""
+    found: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    about = os.stat(f"/proc/{pid}/fd/{name}")
+                    if stat.S_ISREG(about.st_mode) and about.st_nlink == 0:
+                        found[about.st_dev, about.st_ino] = about.st_blocks * BLOCK_BYTES
+    return sum(found.values())
+
 
 MB = 1_000_000
 LOOK_S = 0.2
+WATCH_S = 0.05
 IDLE_SHARE, REST_MOST_S = 8, 2.0  # a look that cost a tenth of a second is followed by eight of rest
 SLACK = DiskUsage(used_bytes=MB, files=50)  # so that in a full workspace a command can still run that clears it
 COUNT_MOST = 10_000_000
@@ -70,7 +129,7 @@ class Quotas:
             await asyncio.sleep(max(every_s, min(REST_MOST_S, IDLE_SHARE * cost_s)))
 
     def _look(self, pid: int, most_processes: int) -> tuple[str, float]:
-        """What `_excess` says, and the processor time it took: a look that waits for a core is not put off for it."""
+        """Return what `_excess` says, and its processor time: a look that waits for a core is not put off for it."""
         began_s = worked_s()
         return self._excess(pid, most_processes), worked_s() - began_s
 
@@ -84,3 +143,26 @@ class Quotas:
         if self._watched and nameless_bytes(tree_of(pid, most_processes)) > self._most_bytes:
             return f"it keeps more than {self._most_bytes // MB:,} MB in files without a name"
         return ""
+
+
+async def watch_tree(pid: int, processes: int, memory_bytes: int, *, every_s: float = WATCH_S) -> str:
+    """Wait until it is more than it may be, and say so: RLIMIT_NPROC does not bind root, RLIMIT_AS one process each."""
+    most = processes + 3  # bubblewrap itself, its init, the first shell
+    while True:
+        await asyncio.sleep(every_s)
+        found = await asyncio.to_thread(tree_of, pid, most)
+        if len(found) > most:
+            return f"it started more than {processes} processes"
+        if await asyncio.to_thread(memory_of, found) > memory_bytes:
+            return f"it used more than {memory_bytes // MB} MB of memory"
+
+
+def memory_of(pids: Sequence[int]) -> int:
+    """The memory in bytes that these processes hold together; pages of files, which the kernel can drop, are none."""
+    kib = 0
+    for pid in pids:
+        with suppress(OSError, ValueError):
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                if line.startswith(("RssAnon:", "RssShmem:")):
+                    kib += int(line.split()[1])
+    return kib * 1024

@@ -12,18 +12,18 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from cortex.base import private
 from cortex.base.errors import ToolFailed
 from cortex.integrations import cgroups, landlock, seccomp
 from cortex.integrations.ladder import Level, Probe, climb
 from cortex.integrations.process import ProcessResult, run, running
-from cortex.integrations.quota import MB, Quota, Quotas
+from cortex.integrations.quota import MB, Quota, Quotas, watch_tree
 from cortex.integrations.scratch import scratch_folder
-from cortex.integrations.watches import watch_tree
 
 LEVELS: Sequence[Level] = ("bubblewrap", "landlock")  # best first
 WORK = "/cortex-files"  # a name that no readable folder stands below
@@ -53,7 +53,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a program may use. `memory_bytes` holds for the whole tree, `address_bytes` for one process.
+    """The limits of a program. `memory_bytes` holds for the whole tree, `address_bytes` for one process.
 
     `growth`: what it may add to its folder.
     """
@@ -73,16 +73,16 @@ class Limits:
 class _Job:
     """One run, all of it."""
 
-    argv: tuple[str, ...]
+    argv: Sequence[str]
     workspace: Path
-    limits: Limits
-    env: Mapping[str, str]
+    limits: Limits = Limits()
+    env: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
     is_writable: bool = True
     folder: str = "."
     umask: int = -1
-    readable: tuple[Path, ...] = ()
-    writable: tuple[Path, ...] = ()
+    readable: Sequence[Path] = ()
+    writable: Sequence[Path] = ()
     has_network: bool = False
     total: Quota | None = None
 
@@ -95,13 +95,33 @@ class RunningService:
     excess: Callable[[], Awaitable[str]]
 
 
-PROBE_JOB = _Job(
-    argv=("/bin/sh", "-c", "echo ready"),
-    workspace=Path("/usr"),
-    limits=Limits(),
-    env=ENVIRONMENT,
-    is_writable=False,
-)
+class Walls(TypedDict, total=False):
+    """The surroundings of a program. `env`: besides the usual names. `is_writable`: whether its workspace is.
+
+    readable: what it may read besides the system and its workspace, at its own path.
+    """
+
+    limits: Limits
+    env: Mapping[str, str]
+    is_writable: bool
+    readable: Sequence[Path]
+
+
+class RunWalls(Walls, total=False):
+    """The surroundings of one run: its input, and the folder of its workspace that it begins in."""
+
+    stdin: bytes
+    folder: str
+
+
+class ServiceWalls(Walls, total=False):
+    """The surroundings of a service: folders that it may write to, at their own paths; the machine's network."""
+
+    writable: Sequence[Path]
+    has_network: bool
+
+
+PROBE_JOB = _Job(argv=("/bin/sh", "-c", "echo ready"), workspace=Path("/usr"), is_writable=False)
 
 
 class Sandbox:
@@ -132,84 +152,40 @@ class Sandbox:
             self._probe = await climb(levels, self._bwrap, partial(self._run, job=PROBE_JOB))
         return self._probe
 
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path,
-        limits: Limits | None = None,
-        stdin: bytes = b"",
-        env: Mapping[str, str] | None = None,
-        is_writable: bool = True,
-        folder: str = ".",
-        readable: Sequence[Path] = (),
-    ) -> ProcessResult:
-        """Run `argv` in `workspace`/`folder`; ToolFailed when this machine has no sandbox at all.
-
-        `readable`: what it may read besides the system and its folder.
-        """
+    async def run(self, argv: Sequence[str], *, workspace: Path, **walls: Unpack[RunWalls]) -> ProcessResult:
+        """Run `argv` in `workspace`, or a folder of it; ToolFailed when this machine has no sandbox at all."""
         probe = await self.probe()
         if probe.level == "none":
             raise ToolFailed(f"There is no sandbox on this machine, so nothing was run. {probe.reason}")
-        job = _Job(
-            argv=tuple(argv),
-            workspace=workspace,
-            folder=folder,
-            is_writable=is_writable,
-            limits=limits or Limits(),
-            stdin=stdin,
-            env={**ENVIRONMENT, **(env or {})},
-            readable=tuple(readable),
-        )
+        job = _Job(argv=argv, workspace=workspace, **walls)
         if self._home is None or not workspace.is_relative_to(self._home):
             return await self._run(probe.level, job)
         try:
             return await self._run(probe.level, replace(job, umask=private.OTHERS, total=self._total))
         finally:  # a program may also say what others may do: chmod, cp -p, tar
-            if is_writable:
+            if job.is_writable:
                 await asyncio.to_thread(private.look, workspace, is_mending=True)
 
     @asynccontextmanager
     async def service(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path,
-        limits: Limits,
-        env: Mapping[str, str],
-        line_bytes: int,
-        readable: Sequence[Path] = (),
-        writable: Sequence[Path] = (),
-        is_writable: bool = True,
-        has_network: bool = False,
+        self, argv: Sequence[str], *, workspace: Path, line_bytes: int, **walls: Unpack[ServiceWalls]
     ) -> AsyncIterator[RunningService]:
         """Run `argv` in `workspace` while the block lasts, to speak with it by its pipes; ToolFailed as in `run`.
 
-        readable, writable: folders that it finds at their own paths. is_writable: whether the workspace is.
-        has_network: leave it the machine's network.
+        line_bytes: of its output; a longer line cannot be read.
         """
         level = (await self.probe()).level
         if level == "none":
             raise ToolFailed(f"There is no sandbox on this machine, so nothing was run. {(await self.probe()).reason}")
-        if has_network and level != "bubblewrap":
+        job = _Job(argv=argv, workspace=workspace, umask=private.OTHERS, **walls)
+        if job.has_network and level != "bubblewrap":
             raise ToolFailed("Only bubblewrap can give a program the network, and it does not work on this machine.")
-        job = _Job(
-            argv=tuple(argv),
-            workspace=workspace,
-            limits=limits,
-            env={**ENVIRONMENT, **env},
-            umask=private.OTHERS,
-            is_writable=is_writable,
-            readable=tuple(readable),
-            writable=tuple(writable),
-            has_network=has_network,
-        )
         async with AsyncExitStack() as around:
             temporary = await around.enter_async_context(scratch_folder())
-            command: list[str] = _landlocked(job, temporary)
+            command: list[str] = _landlock_command(job, temporary)
             handles: tuple[int, ...] = ()
             if level == "bubblewrap":
-                command, handles = await around.enter_async_context(self._boxed(job))
+                command, handles = await around.enter_async_context(self._bubblewrap_command(job))
             process = await around.enter_async_context(
                 running(command, cwd=workspace, line_bytes=line_bytes, umask=job.umask, handles=handles)
             )
@@ -220,11 +196,11 @@ class Sandbox:
 
     async def _in_bubblewrap(self, job: _Job) -> ProcessResult:
         """The limits are laid on inside, by a shell of ours ahead of the command; bubblewrap itself needs none."""
-        async with self._boxed(job) as (command, handles):
-            return await _watched(command, job, handles=handles)
+        async with self._bubblewrap_command(job) as (command, handles):
+            return await _run_watched(command, job, handles=handles)
 
     @asynccontextmanager
-    async def _boxed(self, job: _Job) -> AsyncIterator[tuple[list[str], tuple[int, ...]]]:
+    async def _bubblewrap_command(self, job: _Job) -> AsyncIterator[tuple[list[str], tuple[int, ...]]]:
         """The command line of bubblewrap, and the descriptors that it inherits."""
         processes, memory_bytes = job.limits.processes, job.limits.memory_bytes
         with _as_file(seccomp.compiled(is_landlock=False)) as calls:
@@ -239,7 +215,7 @@ def _bubble(job: _Job) -> list[str]:
     made += ["--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     made += ["--share-net"] if job.has_network else []
     made += ["--clearenv"]
-    for name, value in job.env.items():
+    for name, value in {**ENVIRONMENT, **job.env}.items():
         made += ["--setenv", name, value]
     made += ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "sbin", "lib", "lib64", "lib32"):
@@ -273,12 +249,12 @@ def _ulimits(limits: Limits) -> str:
 async def _in_landlock(job: _Job) -> ProcessResult:
     """The launcher lays limits and walls on itself; we give it a temporary folder and count its tree."""
     async with scratch_folder() as temporary:
-        return await _watched(_landlocked(job, temporary), job, temporary=temporary)
+        return await _run_watched(_landlock_command(job, temporary), job, temporary=temporary)
 
 
-def _landlocked(job: _Job, temporary: Path) -> list[str]:
+def _landlock_command(job: _Job, temporary: Path) -> list[str]:
     order = landlock.Order(
-        argv=job.argv,
+        argv=tuple(job.argv),
         workspace=str(job.workspace),
         folder=str(job.workspace / job.folder),
         temporary=str(temporary),
@@ -288,7 +264,7 @@ def _landlocked(job: _Job, temporary: Path) -> list[str]:
         readable=tuple(map(str, job.readable)),
         writable=tuple(map(str, job.writable)),
         filter=seccomp.compiled(is_landlock=True).hex(),
-        env=dict(job.env),
+        env={**ENVIRONMENT, **job.env},
     )
     return [sys.executable, "-I", "-S", landlock.__file__, order.to_text()]
 
@@ -316,7 +292,7 @@ def _as_file(data: bytes) -> Iterator[int]:
         os.close(handle)
 
 
-async def _watched(
+async def _run_watched(
     argv: Sequence[str], job: _Job, *, handles: Sequence[int] = (), temporary: Path | None = None
 ) -> ProcessResult:
     """Run a launcher under the job's limits of time, output, tree and disk; `temporary`: a folder on a real disk."""
@@ -341,7 +317,7 @@ async def _watched(
 
 
 async def _service_excess(pid: int, job: _Job, temporary: Path) -> str:
-    """As `_watched` looks at a run, at a pace that costs nothing for days."""
+    """As `_run_watched` looks at a run, at a pace that costs nothing for days."""
     quotas = Quotas()
     if job.is_writable:
         await quotas.add(job.workspace, growth=job.limits.growth)

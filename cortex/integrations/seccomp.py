@@ -125,7 +125,7 @@ class _Test:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What becomes of a call when all tests hold, and what else."""
+    """The fate of a call when all tests hold, and otherwise."""
 
     call: str
     action: int
@@ -203,7 +203,7 @@ def _rules(*, is_landlock: bool) -> list[_Rule]:
 
 
 def _around_landlock(not_permitted: int) -> list[_Rule]:
-    """What Landlock does not look at. Limits and priorities: of the caller alone, for all of Cortex has its user."""
+    """List what Landlock does not look at. Limits and priorities: of the caller alone, all of Cortex has its user."""
     own = (_Test(0, EQUAL, 0),)
     own_priority, own_turn = (*own, _Test(1, EQUAL, 0)), (_Test(0, EQUAL, 1), _Test(1, EQUAL, 0))
     by_process = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")

@@ -171,7 +171,7 @@ class Sentences:
 
 
 def _rows(model: Model, texts: Sequence[str]) -> Vectors:
-    """What the model makes of them; EncoderFailed for vectors that would spoil whatever they are compared with."""
+    """Give what the model makes of them; EncoderFailed for vectors that would spoil whatever they are compared with."""
     rows = model.encode(texts)
     if not np.isfinite(rows).all():
         raise EncoderFailed("its vectors are not made of numbers")

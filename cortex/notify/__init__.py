@@ -1,77 +1,134 @@
-"""Notification channels, a file each, loaded when the first notice goes that way. Senders only: no table, no retry.
+"""Notification channels: a file each in `channels/`, which says all of itself. Senders only: no table, no retry.
 
-`open_channel` is the door for services. A channel is a module of this package with `open_channel(surroundings)`;
-modules that begin with an underscore are what channels share. Nothing heavy is imported with this package.
+`ChannelRegister` is the door for services. Nothing heavy is imported with this package, nor with a channel's file: what
+sends is loaded when the first notice goes that way.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Literal, cast
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+from typing import Literal
 
 from cortex.base import scan
-from cortex.base.clock import now
-from cortex.base.contact import push_subject
-from cortex.base.errors import DeliveryError, UserError
+from cortex.base.errors import ConfigError, DeliveryError, UserError
 from cortex.base.settings import Settings
-from cortex.ports.channels import Channel, Notice, TalkRooms, Target
+from cortex.notify.context import ChannelContext as ChannelContext
+from cortex.ports.channels import Channel, ChannelName, Notice, Target
 
-_KEYS = "cortex.notify._keys"  # cryptography weighs 7 MB
-FORMER_KEYS = 2
-PORTS = {"starttls": 587, "tls": 465, "none": 25}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vapid:
-    """The keys by which push services know this server, newest first, and whom they may write to."""
-
-    keys: tuple[str, ...] = field(repr=False)
-    subject: str
+FOLDER = f"{__name__}.channels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SmtpServer:
-    """The mail server and how to speak to it. `sender`: the address that mails come from; `user` "" means no login."""
+class ChannelField:
+    """A field that a person fills in for a channel. `name`: the part of `Target` that it becomes.
 
-    host: str
-    port: int
-    security: Literal["starttls", "tls", "none"]
-    sender: str
-    user: str = ""
-    password: str = field(default="", repr=False)
-    ca_file: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelContext:
-    """What channels need from the server.
-
-    `site`: the page's address as people type it, in which every link begins. `hosts`: servers inside the network that
-    notices may go to, all others must be public. `vapid`, `smtp`, `talk`: None where that channel is not set up.
+    `address` and `key` are shown as far as `is_shown` says: whole, or of a web address the server alone. A `secret` is
+    never shown, and one that is left empty stays with the same server. `made`: makes one where none was ever typed, to
+    be shown this once.
     """
 
-    site: str
-    hosts: frozenset[tuple[str, int]] = frozenset()
-    vapid: Vapid | None = None
-    smtp: SmtpServer | None = None
-    talk: TalkRooms | None = None
-    clock: Callable[[], datetime] = now
-    total_s: float = 20.0
+    name: Literal["address", "key", "secret"]
+    label: str
+    placeholder: str = ""
+    hint: str = ""
+    input: Literal["url", "email", "text"] = "url"
+    is_required: bool = True
+    is_shown: bool = False
+    made: Callable[[], str] | None = None
 
 
-def names() -> tuple[str, ...]:
-    """The channels that there are, set up or not."""
-    return scan.modules(__name__)
+def _lacks_nothing(_: Settings) -> str:
+    return ""
 
 
-def open_channel(name: str, surroundings: ChannelContext) -> Channel:
-    """The channel of this name; UserError when there is none, or says what an administrator has to set up first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelKind:
+    """All that a channel says of itself. Its key is the name of its file; rows in homes hold it, so it stays.
 
-    The first one of a name reads its libraries (0.2 to 0.6 s, 2026-11-21): call it off the loop.
+    `label`: what people read; `offer`: the same where a job may choose it, "" for the label. `order`: its place on
+    pages, and among those that step in where another one failed. `open`: makes what sends; it may take its time, and
+    raises UserError for what is not set up.
+
+    `fields`: what a person fills in; () for the one that reaches the devices they added: it is signed with the server's
+    keys and puts the number on the app's icon. `nowhere`: what a person hears who filled in nothing. `lacks`, then
+    `lacks_for` of one account: what must be set up before anything can go this way, "" for nothing.
+
+    `tested`: what its tests run against, for `docs/channels.md`.
+
+    `is_for_urgent`: unless a person chooses, it has digests and what is urgent alone, and all where there is no other.
+    `sends_read`: also what was read before it was sent. `at_once`: so many deliveries at the same time.
     """
-    if name not in names():
-        raise UserError(f"Unknown channel {name!r}. Available: {', '.join(names())}.")
-    return cast("Channel", scan.load(f"{__name__}.{name}").open_channel(surroundings))
+
+    label: str
+    order: int
+    open: Callable[[ChannelContext], Channel]
+    tested: str
+    fields: tuple[ChannelField, ...] = ()
+    offer: str = ""
+    nowhere: str = "Not set up: add an address under Notifications."
+    lacks: Callable[[Settings], str] = _lacks_nothing
+    lacks_for: Callable[[ChannelContext, str], Awaitable[str]] | None = None
+    is_for_urgent: bool = False
+    sends_read: bool = False
+    at_once: int = 4
+
+    @property
+    def reaches_devices(self) -> bool:
+        """Tell whether it goes to the devices that a person added, and has no address."""
+        return not self.fields
+
+
+class ChannelRegister:
+    """The channels by their names, in the order of pages: those that ship, and those of other packages.
+
+    `held`: all of them now. Who needs them to belong together over more than one look keeps that value.
+    """
+
+    def __init__(self) -> None:
+        """Read the files of ours."""
+        files = {name: scan.load(f"{FOLDER}.{name}") for name in scan.modules(FOLDER)}
+        self._shipped = {name: kind_of(name, module) for name, module in files.items()}
+        self.held = _sorted(self._shipped)
+
+    def put(self, modules: Mapping[ChannelName, ModuleType]) -> None:
+        """Hold the channels of these modules beside what ships, in place of those that were put before.
+
+        ConfigError, and nothing changed, where one is none, takes a name of ours, or has no address.
+        """
+        kinds = {name: kind_of(name, module) for name, module in modules.items()}
+        for name, kind in kinds.items():
+            if name in self._shipped:
+                raise ConfigError(f"The notification channel {name!r} comes with Cortex; choose another name.")
+            if not (name.isidentifier() and name.isascii()):
+                raise ConfigError(f"The notification channel {name!r}: use letters, digits and _ for its name.")
+            if "address" not in [one.name for one in kind.fields]:
+                raise ConfigError(f"The notification channel {name!r} needs a field named address.")
+            if any(kind.label.casefold() == one.label.casefold() for one in self._shipped.values()):
+                raise ConfigError(f"The notification channel {name!r}: {kind.label!r} is the label of another one.")
+        self.held = _sorted({**self._shipped, **kinds})
+
+    def ships(self, name: ChannelName) -> bool:
+        """Tell whether a channel comes with Cortex."""
+        return name in self._shipped
+
+    def kind(self, name: ChannelName) -> ChannelKind:
+        """The channel of this name; UserError when there is none."""
+        try:
+            return self.held[name]
+        except KeyError:
+            raise UserError(f"Unknown channel {name!r}. Available: {', '.join(self.held)}.") from None
+
+
+def kind_of(name: ChannelName, module: ModuleType) -> ChannelKind:
+    """Return what a channel's module says of itself, in its `CHANNEL`; ConfigError when it says nothing."""
+    kind = getattr(module, "CHANNEL", None)
+    if not isinstance(kind, ChannelKind):
+        raise ConfigError(f"The notification channel {name!r} has no CHANNEL = ChannelKind(…) in {module.__name__}.")
+    return kind
+
+
+def _sorted(kinds: Mapping[ChannelName, ChannelKind]) -> Mapping[ChannelName, ChannelKind]:
+    return MappingProxyType(dict(sorted(kinds.items(), key=lambda item: (item[1].order, item[0]))))
 
 
 def ready(channel: Channel, target: Target) -> Target:
@@ -82,55 +139,7 @@ def ready(channel: Channel, target: Target) -> Target:
         raise DeliveryError(error.message, fate="refused") from None
 
 
-def trial(id: str, channel: str) -> Notice:
+def trial(id: str, kind: ChannelKind) -> Notice:
     """Return what "send a test" sends: nothing private, so that the whole way is seen."""
-    text = f"Notifications by {channel.replace('_', ' ')} arrive here."
+    text = f"Notifications by {kind.label} arrive here."
     return Notice(id=id, kind="test", title="Cortex: test", text=text, tag="test", ttl_s=300, is_private=False)
-
-
-def new_key() -> str:
-    """A fresh private VAPID key (P-256): 32 bytes in base64url. Keep it sealed."""
-    return cast("str", scan.load(_KEYS).new_key())
-
-
-def public_key(key: str) -> str:
-    """The public half as a browser wants it for `applicationServerKey`: the point of 65 bytes in base64url."""
-    return cast("str", scan.load(_KEYS).public_key(key))
-
-
-def new_secret() -> str:
-    """A secret for a webhook, which both sides need to know."""
-    return cast("str", scan.load(f"{__name__}.webhook").new_secret())
-
-
-def rotated(keys: tuple[str, ...]) -> tuple[str, ...]:
-    """A new key in front; former ones sign on for devices that have not subscribed anew yet."""
-    return (new_key(), *keys[:FORMER_KEYS])
-
-
-def contact_from(settings: Settings) -> str:
-    """Whom push services may write to: what is set, else the page's public address, else the mail sender; or ""."""
-    if settings.push_subject:
-        return settings.push_subject
-    sender = f"mailto:{settings.smtp_from}" if settings.smtp_from else ""
-    for word in (settings.public_url, sender):
-        try:
-            return push_subject(word)
-        except ValueError:
-            continue
-    return ""
-
-
-def smtp_from(settings: Settings) -> SmtpServer | None:
-    """The mail server that the settings name, None when none is named."""
-    if not settings.smtp_host or not settings.smtp_from:
-        return None
-    return SmtpServer(
-        host=settings.smtp_host,
-        port=settings.smtp_port or PORTS[settings.smtp_security],
-        security=settings.smtp_security,
-        sender=settings.smtp_from,
-        user=settings.smtp_user,
-        password=settings.smtp_password,
-        ca_file=settings.smtp_ca_file,
-    )

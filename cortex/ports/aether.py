@@ -46,7 +46,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryChange:
-    """What changes about an entry; None leaves a field as it is. `is_tainted` can only be set."""
+    """The changes of an entry; None leaves a field as it is. `is_tainted` can only be set."""
 
     title: str | None = None
     text: str | None = None

@@ -64,7 +64,7 @@ class CodeRepository:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodingTask:
-    """What the coding agent shall do: files are paths inside the repository; `is_told`: push when it ends."""
+    """A task for the coding agent: files are paths inside the repository; `is_told`: push when it ends."""
 
     repository: str
     message: str

@@ -1,4 +1,4 @@
-"""What a notification channel is told, where it sends it, and the socket that every channel fills.
+"""The notice that a notification channel sends, the place it goes to, and the socket that every channel fills.
 
 A channel sends once and keeps nothing: the outbox decides who is told when, tries again and counts.
 """
@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 Urgency = Literal["low", "normal", "high"]
 ActionKind = Literal["approve", "deny", "ack", "snooze"]
 NoticeKind = Literal["job", "reminder", "approval", "agent", "system", "message", "digest"]
-ChannelName = Literal["web_push", "email", "ntfy", "talk", "webhook"]
+ChannelName = str  # of a file in notify/channels, or of another package; rows in homes hold it
 DeliveryState = Literal["pending", "attempting", "delivered", "failed", "dropped"]
 
 PRIVATE_TITLE = "Cortex"
@@ -34,10 +34,11 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What one person is told on one channel.
+    """A notice to one person by one channel.
 
     `id`: of the delivery; a second try bears the same one. `kind`: its category, such as reminder or approval.
     `path`: the page that it opens, from "/" on. `tag`: a later notice of the same tag takes the place of this one.
+    `urgency`: low for missed runs, which wait for the digest; high for what a person waits for, such as an approval.
     `ttl_s`: how long a device that is off may still be told. `badge`: the number on the app's icon.
     `is_private`: no word of title, text or kind leaves the server, only that there is something; the person may choose
     otherwise.
@@ -62,12 +63,11 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Target:
-    """Where a channel sends to. Never shown: an address may be a secret by itself.
+    """The place that a channel sends to. Never shown: an address may be a secret by itself.
 
-    web_push: `address` is the subscription's endpoint, `key` its p256dh, `secret` its auth, `signed_for` the public
-    VAPID key under which the device subscribed ("" takes the newest). email: `address`. ntfy: `address` is the topic's
-    page, `secret` a token or user:password. talk: `address` is the room's link, `key` the account whose notices these
-    are. webhook: `address` is the URL, `secret` signs.
+    The fields of a channel say what `address`, `key` and `secret` are; one without a field `key` finds there the
+    account whose notices these are. A push device: `address` is the subscription's endpoint, `key` its p256dh, `secret`
+    its auth, `signed_for` the public VAPID key under which it subscribed ("" takes the newest).
     """
 
     address: str

@@ -19,7 +19,7 @@ class PageText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """What could be read. `outline`: its headings in order; `note`: a sentence for the person on what is missing.
+    """Text that could be read. `outline`: its headings in order; `note`: a sentence for the person on what is missing.
 
     `is_paged`: the pages are the document's own, not parts that we cut. `processor_s`: seconds of processor it took.
     """
@@ -64,7 +64,7 @@ class DocumentHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentHits:
-    """What a search found, best first; `unread`: how many files are still being read."""
+    """The finds of a search, best first; `unread`: how many files are still being read."""
 
     hits: tuple[DocumentHit, ...]
     unread: int

@@ -12,7 +12,7 @@ from cortex.ports.model_lists import ModelServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingRequest:
-    """What to ask which server. `inputs`: texts, or texts as the numbers of their tokens. `dimensions`: None = all."""
+    """A request to one server. `inputs`: texts, or the numbers of their tokens. `dimensions`: None = all."""
 
     server: ModelServer
     model: str

@@ -17,7 +17,7 @@ class Encoder(Protocol):
 
     @property
     def key(self) -> str:
-        """What it is known by: a digest of model and tokenizer. Vectors of two keys say nothing about each other."""
+        """Name it by a digest of model and tokenizer. Vectors of two keys say nothing about each other."""
         ...
 
     def kept(self, texts: Sequence[str]) -> "NDArray[np.float32]":
@@ -28,5 +28,5 @@ class Encoder(Protocol):
         ...
 
     def asked(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """What somebody says: (n, dim) float32, unit rows. EncoderFailed past the time limit and for any failure."""
+        """Read what somebody says: (n, dim) float32, unit rows. EncoderFailed past the time limit, for any failure."""
         ...

@@ -1,4 +1,4 @@
-"""The sockets of the engine: durable runs, messages to them, and the bell that tells watchers of a conversation."""
+"""The sockets of the engine: durable runs, messages to them, and the signal that wakes watchers of a conversation."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -8,7 +8,7 @@ from cortex.base.events import Event, OpenPart
 
 
 class KeptRuns(Protocol):
-    """What is kept of durable runs."""
+    """The records that are kept of durable runs."""
 
     async def status(self, run_id: str) -> str:
         """One of unknown | queued | running | done | failed | cancelled."""
@@ -58,7 +58,7 @@ class Signals(Protocol):
 
 
 class Hub(Protocol):
-    """The open parts of running turns, and a bell that rings when a conversation's log grows, in whatever process."""
+    """The open parts of running turns, and a signal whenever a conversation's log grows, in whatever process."""
 
     def publish(self, part: OpenPart) -> None:
         """The part as it now stands (whole text); wakes the conversation's watchers."""

@@ -24,7 +24,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedEntities:
-    """What a person's words name: the entities they certainly mean, or none and those that come `near`."""
+    """The entities that a person's words certainly mean, or none and those that come `near`."""
 
     entities: tuple[Entity, ...] = ()
     near: tuple[Entity, ...] = ()
@@ -89,7 +89,7 @@ class HouseOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseCommand:
-    """What a message orders or asks for certain. `done`: what to say, in its language, once that is done.
+    """The certain order or question of a message. `done`: what to say, in its language, once that is done.
 
     `looks`: the ids of the entities whose state is asked for, where nothing is ordered.
     """
@@ -103,5 +103,5 @@ class HouseCommands(Protocol):
     """Reads plain commands for one person, from the house as it is known here, and by its own sentences."""
 
     async def understand(self, text: str) -> HouseCommand | None:
-        """What the text orders or asks for certain, of what this person may see and move; None for all else."""
+        """Return what the text orders or asks for certain, of what this person may see and move; None for all else."""
         ...

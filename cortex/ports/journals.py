@@ -36,7 +36,7 @@ class EntryVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalChange:
-    """What changes about a journal; None leaves a field as it is."""
+    """The changes of a journal; None leaves a field as it is."""
 
     name: str | None = None
     is_enabled: bool | None = None

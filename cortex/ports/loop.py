@@ -141,7 +141,7 @@ class ToolRunner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """What the gate must know about a turn, read fresh at each decision.
+    """The facts about a turn that the gate needs, read fresh at each decision.
 
     `permitted` depends on user, role and policy alone. `taint_title`: the call that brought text from outside, in words
     for the person. `typed_hosts`: hosts and addresses typed. `same_calls`: earlier
@@ -187,7 +187,7 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoOffer:
-    """How to take a call back for 24 hours; see `toolkit/context.py`."""
+    """The way to take a call back for 24 hours; see `toolkit/context.py`."""
 
     category: str
     target: str
@@ -198,7 +198,7 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnding:
-    """How a call ended: what the model reads, what the card shows, what can be undone.
+    """The end of a call: what the model reads, what the card shows, what can be undone.
 
     `words`: for the person, short; "" where the state says it. `has_looked`: refused by the tool's own check, which may
     have read what the tool reads.
@@ -227,7 +227,7 @@ class Readers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """What an approval card asks: our verb, where to, the whole command, because of what.
+    """The question of an approval card: our verb, where to, the whole command, because of what.
 
     readers: who else will read it, where that has to be asked. is_grantable: whether what was allowed before may count.
     """
@@ -325,7 +325,7 @@ class Approvals(Protocol):
 
 
 class Targets(Protocol):
-    """What calls act on, by the call's id, kept with their intent."""
+    """The things that calls act on, by the call's id, kept with their intent."""
 
     async def target(self, call_id: str) -> dict[str, Any] | None:
         """Return what an earlier try of this call acts on; None when it died before it knew."""

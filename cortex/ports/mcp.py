@@ -3,6 +3,8 @@
 from typing import Any, Protocol
 
 FAMILY = "mcp"
+PAGE = "/admin/mcp"
+LOGIN = "login"  # what is sealed beside a server's form: how to log in there
 LEFT_OUT = "cortex_left_out"  # a mark that no server can set: why a tool that it lists cannot be used
 
 

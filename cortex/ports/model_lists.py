@@ -94,7 +94,7 @@ AskList = Callable[[ModelServer], Awaitable[ModelList]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """What a server says of one model as it is served now; None where it does not say.
+    """A server's word on one model as it is served now; None where it does not say.
 
     `engine`: as in ModelList. `context_tokens`: what one request may take in. `tools`: whether the model's template
     shows it the tools of a request; one that does not drops them silently. `slots`: how many requests it answers at

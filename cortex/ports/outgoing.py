@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushCount:
-    """How many of the user's devices the push service took it for, and how many it could not reach.
+    """The number of the user's devices that the push service took it for, and how many it could not reach.
 
     `waiting`: those it goes to later, when quiet hours end or the service answers again.
     """

@@ -34,7 +34,7 @@ class Timings(Protocol):
     """Reads times as people and crontabs write them."""
 
     def read(self, words: str, now: datetime, time_zone: str) -> Timing:
-        """What the words mean, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
+        """Read the words, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
         ...
 
     def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:

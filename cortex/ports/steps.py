@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class Steps(Protocol):
-    """What keeps the results of one run's steps."""
+    """The store for the results of one run's steps."""
 
     async def keep(self, title: str, action: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """Do the action once and keep what it returns or raises; on replay, what was kept."""

@@ -12,7 +12,7 @@ from cortex.ports import loop
 
 
 class StepName(StrEnum):
-    """What a run's steps are kept as."""
+    """The names under which a run's steps are kept."""
 
     OPEN = "Openings.open"
     STEER = "Telling.steer"

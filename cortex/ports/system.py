@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovered:
-    """What a search for tools found: words for the model (signatures among them) and the names it may now call.
+    """The finds of a search for tools: words for the model (signatures among them) and the names it may now call.
 
     is_tainted: words of MCP servers are among them.
     """
@@ -25,7 +25,7 @@ class Discovery(Protocol):
 
 
 class Status(Protocol):
-    """How the server is doing; behind `cortex_status`."""
+    """The state of the server; behind `cortex_status`."""
 
     async def lines(self) -> tuple[str, ...]:
         """One line a fact (version, up since, models, database, sandbox, what is not configured); no secret."""
@@ -33,7 +33,7 @@ class Status(Protocol):
 
 
 class Logs(Protocol):
-    """The newest log lines; behind `cortex_logs`. `base/logbook.py` has the one that the daemon uses."""
+    """The newest log lines; behind `cortex_logs`. `base/log.py` has the one that the daemon uses."""
 
     def tail(self, count: int, level: str = "INFO", contains: str = "") -> tuple[str, ...]:
         """Up to `count` newest lines of at least this level that contain the words, oldest first."""
@@ -42,7 +42,7 @@ class Logs(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """What another version would bring: `version` ("" = nothing newer), a line a change, how many migrations.
+    """The news of another version: `version` ("" = nothing newer), a line a change, how many migrations.
 
     rollback_to: the version that one could go back to. progress: what is being prepared now, "" for nothing.
     """

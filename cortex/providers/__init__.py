@@ -23,7 +23,7 @@ from cortex.ports.schedule import Timings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderContext:
-    """What a provider needs from the server.
+    """The parts of the server that a provider needs.
 
     `policy`: where its requests may go. `count`: tokens of a text. `chunk_delay_s`: the pause between two pieces of
     an answer of the offline model. `connect_s`, `first_s`, `between_s`: limits in seconds for opening a connection,

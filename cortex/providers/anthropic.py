@@ -4,11 +4,10 @@ import re
 
 from cortex.base.model import ModelEntry
 from cortex.providers import ProviderContext, messages
-from cortex.providers.endpoints import at, open_connections
 from cortex.providers.late import Late
-from cortex.providers.servers import by_id, headers_of
+from cortex.providers.servers import at, by_id, headers_of
 from cortex.providers.terms import Terms
-from cortex.providers.wire import Endpoint, WireProvider
+from cortex.providers.wire import Endpoint, WireProvider, open_connections
 
 OWN_URL = "https://api.anthropic.com"
 # Models that are told of late tools by the system (Anthropic, "Mid-conversation tool changes", read 2026-11).

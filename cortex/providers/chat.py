@@ -74,20 +74,20 @@ def _messages(request: Request, terms: Terms) -> list[dict[str, Any]]:
     for message in fitted(request, terms):
         match message.speaker:
             case "tool":
-                found += [_result(part, terms) for part in message.parts if isinstance(part, ToolResult)]
+                found += [_tool_message(part, terms) for part in message.parts if isinstance(part, ToolResult)]
             case "assistant":
-                found.append(_vouched(_said(message, request, terms), terms))
+                found.append(_with_gemini_signature(_assistant_message(message, request, terms), terms))
             case _:
-                found.append({"role": "user", "content": _asked(message, request, terms)})
+                found.append({"role": "user", "content": _user_content(message, request, terms)})
     return found
 
 
-def _result(part: ToolResult, terms: Terms) -> dict[str, Any]:
+def _tool_message(part: ToolResult, terms: Terms) -> dict[str, Any]:
     told = {"role": "tool", "tool_call_id": call_id(part.call_id, terms.row.call_ids), "content": text_of(part)}
     return {**told, "name": part.name} if terms.row.names_results else told
 
 
-def _asked(message: Message, request: Request, terms: Terms) -> str | list[dict[str, Any]]:
+def _user_content(message: Message, request: Request, terms: Terms) -> str | list[dict[str, Any]]:
     """Pictures ahead of the words; in place of what cannot be sent, a line."""
     pictures, words = seen_of(message, request, terms.entry)
     if not pictures:
@@ -99,7 +99,7 @@ def _asked(message: Message, request: Request, terms: Terms) -> str | list[dict[
     return [*shown, {"type": "text", "text": words}] if words else shown
 
 
-def _said(message: Message, request: Request, terms: Terms) -> dict[str, Any]:
+def _assistant_message(message: Message, request: Request, terms: Terms) -> dict[str, Any]:
     found: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     row = terms.row
     if not terms.leaves_out(request, "thinking"):
@@ -114,10 +114,10 @@ def _said(message: Message, request: Request, terms: Terms) -> dict[str, Any]:
         elif isinstance(part, Opaque) and part.provider == terms.name and calls:
             calls[-1] |= _details(part)
     said = {**found, "tool_calls": calls} if calls else found
-    return said if terms.leaves_out(request, "thinking") else _completed(said, terms)
+    return said if terms.leaves_out(request, "thinking") else _with_stand_ins(said, terms)
 
 
-def _completed(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
+def _with_stand_ins(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
     """The answer with what its server insists on and another model's does not have."""
     for models, place, value in terms.row.stand_ins:
         *ways, key = place.split(".")
@@ -135,7 +135,7 @@ def _completed(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
     return said
 
 
-def _vouched(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
+def _with_gemini_signature(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
     """An answer with calls as OpenRouter's Gemini takes it: its signature under the id of one of its calls.
 
     Without one, another model's say, the word that none is to be checked, once for an answer, under the id of its

@@ -15,10 +15,9 @@ from cortex.base.errors import ProviderError
 from cortex.base.http import FetchedPage
 from cortex.base.json_text import parsed
 from cortex.ports.embeddings import EmbeddingRequest, Embeddings
-from cortex.providers.endpoints import at
-from cortex.providers.pages import opened, page_of, refused
+from cortex.providers.pages import pages_of, refused
 from cortex.providers.said import message_of
-from cortex.providers.servers import asked_at, headers_of, server_of
+from cortex.providers.servers import asked_at, at, server_of
 from cortex.providers.terms import number
 
 MOST_BYTES = 64_000_000  # a thousand texts of 1,536 numbers are about 32 MB
@@ -32,13 +31,9 @@ async def embeddings(request: EmbeddingRequest) -> Embeddings:
         sent["dimensions"] = request.dimensions
     row = server_of(server.base_url, engine=server.engine)
     url = at(asked_at(row, server.base_url or row.base_url), "/embeddings")
-    headers = {"Accept": "application/json", **headers_of(row, server.key)}
     content = await asyncio.to_thread(lambda: json.dumps(sent).encode())
-    async with await opened(server) as client:
-        page = await page_of(
-            client, url, headers=headers, most_bytes=MOST_BYTES, left_s=server.limit_s, limit_s=server.limit_s,
-            content=content,
-        )  # fmt: skip
+    async with pages_of(server, row, MOST_BYTES) as pages:
+        page = await pages.page(url, content)
     return await asyncio.to_thread(_read, page, request)
 
 

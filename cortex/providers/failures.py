@@ -12,11 +12,11 @@ import httpx
 
 from cortex.base.clock import now
 from cortex.base.dial import unknown_host
-from cortex.base.errors import CortexError, ProviderError, Rejection
+from cortex.base.errors import CortexError, ProviderError, Rejection, chain
 from cortex.base.json_text import parsed
 from cortex.base.model import ModelEntry
 from cortex.base.trust import untrusted
-from cortex.providers.rejections import rejection, told
+from cortex.providers.rejections import rejection, sentence_of
 from cortex.providers.said import short
 from cortex.providers.terms import Terms
 
@@ -109,7 +109,7 @@ def refused(entry: ModelEntry) -> ProviderError:
 def mapped(terms: Terms, error: BaseException) -> ProviderError:
     """Any exception on the way as a ProviderError."""
     entry = terms.entry
-    blocked = _ours(error)
+    blocked = _own_refusal(error)
     if blocked is not None:
         return ProviderError(f"{entry.name}: {blocked.message}", kind="connection")
     match error:
@@ -139,13 +139,13 @@ def _unwanted(terms: Terms, error: Unwanted) -> ProviderError:
     found = rejection(terms.row, status, body, error.text)
     if found is not None and found.what not in _BY_STATUS and not (status == 401 and found.what != "credit"):
         kind = _KINDS.get(found.what, "request")
-        return ProviderError(told(entry, found), kind=kind, rejection=found)
+        return ProviderError(sentence_of(entry, found), kind=kind, rejection=found)
     if status == 200:
         if body is None:
             return _not_understood(entry, _words(error.text))
-        message = f"{entry.name}: the provider broke off. {_said(body, error.text)}"
+        message = f"{entry.name}: the provider broke off. {_quote(body, error.text)}"
         return ProviderError(message, kind="server", is_retryable=True)
-    said, wait_s = _said(body, error.text), _wait_s(error.headers, error.text)
+    said, wait_s = _quote(body, error.text), _wait_s(error.headers, error.text)
     if status in (401, 403) or (status == 400 and _KEY_REFUSED.search(error.text)):
         return ProviderError(f"{entry.name}: the key was refused. {said}", kind="auth")
     if status == 402:
@@ -193,7 +193,7 @@ def _inner_status(body: Any) -> int:
     return 200
 
 
-def _said(body: Any, text: str) -> str:
+def _quote(body: Any, text: str) -> str:
     """The endpoint's own words, if it has some."""
     inner = _inner(body)
     words = inner.get("message") if isinstance(inner, Mapping) else inner
@@ -229,7 +229,7 @@ def _wait_s(headers: Mapping[str, str], text: str) -> float | None:
 
 
 def _unreached(entry: ModelEntry, error: BaseException) -> ProviderError:
-    causes = [str(each) for each in _chain(error)]
+    causes = [str(each) for each in chain(error)]
     if refused := untrusted(*causes):
         return ProviderError(f"{entry.name}: {refused}", kind="connection")
     unknown = unknown_host(*causes)
@@ -244,15 +244,6 @@ def _not_understood(entry: ModelEntry, text: str) -> ProviderError:
     return ProviderError(message, kind="malformed", is_retryable=True)
 
 
-def _chain(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
-    each: BaseException | None = error
-    while each is not None and each not in found and len(found) < 12:
-        found.append(each)
-        each = each.__cause__ or each.__context__
-    return found
-
-
-def _ours(error: BaseException) -> CortexError | None:
+def _own_refusal(error: BaseException) -> CortexError | None:
     """The egress rule's refusal, which the transport wraps."""
-    return next((e for e in _chain(error) if isinstance(e, CortexError) and not isinstance(e, ProviderError)), None)
+    return next((e for e in chain(error) if isinstance(e, CortexError) and not isinstance(e, ProviderError)), None)

@@ -14,7 +14,7 @@ from cortex.providers.terms import Answer
 
 
 class HeardAnswer:
-    """What is heard of one answer. `is_stopped`: it repeats itself without end, and nothing more should be taken."""
+    """One answer as it is heard. `is_stopped`: it repeats itself without end; nothing more should be taken."""
 
     def __init__(self, asked: str) -> None:
         """asked: the person's message."""
@@ -37,28 +37,28 @@ class HeardAnswer:
             self._guard.feed("thinking", delta.text)
             return [delta]
         self._raw.append(delta.text)
-        return self._told(self._marks.feed(delta.text))
+        return self._pieces_of(self._marks.feed(delta.text))
 
     def end(self, held: Iterable[Delta], answer: Answer) -> list[Delta]:
         """The last pieces, once nothing more comes; `answer` gets the parts as they are to be kept."""
         found = [piece for delta in held for piece in self.take(delta)]
         is_whole = answer.finish == "stop" or (answer.finish is None and answer.is_over)
         has_calls = Message(speaker="assistant", parts=tuple(answer.parts)).calls
-        found += self._told(self._marks.end(needs_words=is_whole and not has_calls))
+        found += self._pieces_of(self._marks.end(needs_words=is_whole and not has_calls))
         if self.is_stopped and not any(isinstance(part, Text) for part in answer.parts):
             answer.parts.append(Text(text="".join(self._raw)))  # some say what a part is only when it is whole
         if "".join(self._said) != "".join(self._raw):
-            answer.parts = self._parted(answer.parts)
+            answer.parts = self._split_parts(answer.parts)
         return found
 
     def cut(self, answer: Answer) -> tuple[Message, list[Delta]]:
-        """What an answer that ran away said before it repeated itself, and the pieces that put that in its place."""
+        """Return what an answer said before it repeated itself, and the pieces that put that in its place."""
         message = Message(speaker="assistant", parts=tuple(self._guard.kept(answer.parts)))
         thought = "".join(part.text for part in message.parts if isinstance(part, Thinking))
         anew = [Delta(kind="thinking", text=thought), Delta(kind="text", text=message.text)]
         return message, [Delta(kind="void", text=""), *(delta for delta in anew if delta.text)]
 
-    def _told(self, pieces: Iterable[tuple[str, str]]) -> list[Delta]:
+    def _pieces_of(self, pieces: Iterable[tuple[str, str]]) -> list[Delta]:
         """The pieces of the text; what a server sent as reasoning by itself is told again where all is taken back."""
         found: list[Delta] = []
         for kind, text in pieces:
@@ -75,7 +75,7 @@ class HeardAnswer:
             found.append(Delta(kind="text" if is_said else "thinking", text=text))
         return found
 
-    def _parted(self, parts: Iterable[Part]) -> list[Part]:
+    def _split_parts(self, parts: Iterable[Part]) -> list[Part]:
         """The parts with the text as it was told apart; what a provider said of the raw text is of no more use."""
         text, thought = "".join(self._said), "".join(self._marked)
         clean: list[Part] = [Thinking(text=thought)] if thought else []

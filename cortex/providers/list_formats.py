@@ -12,7 +12,7 @@ from typing import Any
 from cortex.base.hidden import is_hiding
 from cortex.base.model import LOCAL_WINDOW_TOKENS, Price
 from cortex.ports.model_lists import ListedModel, is_path, name_of
-from cortex.providers.servers import ServerRow
+from cortex.providers.server_row import ServerRow
 
 Row = Mapping[str, Any]  # Any: outside JSON, each value is looked at before it is used
 MOST_ROWS = 3_000

@@ -9,9 +9,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
-import httpx
-
-from cortex.base.clock import ticks_s
 from cortex.base.errors import ProviderError
 from cortex.base.hidden import show_hidden
 from cortex.base.http import FetchedPage
@@ -29,9 +26,10 @@ from cortex.providers.list_formats import (
     with_llama_cpp,
     with_ollama,
 )
-from cortex.providers.pages import json_of, opened, page_of, refused
+from cortex.providers.pages import ServerPages, pages_of, refused
 from cortex.providers.said import message_of
-from cortex.providers.servers import OTHER, SERVERS, ServerRow, base_of, by_id, headers_of, server_of
+from cortex.providers.server_row import ServerRow
+from cortex.providers.servers import OTHER, SERVERS, base_of, by_id, server_of
 
 MOST_BYTES = 12_000_000  # OpenRouter's list is about 1 MB
 MOST_PAGES = 20
@@ -47,9 +45,8 @@ _TAILS = ("/chat/completions", "/completions", "/responses", "/messages", "/mode
 async def ask(server: ModelServer) -> ModelList:
     """Its models. ProviderError says what went wrong and what to do; no key is in it."""
     row = by_id("anthropic") if server.provider == "anthropic" else server_of(server.base_url, engine=server.engine)
-    headers = {"Accept": "application/json", **headers_of(row, server.key)}
-    async with await opened(server) as client:
-        asking = _Asking(client=client, server=server, row=row, headers=headers)
+    async with pages_of(server, row, MOST_BYTES) as pages:
+        asking = _Asking(pages, server, row)
         found = await (asking.anthropic() if server.provider == "anthropic" else asking.openai())
     if not found.models:
         raise ProviderError(_nothing(found.engine or row.id), kind="empty")
@@ -59,12 +56,8 @@ async def ask(server: ModelServer) -> ModelList:
 class _Asking:
     """The requests of one list."""
 
-    def __init__(
-        self, *, client: httpx.AsyncClient, server: ModelServer, row: ServerRow, headers: Mapping[str, str]
-    ) -> None:
-        """The limit counts from here: what opening the client took is not the server's."""
-        self._client, self._server, self._row, self._headers = client, server, row, headers
-        self._deadline_s = ticks_s() + server.limit_s
+    def __init__(self, pages: ServerPages, server: ModelServer, row: ServerRow) -> None:
+        self._pages, self._server, self._row = pages, server, row
 
     async def openai(self) -> ModelList:
         """OpenAI's list, at the address or, where it has no path, at /v1 there."""
@@ -72,7 +65,7 @@ class _Asking:
         places = [base] if urlsplit(base).path else [f"{base}/v1", base]
         waiting = [(place, urljoin(f"{place}/", path)) for place in places for path in self._row.models_at]
         place, url = waiting.pop(0)
-        while (page := await self._get(url)).status in _NO_LIST and waiting:
+        while (page := await self._pages.page(url)).status in _NO_LIST and waiting:
             place, url = waiting.pop(0)
         rows = self._rows(page)
         models, left_out = await asyncio.to_thread(models_of, rows, self._row)
@@ -93,7 +86,7 @@ class _Asking:
         after = ""
         for _ in range(MOST_PAGES):
             more = f"&after_id={quote(after)}" if after else ""
-            page = await self._get(f"{urljoin(f'{root}/', self._row.models_at[0])}{more}")
+            page = await self._pages.page(f"{urljoin(f'{root}/', self._row.models_at[0])}{more}")
             rows += self._rows(page)
             body = parsed(page.body)
             last = body.get("last_id") if isinstance(body, dict) and body.get("has_more") is True else None
@@ -133,11 +126,11 @@ class _Asking:
         if len(found.models) == 1:
             return replace(found, models=(with_llama_cpp(found.models[0], props),), engine="llamacpp")
 
-        async def told(model: ListedModel) -> ListedModel:
+        async def described(model: ListedModel) -> ListedModel:
             answer = await self._extra(f"{root}props?model={quote(model.id, safe='')}&autoload=false")
             return with_llama_cpp(model, answer) if isinstance(answer, dict) else model
 
-        return replace(found, models=await self._each(found.models, told), engine="llamacpp")
+        return replace(found, models=await self._each(found.models, described), engine="llamacpp")
 
     async def _ollama(self, found: ModelList, root: str) -> ModelList:
         loaded = loaded_of(await self._extra(f"{root}api/ps"))
@@ -163,16 +156,7 @@ class _Asking:
         return (*await asyncio.gather(*map(gated, models[:MOST_SHOWN])), *models[MOST_SHOWN:])
 
     async def _extra(self, url: str, body: Mapping[str, str] | None = None) -> Any:  # Any: what a server says
-        """Return what this page says, parsed; None where it does not."""
-        left_s = min(EXTRA_S, self._deadline_s - ticks_s())
-        return await json_of(self._client, url, headers=self._headers, most_bytes=MOST_BYTES, left_s=left_s, body=body)
-
-    async def _get(self, url: str) -> FetchedPage:
-        """The page of this address; ProviderError when there is none."""
-        return await page_of(
-            self._client, url, headers=self._headers, most_bytes=MOST_BYTES, left_s=self._deadline_s - ticks_s(),
-            limit_s=self._server.limit_s,
-        )  # fmt: skip
+        return await self._pages.json(url, body, EXTRA_S)
 
     def _rows(self, page: FetchedPage) -> list[Row]:
         """The rows of a list that came whole; ProviderError for everything else that may come."""

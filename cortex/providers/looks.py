@@ -9,9 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-import httpx
-
-from cortex.base.clock import ticks_s
 from cortex.ports.model_lists import ListedModel, ModelServer, ServerFacts
 from cortex.providers.list_formats import (
     Row,
@@ -24,8 +21,9 @@ from cortex.providers.list_formats import (
     with_llama_cpp,
     with_ollama,
 )
-from cortex.providers.pages import json_of, opened
-from cortex.providers.servers import OTHER, ServerRow, base_of, by_id, headers_of, server_of
+from cortex.providers.pages import ServerPages, pages_of
+from cortex.providers.server_row import ServerRow
+from cortex.providers.servers import OTHER, base_of, by_id, server_of
 
 MOST_BYTES = 2_000_000
 
@@ -33,8 +31,8 @@ MOST_BYTES = 2_000_000
 async def look(server: ModelServer, model: str) -> ServerFacts | None:
     """Return what it says of this model; None where it is away or does not have the model."""
     row = by_id("anthropic") if server.provider == "anthropic" else server_of(server.base_url, engine=server.engine)
-    async with await opened(server) as client:
-        pages = _Pages(client=client, server=server, row=row)
+    async with pages_of(server, row, MOST_BYTES) as opened:
+        pages = _Pages(opened, server, row)
         if row is not OTHER and not row.is_local:
             return await _listed(pages, model)
         # Another program may stand at the same place by now.
@@ -46,30 +44,22 @@ async def look(server: ModelServer, model: str) -> ServerFacts | None:
 
 
 class _Pages:
-    """The pages of one server, within one time limit."""
+    """The pages of one server: below the address of its API, and of its root."""
 
-    def __init__(self, *, client: httpx.AsyncClient, server: ModelServer, row: ServerRow) -> None:
+    def __init__(self, pages: ServerPages, server: ModelServer, row: ServerRow) -> None:
         self.row = row
-        self._client = client
-        self._headers = {"Accept": "application/json", **headers_of(row, server.key)}
+        self._pages = pages
         base = base_of(row, server.base_url or row.base_url)
         self._root = re.sub(r"/(api/)?v\d+$", "", base)
         self._base = self._root if server.provider == "anthropic" else base
-        self._deadline_s = ticks_s() + server.limit_s
 
     async def of_api(self, path: str) -> Any:  # Any: what a server says
         """A page below the API's own address; None where there is none."""
-        return await self._page(f"{self._base}/{path}")
+        return await self._pages.json(f"{self._base}/{path}")
 
     async def of_root(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """A page of the server; with a body it is posted. None where there is none."""
-        return await self._page(f"{self._root}/{path}", body)
-
-    async def _page(self, url: str, body: Mapping[str, Any] | None = None) -> Any:
-        left_s = self._deadline_s - ticks_s()
-        if left_s <= 0:
-            return None
-        return await json_of(self._client, url, headers=self._headers, most_bytes=MOST_BYTES, left_s=left_s, body=body)
+        return await self._pages.json(f"{self._root}/{path}", body)
 
 
 async def _llama_cpp(pages: _Pages, model: str) -> ServerFacts | None:

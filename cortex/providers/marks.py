@@ -117,7 +117,7 @@ class ReasoningMarks:
         return [("void", ""), ("text", whole)] if whole.strip() else pieces
 
     def _is_mark(self) -> bool:
-        """Whether what began the reasoning stands as models put it, not as the first word of a sentence about it."""
+        """Tell whether what began the reasoning stands as models put it, not as a sentence about it would begin."""
         begin = self._block.begin if self._block else ""
         is_tag = begin.startswith("<") and begin[1:2].isalpha()
         follows = _SENTENCE.match("".join(self._raw).lstrip()[len(begin) :])
@@ -381,7 +381,7 @@ def _is_spoken_of(before: str, behind: str) -> bool:
 
 
 def _is_words(before: str, behind: str) -> bool:
-    """Whether an end mark behind these words of an answer is one of them: in code, in quotes, or after its pair."""
+    """Tell whether an end mark behind these words is one of them: in code, in quotes, or after its pair."""
     line = before.rpartition("\n")[2]
     is_code = len(_FENCE.findall(before)) % 2 == 1 or line.count("`") % 2 == 1 or line.startswith(("    ", "\t", ">"))
     is_item = _ITEM.fullmatch(line[-_HEADER_MOST:]) is not None

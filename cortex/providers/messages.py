@@ -140,16 +140,16 @@ def _messages(
             if added:
                 found.append({"role": "system", "content": [_addition(name) for name in added]})
                 added = []
-            _put(found, "assistant", _said(message, request, terms))
+            _put(found, "assistant", _assistant_blocks(message, request, terms))
             continue
         is_told = _is_searched(message) and at in revealed
-        _put(found, "user", _heard(message, request, terms, revealed[at] if is_told else ()))
+        _put(found, "user", _user_blocks(message, request, terms, revealed[at] if is_told else ()))
         if at not in revealed or is_told:
             continue
         if terms.late == "by_exchange":
             search = search_for(revealed[at])
-            _put(found, "assistant", [_used(search, terms)])
-            _put(found, "user", [_found(search.id, revealed[at], terms)])
+            _put(found, "assistant", [_tool_use(search, terms)])
+            _put(found, "user", [_search_result(search.id, revealed[at], terms)])
         else:
             added += revealed[at]
     if added:
@@ -173,13 +173,13 @@ def _is_searched(message: Message) -> bool:
     return any(isinstance(part, ToolResult) and part.name == SEARCH and not part.is_error for part in message.parts)
 
 
-def _heard(message: Message, request: Request, terms: Terms, found: tuple[str, ...]) -> list[dict[str, Any]]:
+def _user_blocks(message: Message, request: Request, terms: Terms, found: tuple[str, ...]) -> list[dict[str, Any]]:
     """The user's side: results first, then pictures and words. `found`: tools that a search in it has found."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     blocks: list[dict[str, Any]] = []
     for part in results:
         if found and part.name == SEARCH and not part.is_error:
-            blocks.append(_found(part.call_id, found, terms))
+            blocks.append(_search_result(part.call_id, found, terms))
             found = ()
         else:
             content = [{"type": "text", "text": part.text or NOTHING}]
@@ -194,13 +194,13 @@ def _heard(message: Message, request: Request, terms: Terms, found: tuple[str, .
     return [*blocks, {"type": "text", "text": words}] if words else blocks
 
 
-def _found(search_id: str, names: tuple[str, ...], terms: Terms) -> dict[str, Any]:
+def _search_result(search_id: str, names: tuple[str, ...], terms: Terms) -> dict[str, Any]:
     content = [{"type": "tool_reference", "tool_name": name} for name in names]
     told = {"type": "tool_result", "tool_use_id": call_id(search_id, terms.row.call_ids)}
     return {**told, "content": content, "is_error": False}
 
 
-def _said(message: Message, request: Request, terms: Terms) -> list[dict[str, Any]]:
+def _assistant_blocks(message: Message, request: Request, terms: Terms) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for part in message.parts:
         match part:
@@ -209,13 +209,13 @@ def _said(message: Message, request: Request, terms: Terms) -> list[dict[str, An
             case Thinking(opaque=opaque) if opaque and not terms.leaves_out(request, "thinking"):
                 blocks += _block(opaque, terms)
             case ToolCall():
-                blocks.append(_used(part, terms))
+                blocks.append(_tool_use(part, terms))
             case Opaque(provider=provider, data=data) if provider == terms.name:
                 blocks += _block({**data, "provider_name": provider}, terms)
     return blocks
 
 
-def _used(call: ToolCall, terms: Terms) -> dict[str, Any]:
+def _tool_use(call: ToolCall, terms: Terms) -> dict[str, Any]:
     return {
         "type": "tool_use",
         "id": call_id(call.id, terms.row.call_ids),
@@ -266,7 +266,7 @@ class MessagesReader:
             case "content_block_delta":
                 return self._grow(number(data.get("index")), _mapping(data.get("delta")))
             case "message_delta":
-                self._ended(_mapping(data.get("delta")).get("stop_reason"))
+                self._take_finish(_mapping(data.get("delta")).get("stop_reason"))
                 self._note(data.get("usage"))
             case "message_stop":
                 self.answer.is_over = True
@@ -278,14 +278,14 @@ class MessagesReader:
         content = body.get("content")
         for index, block in enumerate(content if isinstance(content, list) else []):
             deltas += self._begin(index, _mapping(block))
-        self._ended(body.get("stop_reason"))
+        self._take_finish(body.get("stop_reason"))
         self._note(body.get("usage"))
         self.answer.is_over = True
         return deltas
 
     def end(self) -> tuple[list[Delta], Answer]:
         """The answer, block by block as it came."""
-        made = [self._made(index, block) for index, block in sorted(self._blocks.items())]
+        made = [self._part_of(index, block) for index, block in sorted(self._blocks.items())]
         calls = iter(own_calls([part for part in made if isinstance(part, ToolCall)], self._request))
         parts: list[Part] = [next(calls) if isinstance(part, ToolCall) else part for part in made]
         self.answer.parts = [part for part in parts if not (isinstance(part, Text) and not part.text)]
@@ -299,7 +299,7 @@ class MessagesReader:
             )
         return [], self.answer
 
-    def _ended(self, reason: object) -> None:
+    def _take_finish(self, reason: object) -> None:
         if isinstance(reason, str) and reason:
             self.answer.finish = _FINISHES.get(reason, "stop")
 
@@ -309,7 +309,7 @@ class MessagesReader:
 
     def _begin(self, index: int, block: Mapping[str, Any]) -> list[Delta]:
         self._blocks[index] = dict(block)
-        return _shown(block.get("type"), block.get("text") or block.get("thinking"))
+        return _deltas_of(block.get("type"), block.get("text") or block.get("thinking"))
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> list[Delta]:
         block = self._blocks.setdefault(index, {"type": "text", "text": ""})
@@ -320,10 +320,10 @@ class MessagesReader:
                 name = str(delta["type"]).removesuffix("_delta")
                 text = str(delta.get(name) or "")
                 block[name] = str(block.get(name) or "") + text
-                return _shown(block.get("type"), text) if name != "signature" else []
+                return _deltas_of(block.get("type"), text) if name != "signature" else []
         return []
 
-    def _made(self, index: int, block: dict[str, Any]) -> Part:
+    def _part_of(self, index: int, block: dict[str, Any]) -> Part:
         name = self._terms.name
         match block.get("type"):
             case "text":
@@ -342,7 +342,7 @@ class MessagesReader:
 _WRITTEN = "cache_creation_input_tokens"
 
 
-def _shown(kind: object, text: object) -> list[Delta]:
+def _deltas_of(kind: object, text: object) -> list[Delta]:
     if not isinstance(text, str) or not text or kind not in ("text", "thinking"):
         return []
     return [Delta(kind="text" if kind == "text" else "thinking", text=text)]

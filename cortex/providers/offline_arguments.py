@@ -50,7 +50,7 @@ _NOT = re.compile(r"\b(?:no|not|don'?t|without|never)\b", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Sentence:
-    """What is left of the person's words, the day they were said, and who reads times in them."""
+    """The rest of the person's words, the day they were said, and who reads times in them."""
 
     rest: str
     now: datetime

@@ -58,7 +58,7 @@ def _runs(sentence: str) -> Iterator[str]:
 
 
 def _moment(words: str, base: datetime, timings: Timings) -> datetime | None:
-    """What the words mean; seen from the day's beginning where that has passed: "today" is a day until its end."""
+    """Give what the words mean; seen from the day's beginning where that has passed: "today" is a day until its end."""
     here = base.replace(tzinfo=UTC)  # a clock without a zone, which is that of `base`
     for now in (here, datetime.combine(here, time.min, UTC)):
         try:

@@ -7,10 +7,9 @@ from urllib.parse import urlsplit
 
 from cortex.base.model import ModelEntry
 from cortex.providers import ProviderContext, chat, responses
-from cortex.providers.endpoints import at, open_connections
-from cortex.providers.servers import asked_at, headers_of, server_of
+from cortex.providers.servers import asked_at, at, headers_of, server_of
 from cortex.providers.terms import Terms
-from cortex.providers.wire import Endpoint, WireProvider
+from cortex.providers.wire import Endpoint, WireProvider, open_connections
 
 OWN_URL = "https://api.openai.com/v1"
 

@@ -6,14 +6,17 @@ gave and nowhere else.
 
 import asyncio
 import json
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
 from cortex.base import outside_text
+from cortex.base.clock import ticks_s
 from cortex.base.dial import unknown_host
 from cortex.base.errors import CortexError, NotAllowed, ProviderError, ToolFailed
 from cortex.base.hidden import show_hidden
@@ -21,55 +24,72 @@ from cortex.base.http import FetchedPage, fetch, open_client
 from cortex.base.json_text import parsed
 from cortex.base.trust import trusting, untrusted
 from cortex.ports.model_lists import ModelServer
+from cortex.providers.server_row import ServerRow
+from cortex.providers.servers import headers_of
 
 
-async def opened(server: ModelServer) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-    """A client for this server, to be used with `async with`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPages:
+    """The pages of one server, within one time limit. Make it with `pages_of`."""
+
+    _client: httpx.AsyncClient
+    _headers: Mapping[str, str]
+    _most_bytes: int
+    _limit_s: float
+    _deadline_s: float
+
+    async def page(self, url: str, content: bytes | None = None) -> FetchedPage:
+        """Return what came, posted where there is a content; ProviderError when nothing did."""
+        host = urlsplit(url).netloc
+        try:
+            return await self._fetched(url, content, self._deadline_s - ticks_s())
+        except NotAllowed as error:
+            raise ProviderError(error.message, kind="refused") from error
+        except ToolFailed as error:
+            if isinstance(error.__cause__, (TimeoutError, httpx.TimeoutException)):
+                message = f"{host} did not answer within {self._limit_s:g} seconds. {_check(host)}"
+                raise ProviderError(message, kind="timeout", is_retryable=True) from error
+            why = show_hidden(outside_text.cut(str(error.__cause__), 160)) if error.__cause__ else ""
+            if refused := untrusted(str(error.__cause__)):
+                raise ProviderError(f"{host}: {refused}", kind="connection") from error
+            message = f"{host} could not be reached{f' ({why})' if why else ''}. {_check(host)}"
+            raise ProviderError(unknown_host(why) or message, kind="connection") from error
+
+    async def json(self, url: str, body: Mapping[str, Any] | None = None, most_s: float = inf) -> Any:
+        """Return what this page says, parsed, where a body is posted; None where it says nothing, or not in time."""
+        left_s = min(most_s, self._deadline_s - ticks_s())
+        if left_s <= 0:
+            return None
+        try:
+            page = await self._fetched(url, None if body is None else json.dumps(body).encode(), left_s)
+            return await asyncio.to_thread(parsed, page.body) if page.status == 200 and not page.is_cut else None
+        except (CortexError, ValueError):
+            return None
+
+    async def _fetched(self, url: str, content: bytes | None, left_s: float) -> FetchedPage:
+        headers = dict(self._headers) if content is None else {**self._headers, "Content-Type": "application/json"}
+        method, total_s = ("GET" if content is None else "POST"), max(0.05, left_s)
+        most = self._most_bytes
+        return await fetch(
+            self._client, url, method=method, headers=headers, content=content, max_bytes=most, total_s=total_s
+        )
+
+
+@asynccontextmanager
+async def pages_of(server: ModelServer, row: ServerRow, most_bytes: int) -> AsyncIterator[ServerPages]:
+    """The pages of this server while the block lasts; what opening its client takes is not of the server's time.
+
+    most_bytes: of one page.
+    """
     context = await asyncio.to_thread(trusting, server.ca)
-    return open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context)
-
-
-async def page_of(
-    client: httpx.AsyncClient, url: str, *, headers: Mapping[str, str], most_bytes: int, left_s: float, limit_s: float,
-    content: bytes | None = None,
-) -> FetchedPage:  # fmt: skip
-    """What came, posted where there is a content; ProviderError when nothing did. limit_s: the limit to tell of."""
-    host = urlsplit(url).netloc
-    try:
-        return await _fetched(client, url, headers, most_bytes, left_s, content)
-    except NotAllowed as error:
-        raise ProviderError(error.message, kind="refused") from error
-    except ToolFailed as error:
-        if isinstance(error.__cause__, (TimeoutError, httpx.TimeoutException)):
-            message = f"{host} did not answer within {limit_s:g} seconds. {_check(host)}"
-            raise ProviderError(message, kind="timeout", is_retryable=True) from error
-        why = show_hidden(outside_text.cut(str(error.__cause__), 160)) if error.__cause__ else ""
-        if refused := untrusted(str(error.__cause__)):
-            raise ProviderError(f"{host}: {refused}", kind="connection") from error
-        message = f"{host} could not be reached{f' ({why})' if why else ''}. {_check(host)}"
-        raise ProviderError(unknown_host(why) or message, kind="connection") from error
-
-
-async def json_of(
-    client: httpx.AsyncClient, url: str, *, headers: Mapping[str, str], most_bytes: int, left_s: float,
-    body: Mapping[str, Any] | None = None,
-) -> Any:  # Any: what a server says  # fmt: skip
-    """Return what this page says, parsed, where a body is posted; None where it says nothing, or not in time."""
-    content = None if body is None else json.dumps(body).encode()
-    try:
-        page = await _fetched(client, url, headers, most_bytes, left_s, content)
-        return await asyncio.to_thread(parsed, page.body) if page.status == 200 and not page.is_cut else None
-    except (CortexError, ValueError):
-        return None
-
-
-async def _fetched(
-    client: httpx.AsyncClient, url: str, headers: Mapping[str, str], most_bytes: int, left_s: float,
-    content: bytes | None,
-) -> FetchedPage:  # fmt: skip
-    sent = dict(headers) if content is None else {**headers, "Content-Type": "application/json"}
-    method, total_s = ("GET" if content is None else "POST"), max(0.05, left_s)
-    return await fetch(client, url, method=method, headers=sent, content=content, max_bytes=most_bytes, total_s=total_s)
+    async with open_client(server.policy, timeout_s=server.limit_s, follow_redirects=False, context=context) as client:
+        yield ServerPages(
+            _client=client,
+            _headers={"Accept": "application/json", **headers_of(row, server.key)},
+            _most_bytes=most_bytes,
+            _limit_s=server.limit_s,
+            _deadline_s=ticks_s() + server.limit_s,
+        )
 
 
 def refused(page: FetchedPage, said: str, missing: str, *, mend: str = "", has_key: bool = True) -> ProviderError:

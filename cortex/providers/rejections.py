@@ -1,6 +1,6 @@
 """What a model server did not take, read from the words with which it refused, and that as a sentence. Pure.
 
-The wire calls `rejection` for each error's body, `failures.py` calls `told`. `services/models/second_shape.py` asks
+`failures.py` calls `rejection` for each body of an error, and `sentence_of`; `services/models/second_shape.py` asks
 again in a shape that the server takes. The words of all servers stand in `SAYS`, those of one in its row's `says`;
 `tests/providers/refusals.json` has bodies as people reported them.
 """
@@ -14,7 +14,7 @@ from cortex.base.hidden import show_hidden
 from cortex.base.json_text import parsed
 from cortex.base.model import ModelEntry
 from cortex.providers.said import short
-from cortex.providers.servers import ServerRow
+from cortex.providers.server_row import ServerRow
 
 _MOST_CHARACTERS = 20_000  # of a body that are read: what a server repeats of a long request is no word of its own
 _LEVELS = 6
@@ -146,7 +146,7 @@ _TITLES = r"<title[^>]{0,200}>(?P<title>.{1,300}?)</title>"
 
 
 def rejection(row: ServerRow, status: int, body: object, text: str = "") -> Rejection | None:
-    """What the server did not take. body: of its answer, parsed; text: as it came. None where it said nothing."""
+    """Give what the server did not take. body: of its answer, parsed; text: as it came. None where it said nothing."""
     words = [*(_words(body, 0) if body is not None else _page(text))]
     said = next((one for one in words if " " in one), words[0] if words else "")
     heard = " ".join(" ".join(words)[:_MOST_CHARACTERS].split())
@@ -163,8 +163,8 @@ def rejection(row: ServerRow, status: int, body: object, text: str = "") -> Reje
     return Rejection(what=what, said=show_hidden(short(said)), name=name, **limits)
 
 
-def told(entry: ModelEntry, found: Rejection) -> str:
-    """What happened and what to do, as one or two sentences with the server's own words; for who owns the model."""
+def sentence_of(entry: ModelEntry, found: Rejection) -> str:
+    """Say what happened and what to do, with the server's own words; for who owns the model."""
     quote = f" It said: {found.said}" if found.said else ""
     return f"{entry.name}: {_HAPPENED[found.what].format(**_figures(entry, found))}{quote}"
 
@@ -301,7 +301,7 @@ def _words(value: object, level: int) -> Iterable[str]:
     if level > _LEVELS:
         return
     if isinstance(value, str):
-        inner = _opened(value)
+        inner = _json_in(value)
         if inner is not None:
             yield from _words(inner, level + 1)
         if inner is None or " - " in value[:200]:
@@ -326,7 +326,7 @@ def _words_of(value: Mapping[str, Any], level: int) -> Iterable[str]:
             yield f"{key}: {value[key]}"
 
 
-def _opened(text: str) -> object:
+def _json_in(text: str) -> object:
     """JSON that stands in a text, as gateways wrap what another server said; None where there is none."""
     start = min((at for at in (text.find("{"), text.find("[\n")) if at >= 0), default=-1)
     end = max(text.rfind("}"), text.rfind("]")) + 1
@@ -346,7 +346,7 @@ def _places(value: object, level: int) -> Iterable[int]:
     if level > _LEVELS:
         return
     if isinstance(value, str):
-        yield from _places(_opened(value), level + 1)
+        yield from _places(_json_in(value), level + 1)
     elif isinstance(value, dict):
         for key, one in value.items():
             path = [step for step in one if step not in ("body", "tools")] if isinstance(one, list) else []

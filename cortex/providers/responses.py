@@ -93,9 +93,9 @@ def _items(
             case "tool":
                 found += [_output(part, terms) for part in message.parts if isinstance(part, ToolResult)]
             case "assistant":
-                found += _said(message, request, terms, late)
+                found += _assistant_items(message, request, terms, late)
             case _:
-                found.append({"role": "user", "content": _asked(message, request, terms)})
+                found.append({"role": "user", "content": _user_content(message, request, terms)})
         if at in revealed:
             tools = [schemas[name] for name in revealed[at]]
             found.append({"type": "additional_tools", "role": "developer", "tools": tools})
@@ -107,7 +107,7 @@ def _output(part: ToolResult, terms: Terms) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": answered, "output": text_of(part)}
 
 
-def _asked(message: Message, request: Request, terms: Terms) -> str | list[dict[str, Any]]:
+def _user_content(message: Message, request: Request, terms: Terms) -> str | list[dict[str, Any]]:
     pictures, words = seen_of(message, request, terms.entry)
     if not pictures:
         return words
@@ -118,7 +118,7 @@ def _asked(message: Message, request: Request, terms: Terms) -> str | list[dict[
     return [*shown, {"type": "input_text", "text": words}] if words else shown
 
 
-def _said(message: Message, request: Request, terms: Terms, late: set[str]) -> list[dict[str, Any]]:
+def _assistant_items(message: Message, request: Request, terms: Terms, late: set[str]) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for part in message.parts:
         match part:
@@ -134,7 +134,7 @@ def _said(message: Message, request: Request, terms: Terms, late: set[str]) -> l
                 items.append({**told, "arguments": plain} | ({"namespace": part.name} if part.name in late else {}))
             case Opaque(provider=provider, data=data) if provider == terms.name and items:
                 _amend(items[-1], data, late)
-    return items if terms.leaves_out(request, "thinking") else _closed(items)
+    return items if terms.leaves_out(request, "thinking") else _without_trailing_reasoning(items)
 
 
 def _restore(items: list[dict[str, Any]], opaque: Mapping[str, Any], terms: Terms) -> None:
@@ -174,7 +174,7 @@ def _fits(key: str, value: object, start: str) -> bool:
     return key != "id" or str(value).startswith(start)
 
 
-def _closed(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_trailing_reasoning(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without reasoning that nothing follows: it is refused."""
     while items and items[-1].get("type") == "reasoning":
         items.pop()
@@ -221,7 +221,7 @@ class ResponsesReader:
 
     def end(self) -> tuple[list[Delta], Answer]:
         """The answer, item by item as it came."""
-        made = [part for _, item in sorted(self._items.items()) for part in self._made(item)]
+        made = [part for _, item in sorted(self._items.items()) for part in self._parts_of(item)]
         calls = iter(own_calls([part for part in made if isinstance(part, ToolCall)], self._request))
         self.answer.parts = [next(calls) if isinstance(part, ToolCall) else part for part in made]
         return [], self.answer
@@ -248,7 +248,7 @@ class ResponsesReader:
                 written_tokens=min(sent, number(details.get("cache_write_tokens"))),
             )
 
-    def _made(self, item: Mapping[str, Any]) -> list[Part]:
+    def _parts_of(self, item: Mapping[str, Any]) -> list[Part]:
         name = self._terms.name
         match item.get("type"):
             case "message":

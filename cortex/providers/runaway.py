@@ -131,7 +131,7 @@ class Runaway:
 
 
 class AnswerGuard:
-    """What is said and what is thought of one answer, each watched for itself."""
+    """The words and the thoughts of one answer, each watched for itself."""
 
     def __init__(self, asked: str) -> None:
         """asked: the person's message."""
@@ -155,7 +155,7 @@ class AnswerGuard:
         return self.is_stopped
 
     def kept(self, parts: Sequence[Part]) -> list[Part]:
-        """What of the stopped answer is worth keeping: its words up to where they repeat, the reasoning ahead of them.
+        """Keep what is worth it of the stopped answer: its words up to where they repeat, the reasoning before.
 
         Reasoning that repeats itself leaves nothing but words that were said; a call that had begun is none.
         """

@@ -19,7 +19,7 @@ from cortex.base.messages import Message, Part, Picture, Text, ToolCall, ToolRes
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Delta, Request
 from cortex.providers.late import Late
-from cortex.providers.servers import CallIds, ServerRow
+from cortex.providers.server_row import CallIds, ServerRow
 
 NOTHING = "(nothing)"
 _NOT_RUN = "(no result: it was not run)"
@@ -36,7 +36,7 @@ _ID_MOST, _NAME_MOST = 50_000, 200  # characters; some put a signature into an i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How one model is spoken to. `name`: whose opaque parts go back to it, the maker or the host.
+    """The terms on which one model is spoken to. `name`: whose opaque parts go back to it, the maker or the host.
 
     `late`: how it takes tools that came after the prefix was cached.
     """
@@ -60,7 +60,7 @@ Finish = Literal["stop", "length", "window", "filtered", "error"]
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What came of an answer so far. `finish`: None until it said how it ended; `is_over`: the protocol's own end."""
+    """The content of an answer. `finish`: None until it said how it ended; `is_over`: the protocol's own end."""
 
     parts: list[Part] = field(default_factory=list)
     finish: Finish | None = None
@@ -91,14 +91,14 @@ def fitted(request: Request, terms: Terms) -> tuple[Message, ...]:
 
     The same history gives the same messages, always: a longer one begins with those of the shorter.
     """
-    found = _paired([message for message in map(_told, request.messages) if message.parts])
+    found = _pair_results([message for message in map(_with_speakers, request.messages) if message.parts])
     order = terms.row.order
     if order == "strict":
-        found = _answered(found)
-    return tuple(found if order == "any" else _joined(found))
+        found = _answer_results(found)
+    return tuple(found if order == "any" else _join_speakers(found))
 
 
-def _told(message: Message) -> Message:
+def _with_speakers(message: Message) -> Message:
     """Cortex's own words in the middle are the user's side: few servers take instructions there."""
     if message.speaker == "system":
         return replace(message, speaker="user")
@@ -108,7 +108,7 @@ def _told(message: Message) -> Message:
     return replace(message, parts=()) if message.speaker == "assistant" and not is_said else message
 
 
-def _paired(messages: Sequence[Message]) -> list[Message]:
+def _pair_results(messages: Sequence[Message]) -> list[Message]:
     """A call without a result gets one that says so; a result without its call is told in words."""
     found: list[Message] = []
     waiting: tuple[ToolCall, ...] = ()
@@ -143,7 +143,7 @@ def _with_calls(message: Message, known: Collection[str]) -> list[Message]:
     return [*found, *(user(f"[{part.name} gave: {part.text}]") for part in lost)]
 
 
-def _answered(messages: Sequence[Message]) -> list[Message]:
+def _answer_results(messages: Sequence[Message]) -> list[Message]:
     """An assistant's word between a result and the user's next ones."""
     found: list[Message] = []
     for message in messages:
@@ -153,7 +153,7 @@ def _answered(messages: Sequence[Message]) -> list[Message]:
     return found
 
 
-def _joined(messages: Sequence[Message]) -> list[Message]:
+def _join_speakers(messages: Sequence[Message]) -> list[Message]:
     """Two messages of one person, or two answers, as one; and the user speaks first."""
     found: list[Message] = []
     for message in messages:

@@ -14,10 +14,12 @@ import httpx
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ProviderError
-from cortex.base.http import unpacked
+from cortex.base.http import open_client, unpacked
 from cortex.base.json_text import parsed
 from cortex.base.messages import Message, Text, Usage, to_json
+from cortex.base.model import ModelEntry
 from cortex.base.tokens import minified, wire_schema
+from cortex.base.trust import trusting
 from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext, failures
 from cortex.providers.heard import HeardAnswer
@@ -44,6 +46,15 @@ class Endpoint:
     body: Callable[[Request, Terms, int], dict[str, Any]]
     reader: Callable[[Request, Terms], AnswerReader]
     headers: Callable[[Mapping[str, Any]], Mapping[str, str]] = field(default=lambda _: {})
+
+
+def open_connections(entry: ModelEntry, surroundings: ProviderContext, headers: Mapping[str, str]) -> httpx.AsyncClient:
+    """A client for this model alone, with its key. No redirects: a key must not travel to another host."""
+    client = open_client(surroundings.policy, follow_redirects=False, context=trusting(entry.ca))
+    client.timeout = httpx.Timeout(max(entry.timeout_s, entry.first_s or 0), connect=surroundings.connect_s)
+    # Unpacked as it comes: a server that packs a stream holds back its words.
+    client.headers.update({"Accept-Encoding": "identity", **headers})
+    return client
 
 
 class WireProvider:
@@ -94,7 +105,7 @@ class WireProvider:
         deadline_s = ticks_s() + TOTAL_S
         async with AsyncExitStack() as stack:
             response = await self._within(
-                stack.enter_async_context(self._opened(request)), self._first_s, "no answer came"
+                stack.enter_async_context(self._request_stream(request)), self._first_s, "no answer came"
             )
             if response.status_code != 200:
                 text = await self._within(_text(response, MAX_ERROR), self._between_s, "no more came")
@@ -115,7 +126,7 @@ class WireProvider:
     async def _events(
         self, response: httpx.Response, reader: AnswerReader, deadline_s: float
     ) -> AsyncGenerator[Delta, None]:
-        """What the events of a stream say. Behind its end nothing is waited for long, and nothing can spoil it."""
+        """Give what the events of a stream say. Behind its end nothing is waited for long, and nothing can spoil it."""
         head = bytearray()
         found = aiter(events(_bytes(response, head)))
         limit_s, what, has_begun = self._first_s, "no answer came", False
@@ -138,7 +149,7 @@ class WireProvider:
             for delta in self._whole(head.decode("utf-8", "replace"), reader):
                 yield delta
 
-    def _opened(self, request: Request) -> Any:  # Any: httpx's own context manager
+    def _request_stream(self, request: Request) -> Any:  # Any: httpx's own context manager
         body = self._endpoint.body(request, self._endpoint.terms, self._most_tokens(request))
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         headers = {"Content-Type": "application/json", **self._endpoint.headers(body)}

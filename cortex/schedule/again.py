@@ -112,8 +112,8 @@ def _some_days(words: str, parts: Parts, every: int, unit: Unit, now: datetime, 
     first = next(wall for wall in walls if utc_of(wall, zone) > now and (wall.weekday() + 1) % 7 in wanted)
     name = WEEKDAYS[(first.weekday() + 1) % 7]
     rhythm = f"every {every // 7} weeks on {name}" if unit == "week" else f"every {every} days"
-    told = f"{rhythm} at {first:%H:%M}, first on {name} {first.date().isoformat()}"
-    return Timing(kind="every", expression=every_days(every, first), time_zone=zone.key, words=told)
+    spoken = f"{rhythm} at {first:%H:%M}, first on {name} {first.date().isoformat()}"
+    return Timing(kind="every", expression=every_days(every, first), time_zone=zone.key, words=spoken)
 
 
 def _short(words: str, parts: Parts, count: int, unit: Unit, now: datetime, zone: ZoneInfo) -> Timing:
@@ -134,8 +134,8 @@ def _from_now(count: int, unit: Unit, now: datetime, zone: ZoneInfo) -> Timing:
     first = now.astimezone(UTC).replace(second=0, microsecond=0) + timedelta(seconds=seconds)
     local = first.astimezone(zone)
     each = f"every {unit}" if count == 1 else f"every {count} {unit}s"
-    told = f"{each}, first on {WEEKDAYS[(local.weekday() + 1) % 7]} {local:%Y-%m-%d} at {local:%H:%M}"
-    return Timing(kind="every", expression=every_seconds(seconds, first), time_zone=zone.key, words=told)
+    spoken = f"{each}, first on {WEEKDAYS[(local.weekday() + 1) % 7]} {local:%Y-%m-%d} at {local:%H:%M}"
+    return Timing(kind="every", expression=every_seconds(seconds, first), time_zone=zone.key, words=spoken)
 
 
 def _fields(words: str, parts: Parts, count: int, unit: Unit) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What a change of the clock means for a timing: a line a person can read on the page and on the command line.
+"""Says what a change of the clock means for a timing, in a line for the page and the command line.
 
 `the clock jumps 02:00 -> 03:00 on 2027-03-28; 02:30 does not exist then, so it runs at 03:30`.
 """
@@ -33,8 +33,10 @@ def clock_changes(timing: Timing, times: Sequence[datetime], since: datetime) ->
         return ()
     zone = zone_of(timing.time_zone)
     since, until = _midnight(since, zone, 0), _midnight(times[-1], zone, 1)
-    told = [_change_shown(timing, change, zone, times) for change in changes(zone, since, until - timedelta(seconds=1))]
-    return tuple(one for one in told if one)
+    shown = [
+        _change_shown(timing, change, zone, times) for change in changes(zone, since, until - timedelta(seconds=1))
+    ]
+    return tuple(one for one in shown if one)
 
 
 def _change_shown(

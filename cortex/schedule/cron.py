@@ -39,7 +39,7 @@ class Nth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronLine:
-    """What a line names. Weekdays: 0 is Sunday. `is_both`: a day must fit the month's days and the weekdays.
+    """The times that a line names. Weekdays: 0 is Sunday. `is_both`: a day must fit the month's days and the weekdays.
 
     Otherwise, as in Debian's cron, where both are restricted either is enough. `is_wall`: it names its minutes and
     hours, so each time it names comes once a day; one with a star for either goes by real time.

@@ -49,10 +49,10 @@ def _times(line: CronLine) -> tuple[str, bool]:
     spans = _over_midnight(hours)
     if minute_step and 60 % minute_step == 0 and len(minutes) == 60 // minute_step and len(spans) <= 2:
         each = "every minute" if minute_step == 1 else f"every {minute_step} minutes"
-        told = [f"from {first:02}:{minutes[0]:02} to {last:02}:{minutes[-1]:02}" for first, last in spans]
-        return f"{each} {' and '.join(told)}", False
-    told = [_range_text(run, "{:02}".format) for run in _runs(hours)]
-    return f"at {_minute_marks(minutes)} of the hours {listed(told)}", True
+        spans_read = [f"from {first:02}:{minutes[0]:02} to {last:02}:{minutes[-1]:02}" for first, last in spans]
+        return f"{each} {' and '.join(spans_read)}", False
+    ranges = [_range_text(run, "{:02}".format) for run in _runs(hours)]
+    return f"at {_minute_marks(minutes)} of the hours {listed(ranges)}", True
 
 
 def _through_the_day(minutes: Sequence[int]) -> str:

@@ -28,8 +28,8 @@ def line_of(words: str, days: Days, clocks: Sequence[Clock]) -> str:
     minutes = sorted({clock.minute for clock in clocks})
     hours = sorted({clock.hour for clock in clocks})
     if len(minutes) * len(hours) != len(clocks):
-        told = " and ".join(f"{clock.hour:02}:{clock.minute:02}" for clock in clocks)
-        raise refused(words, f"{told} have different minutes; make one for each time.")
+        times = " and ".join(f"{clock.hour:02}:{clock.minute:02}" for clock in clocks)
+        raise refused(words, f"{times} have different minutes; make one for each time.")
     return day_line(words, days, joined(minutes), joined(hours))
 
 
@@ -61,8 +61,8 @@ def joined(numbers: Sequence[int]) -> str:
             runs[-1].append(number)
         else:
             runs.append([number])
-    told = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
-    return ",".join(told) or "*"
+    ranges = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
+    return ",".join(ranges) or "*"
 
 
 def _nth_fields(words: str, days: Days) -> tuple[str, str]:

@@ -137,16 +137,16 @@ def _every_days(days: int, first: datetime, zone: ZoneInfo, since: datetime) -> 
 def _by_wall(line: CronLine, zone: ZoneInfo, since: datetime) -> Iterator[datetime]:
     """Each wall-clock time once. A skipped one comes late, so what is found waits until nothing can overtake it."""
     waiting: list[datetime] = []
-    told = since
+    last = since
     for wall in wall_times(line, _wall(since, zone) - LONGEST_GAP):
         at = utc_of(wall, zone)
         while waiting and waiting[0] + LONGEST_GAP < at:
-            if (ripe := heappop(waiting)) > told:
-                yield (told := ripe)
+            if (ripe := heappop(waiting)) > last:
+                yield (last := ripe)
         heappush(waiting, at)
     while waiting:
-        if (ripe := heappop(waiting)) > told:
-            yield (told := ripe)
+        if (ripe := heappop(waiting)) > last:
+            yield (last := ripe)
 
 
 def _by_real_time(line: CronLine, zone: ZoneInfo, since: datetime) -> Iterator[datetime]:

@@ -32,12 +32,12 @@ def timing_at(words: str, at: datetime, wall: datetime, now: datetime, zone: Zon
     """The timing of this moment; `wall`: as it was meant, which a change of the clock may forbid."""
     local = at.astimezone(zone)
     clock = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
-    told = f"{WEEKDAYS[(local.weekday() + 1) % 7]} {local.date().isoformat()} at {clock}"
+    day = f"{WEEKDAYS[(local.weekday() + 1) % 7]} {local.date().isoformat()} at {clock}"
     if at <= now:
-        raise refused(words, f"{told} ({zone.key}) has passed; enter a time in the future.")
+        raise refused(words, f"{day} ({zone.key}) has passed; enter a time in the future.")
     notes = [note for note in (hint, _clock_note(at, wall, local, zone)) if note]
     ending = f" ({'; '.join(notes)})" if notes else ""
-    return Timing(kind="at", expression=local.isoformat(), time_zone=zone.key, words=f"once on {told}{ending}")
+    return Timing(kind="at", expression=local.isoformat(), time_zone=zone.key, words=f"once on {day}{ending}")
 
 
 def _clock_note(at: datetime, wall: datetime, local: datetime, zone: ZoneInfo) -> str:

@@ -30,7 +30,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """How long from now: months and days by the calendar, seconds in real time."""
+    """A time from now: months and days by the calendar, seconds in real time."""
 
     months: int = 0
     days: int = 0
@@ -48,7 +48,7 @@ class OnDate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
-    """Which days were named. Weekdays: 0 is Sunday; `nths`: (which, weekday or `day` or `weekday`), -1 is the last."""
+    """Days as they are named. Weekdays: 0 is Sunday; `nths`: (which, weekday or `day` or `weekday`), -1 is the last."""
 
     date: OnDate | None = None
     offset: int | None = None

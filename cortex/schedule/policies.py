@@ -19,7 +19,7 @@ _QUIET = re.compile(r"(\d{1,2}):(\d{2}) ?(?:-|\u2013|to) ?(\d{1,2}):(\d{2})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPolicy:
-    """How a job treats slots that it did not run in time. Times in seconds.
+    """A job's policy for slots that it did not run in time. Times in seconds.
 
     `on_miss`: leave late slots out, run the newest alone, or all of them up to `catchup_most`.
     `fire_within_s`: later than this no slot runs. `grace_s`: within this a slot counts as on time.

@@ -21,7 +21,7 @@ class Reader:
     """Reads times as people and crontabs write them."""
 
     def read(self, words: str, now: datetime, time_zone: str) -> Timing:
-        """What the words mean, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
+        """Read the words, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
         zone = moments.zone_of(time_zone)
         said = " ".join(words.strip(_QUOTES).split())
         if not said:

@@ -101,7 +101,7 @@ def take_mark(phrase: UnreadPhrase) -> int | None:
 
 
 def take_delay(phrase: UnreadPhrase) -> Delay | None:
-    """How long from now: `in 20 minutes`, `in an hour and a half`, `2 weeks from now`; None when nothing is said."""
+    """Take how long from now: `in 20 minutes`, `in an hour and a half`, `2 weeks from now`; None for none."""
     found = phrase.take(_DELAY)
     if not found:
         return None

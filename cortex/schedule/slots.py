@@ -1,4 +1,4 @@
-"""Which slots of a timing are due between two moments, and what becomes of each: it runs, or it is missed and why.
+"""Finds the slots that are due between two moments, and what becomes of each: it runs, or it is missed and why.
 
 The table of slots is `storage`'s; this decides from the last slot, the present moment and the job's policy.
 """
@@ -25,7 +25,7 @@ class MissedSlot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueSlots:
-    """What a job does now. `run` and `missed` are in order, aware UTC; `next_at` is None when it is never due again.
+    """The decision for a job. `run` and `missed` are in order, aware UTC; `next_at` is None when it is never due again.
 
     `unlisted`: (after, until) of older slots that were missed too, too many to name one by one; None as a rule.
     """

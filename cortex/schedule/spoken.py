@@ -127,7 +127,7 @@ def _is_other(word: str, known: str) -> bool:
 
 
 def _slips(one: str, other: str) -> int:
-    """How many letters are missing, too many, wrong or swapped with their neighbour (optimal string alignment)."""
+    """Count letters that are missing, too many, wrong or swapped with their neighbour (optimal string alignment)."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, left in enumerate(one, 1):

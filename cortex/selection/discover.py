@@ -1,14 +1,13 @@
 """The search behind `tools_discover`, over the permitted tools only, in the words that the model reads.
 
-Each recipe may bring its own ranking; this server's is `ranking.py`. May answer that nothing fits and name the domains
-that exist. Grants nothing.
+Each recipe may bring its own ranking; this server's is `votes/ranking.py`. May answer that nothing fits and name the
+domains that exist. Grants nothing.
 """
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from cortex.selection.index.index import index_of
-from cortex.selection.registry.signatures import signature
 from cortex.selection.types import Snapshot
 from cortex.selection.votes.ranking import ToolHit, ranked
 from cortex.selection.ways import ora
@@ -35,7 +34,7 @@ class DiscoveryResult:
 def discover(
     query: str, snapshot: Snapshot, permitted: Collection[str], *, is_bridged: bool = False, recipe: str = ""
 ) -> DiscoveryResult:
-    """What of the permitted tools fits the query. `is_bridged`: say that they are called through tool_call.
+    """Return what of the permitted tools fits the query. `is_bridged`: say that they are called through tool_call.
 
     `recipe`: one that brings its own ranking is asked for it; all others share this server's.
     """
@@ -43,7 +42,7 @@ def discover(
     if not hits:
         return DiscoveryResult(hits=(), text=_domains(snapshot, frozenset(permitted)))
     index = index_of(snapshot)
-    rows = [f"- {signature(index.entries[hit.name])}" for hit in hits]
+    rows = [f"- {index.entries[hit.name].signature}" for hit in hits]
     way = "Call one with tool_call(name, arguments)." if is_bridged else "They can be called by name from now on."
     return DiscoveryResult(hits=hits, text="\n".join((*rows, way)))
 

@@ -6,27 +6,45 @@ The only door to the stages. Same input, same plan, to the byte (`portable.dumps
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cortex.base import scan
+from cortex.base.memory import give_back
 from cortex.selection.index.index import Index, index_of
-from cortex.selection.plan.decisions import Decisions
+from cortex.selection.index.skill_search import rarity
 from cortex.selection.plan.draft import PlanDraft
-from cortex.selection.recipes import Stage, recipe
+from cortex.selection.plan.receipt import Decisions
+from cortex.selection.recipes import recipe
 from cortex.selection.registry.catalog import CatalogText, catalog
 from cortex.selection.registry.rights import rights_of
-from cortex.selection.registry.signatures import signature
-from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolPlan
+from cortex.selection.stage import StageFunction
+from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, Snapshot, ToolPlan
+from cortex.selection.votes.evidence import learned
 
 NOTES_HEAD = "Also callable now, through tool_call:"
 NOTES_HEAD_TOKENS = 8
 HINT_LEAST = 0.05
+FIRST_ASKED = "what can you do for me"
 
 
-def plan(given: PlanInput, stages: Sequence[Stage] = ()) -> ToolPlan:
+def plan(given: PlanInput, stages: Sequence[StageFunction] = ()) -> ToolPlan:
     """The plan of one model call; UserError for an unknown recipe. `stages`: run in place of the recipe's own."""
     index = index_of(given.snapshot)
     draft = PlanDraft()
-    for stage in stages or recipe(given.recipe):
-        draft = stage(given, index, draft)
+    for run in stages or recipe(given.recipe):
+        draft = run(given, index, draft)
     return _written(given, index, draft)
+
+
+@scan.uncollected()
+def make_ready(snapshot: Snapshot) -> None:
+    """Have at hand what plans over the snapshot stand on, ahead of the first message: off the event loop.
+
+    What only a search needs is made at the first one, .04 s.
+    """
+    index = index_of(snapshot)
+    index.build()
+    learned(index, FIRST_ASKED)
+    rarity(FIRST_ASKED)
+    give_back()  # what building took, several times what stays
 
 
 def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
@@ -48,7 +66,7 @@ def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
     )
     fresh = [item.name for item in sent if item.name not in known and not entries[item.name].is_meta]
     # Late tools behind the user's message, a line each. A call that goes wrong is shown the schema.
-    lines = (NOTES_HEAD, *(f"- {signature(entries[name])}" for name in noted)) if noted else ()
+    lines = (NOTES_HEAD, *(f"- {entries[name].signature}" for name in noted)) if noted else ()
     return ToolPlan(
         mode=given.mode,
         role=given.role.name,
@@ -87,7 +105,7 @@ def _listing(
 
 
 def _hints(draft: PlanDraft) -> tuple[tuple[str, float], ...]:
-    """What the message says about each permitted tool, best first; the offline model reads it in every mode."""
+    """Return what the message says about each permitted tool, best first; the offline model reads it in every mode."""
     found: dict[str, float] = {}
     for name, vote in (*draft.chances.items(), *draft.pins.items()):
         if vote.p >= HINT_LEAST:
@@ -99,7 +117,7 @@ def _hints(draft: PlanDraft) -> tuple[tuple[str, float], ...]:
 def _remembered(
     given: PlanInput, draft: PlanDraft, sent: tuple[SentTool, ...], opening: int, never: tuple[str, ...], tokens: int
 ) -> PlannerMemory:
-    """What the next plan must know. A chat-only round leaves an open epoch as it was."""
+    """Return what the next plan must know. A chat-only round leaves an open epoch as it was."""
     if draft.is_shut and given.memory.is_open:
         return replace(given.memory, highest=draft.number, turn=given.turn, last_at=given.now)
     return PlannerMemory(

@@ -1,10 +1,7 @@
-"""A recipe is an ordered list of stages. Adding a stage is its function and its place here; roles choose by name."""
-
-from collections.abc import Callable
+"""A recipe is an ordered list of stages. Adding a stage is its file and its place here; roles choose by name."""
 
 from cortex.base.errors import UserError
-from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import PlanDraft
+from cortex.selection.stage import Stage
 from cortex.selection.stages.afresh import afresh
 from cortex.selection.stages.basics import (
     compact,
@@ -23,13 +20,10 @@ from cortex.selection.stages.epoch import epoch
 from cortex.selection.stages.fuse import fuse
 from cortex.selection.stages.missing import missing
 from cortex.selection.stages.skills import skills
-from cortex.selection.types import PlanInput
 from cortex.selection.ways.inara import keywords
 from cortex.selection.ways.ora import deferred
 from cortex.selection.ways.punch import groups
 from cortex.selection.ways.vector import centroids
-
-Stage = Callable[[PlanInput, Index, PlanDraft], PlanDraft]
 
 _HINTS: tuple[Stage, ...] = (phrases, learned, context, fuse)
 RECIPES: dict[str, tuple[Stage, ...]] = {
@@ -41,6 +35,10 @@ RECIPES: dict[str, tuple[Stage, ...]] = {
     "vector": (gate, mode, centroids, skills, afresh),
     "repi": (gate, mode, everything, *_HINTS, compact, afresh),
 }
+
+# The names that reasons stand under, and those of the stages that guess what the message needs.
+STAGE_NAMES = frozenset(name for stages in RECIPES.values() for stage in stages for name in stage.names)
+GUESSES = frozenset(name for stages in RECIPES.values() for stage in stages if stage.is_guess for name in stage.names)
 
 
 def recipe(name: str) -> tuple[Stage, ...]:

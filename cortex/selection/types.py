@@ -3,9 +3,10 @@
 All frozen and portable (`base/portable.py`); nothing here reads a clock, a disk or a network.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from cortex.base.fact import FactFit
 from cortex.base.messages import ToolSchema
@@ -15,12 +16,9 @@ from cortex.base.role import RoleView as RoleView
 from cortex.base.skill import Skill, SkillFit
 
 Form = Literal["full", "stub", "compact"]
-Ours = Literal["gate", "mode", "pins", "phrases", "lexical", "vectors", "learned", "context", "missing", "skills"]
-Closing = Literal["fuse", "epoch", "budget", "form"]
-OfAWay = Literal["all", "keywords", "core", "deferred", "groups", "compact", "centroids"]
-StageName = Literal[Ours, Closing, OfAWay]
 META = "meta"
 PLAIN = Profile()
+SNAPSHOTS_KEPT = 4  # of which what is worked out is kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +86,37 @@ class ToolEntry:
         short = self.tokens_compact if form == "compact" else 0
         return self.tokens_full if form == "full" else short or self.tokens_stub
 
+    @property
+    def signature(self) -> str:
+        """`name(argument: type, optional?: type): summary`, with the allowed values where they are few."""
+        properties: dict[str, Any] = self.full.parameters.get("properties", {})
+        required = self.full.parameters.get("required", [])
+        names = [*required, *(name for name in properties if name not in required)]
+        told = (
+            f"{name}{'' if name in required else '?'}: {_kind(properties[name])}"
+            for name in names
+            if name in properties
+        )
+        return f"{self.name}({', '.join(told)}): {self.summary}"
+
     def schema(self, form: Form) -> ToolSchema:
-        """What a model is sent in this form; compact is the stub without its line of words."""
+        """Return what a model is sent in this form; compact is the stub without its line of words."""
         short = replace(self.stub, description="") if form == "compact" else self.stub
         return self.full if form == "full" else short
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _kind(node: dict[str, Any]) -> str:
+    """The type of an argument in a signature."""
+    if "enum" in node:
+        return "|".join(json.dumps(value, ensure_ascii=False) for value in node["enum"])
+    kind = node.get("type", "any")
+    words = "|".join(kind) if isinstance(kind, list) else str(kind)
+    return f"{words} ({node['format']})" if "format" in node else words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """All tools in registry order. Equal content has an equal `version`; the index is cached under it.
+    """All tools in registry order. Equal content has an equal `version`, so snapshots are compared and hashed by that.
 
     several: utterances with needs of more than one domain. none: such as need no tool, their kind (chat, llm, open)
     in place of the tools. weights: key of the server's own fitted model, "" for the shipped one. encoder: key of the
@@ -110,6 +130,28 @@ class Snapshot:
     none: tuple[Example, ...] = ()
     weights: str = ""
     encoder: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Snapshot) and other.version == self.version
+
+    def __hash__(self) -> int:
+        return hash(self.version)
+
+
+class NamesKey:
+    """Names as a cache key: hashed by how many there are and two of them, since to hash 10,000 takes half a plan."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def __hash__(self) -> int:
+        return hash((len(self.names), self.names[:1], self.names[-1:]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamesKey) and (self.names is other.names or self.names == other.names)
+
+
+NO_TOOLS = Snapshot(version="", entries=(), domains=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,13 +176,13 @@ class SentTool:
 
     name: str
     form: Form
-    stage: StageName = "epoch"
+    stage: str = "epoch"
     reason: str = "sent earlier in this epoch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerMemory:
-    """What the planner knows of the conversation so far; can be re-derived from its receipts (`receipt.py`).
+    """The planner's knowledge of the conversation so far; can be re-derived from its receipts (`plan/receipt.py`).
 
     `opening`: how many of `sent` stood there when the epoch opened; the frozen catalog lists what they leave out.
     `request_tokens`: of the turn's last plan, without its own calls and results; `history_tokens`: what it began with.
@@ -170,14 +212,17 @@ class PlannerMemory:
     never: tuple[str, ...] = ()
 
     def grown_by(self, recipe: str) -> tuple[str, ...]:
-        """What this recipe keeps for the conversation; nothing of another's."""
+        """Return what this recipe keeps for the conversation; nothing of another's."""
         return self.grown if self.recipe == recipe else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanInput:
-    """Everything that a plan depends on. `ready`: names of the tools whose services are configured and enabled.
+    """Everything that a plan depends on. What a new stage reads besides is a field here, filled in where it is known.
 
+    It goes to the end, and its default says nothing: so what was stored before is read and verified as it was.
+
+    `ready`: names of the tools whose services are configured and enabled.
     `found`: tools that a discovery, a rescue or a call of this turn brought in; `missing`: an answer that said it
     lacks a tool. `is_heard`: the message was sent while its turn ran, and this round is the first to read it.
     `window_tokens`: what the model can take in all, 0 where that is not known. `fixed_tokens`: system prompt, history
@@ -186,8 +231,8 @@ class PlanInput:
     anything. `facts`: what is remembered and goes along behind the message; no stage reads it.
     """
 
-    snapshot: Snapshot
-    ready: tuple[str, ...]
+    snapshot: Snapshot = NO_TOOLS
+    ready: tuple[str, ...] = ()
     role: RoleView
     is_admin: bool
     message: str
@@ -223,7 +268,7 @@ class ToolDecision:
     name: str
     category: str
     is_in: bool
-    stage: StageName
+    stage: str
     score: float
     threshold: float
     tokens: int
@@ -244,7 +289,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPlan:
-    """What goes out with one model call, and the memory to keep for the next.
+    """The tools that go out with one model call, and the memory to keep for the next.
 
     `catalog` belongs into the system text of the epoch, `notes` behind the user's message. `added`: tools that this
     round brings in and the one before lacked. `calls_as_text`: no tool is declared, so past calls must be words.

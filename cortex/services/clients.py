@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cortex.base import private
-from cortex.base.logbook import LogBook
+from cortex.base.log import LogBook
 from cortex.base.settings import Settings
 from cortex.integrations.files import Files, Root, roots_from
 from cortex.integrations.git import Git

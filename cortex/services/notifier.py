@@ -1,6 +1,6 @@
-"""The socket through which jobs and approvals tell a person something, and the plain way: the list of notices alone.
+"""The socket through which jobs and approvals notify a person, and the plain way: the list of notices alone.
 
-What is told is written by whoever commits the thing told, in the same transaction: told once, or not at all.
+A notice is written by whoever commits what it is about, in the same transaction: once, or not at all.
 """
 
 from collections.abc import Sequence
@@ -10,26 +10,26 @@ from typing import Protocol
 from cortex.base.ids import derived_id
 from cortex.ports.channels import ChannelName
 from cortex.ports.engine import Hub
-from cortex.storage.db import Opener
+from cortex.storage.db import Database, Opener
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 
 OUTBOX = "outbox"  # the key of the hub on which the sender waits
 
 
-def bell_of(user_id: str) -> str:
-    """The key of the hub under which a person's notices ring."""
+def notices_key(user_id: str) -> str:
+    """Return the key of the hub under which a person's notices are announced."""
     return f"notices:{user_id}"
 
 
 def notice_id(user_id: str, key: str) -> str:
-    """The id of what this person is told under this key."""
+    """Return the id of this person's notice under this key."""
     return derived_id("notice", user_id, key)
 
 
 def wake(hub: Hub, user_id: str = "") -> None:
     """Something new is committed: wake who sends, and this person's open pages."""
     if user_id:
-        hub.announce(bell_of(user_id))
+        hub.announce(notices_key(user_id))
     hub.announce(OUTBOX)
 
 
@@ -43,22 +43,31 @@ class PendingNotice:
     is_muted: bool = False
 
     async def write(self, repository: Opener) -> bool:
-        """Write it with whatever else this transaction writes; False when it was told before."""
+        """Write it with whatever else this transaction writes; False when it was written before."""
         return await repository(NoticesRepository).add(self.id, self.values, self.ways, is_read=self.is_muted)
 
 
 class Notifier(Protocol):
-    """Works out how a person is told, and lets what was written go out."""
+    """Works out how a person is notified, and lets what was written go out."""
 
     async def draft(
         self, user_id: str, key: str, values: NoticeValues, channels: Sequence[ChannelName] | None = None
     ) -> PendingNotice:
-        """The notice of this key, told once; `channels` None: those that the person chose for its kind."""
+        """The notice of this key, written once; `channels` None: those that the person chose for its kind."""
         ...
 
     def wake(self, user_id: str = "") -> None:
         """A draft was committed: look for what is to be sent, and show it on this person's open pages."""
         ...
+
+
+async def notify(db: Database, notifier: Notifier, user_id: str, key: str, values: NoticeValues) -> None:
+    """Tell a person what nothing else is committed with; told under this key before, nothing happens."""
+    draft = await notifier.draft(user_id, key, values)
+    async with db.transaction(user_id) as repository:
+        is_new = await draft.write(repository)
+    if is_new:
+        notifier.wake(user_id)
 
 
 class PageOnlyNotifier:

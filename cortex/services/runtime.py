@@ -1,4 +1,4 @@
-"""What the services share: the database, the engine's sockets, the registry. Wired once by `cortex/app.py`."""
+"""Holds what the services share: the database, the engine's sockets, the registry. Wired once by `cortex/app.py`."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -17,7 +17,7 @@ class LazyReader:
     """
 
     def read(self, words: str, now: datetime, time_zone: str) -> Timing:
-        """What the words mean, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
+        """Read the words, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
         return cast("Timings", scan.load(_READING).Reader()).read(words, now, time_zone)
 
     def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:

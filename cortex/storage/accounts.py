@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, case, delete, func, insert, select, update
+from sqlalchemy import case, delete, func, insert, select, update
 
-from cortex.base.errors import Conflict, NotFound
+from cortex.base.errors import Conflict
 from cortex.base.user import Rank
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import (
     AccountTable,
     AttemptTable,
@@ -58,10 +58,14 @@ class LoginRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupLinkRow:
-    """What a one-time link is for: `account_id` None makes the first admin."""
+    """The purpose of a one-time link: `account_id` None makes the first admin."""
 
     account_id: str | None
     expires_at: datetime
+
+
+_ACCOUNTS = selected(AccountRow, AccountTable)
+_GONE = "This account does not exist."
 
 
 def name_key(name: str) -> str:
@@ -85,17 +89,17 @@ class AccountsRepository(SharedRepository):
     @reading
     async def get(self, id: str) -> AccountRow:
         """The account; NotFound when there is none."""
-        return self._there(await self._first(AccountRow, self._accounts().where(AccountTable.id == id)))
+        return await self._one(AccountRow, _ACCOUNTS.where(AccountTable.id == id), _GONE)
 
     @reading
     async def named(self, name: str) -> AccountRow | None:
         """The account of this name, in any spelling of it."""
-        return await self._first(AccountRow, self._accounts().where(AccountTable.name_key == name_key(name)))
+        return await self._first(AccountRow, _ACCOUNTS.where(AccountTable.name_key == name_key(name)))
 
     @reading
     async def list(self) -> Sequence[AccountRow]:
         """All accounts, by name."""
-        return await self._all(AccountRow, self._accounts().order_by(AccountTable.name_key))
+        return await self._all(AccountRow, _ACCOUNTS.order_by(AccountTable.name_key))
 
     async def add(self, id: str, name: str, rank: Rank, password_hash: str | None, time_zone: str) -> AccountRow:
         """A new account; Conflict when the name is taken."""
@@ -106,7 +110,6 @@ class AccountsRepository(SharedRepository):
             "rank": rank,
             "password_hash": password_hash,
             "time_zone": time_zone,
-            "is_active": True,
             "created_at": self.clock(),
         }
         statement = self._upsert(AccountTable, values).on_conflict_do_nothing().returning(AccountTable.id)
@@ -150,7 +153,7 @@ class AccountsRepository(SharedRepository):
     async def add_link(self, token: str, account_id: str | None, expires_at: datetime) -> None:
         """Keep a link; older ones for the same purpose end with it."""
         await self.session.execute(delete(SetupLinkTable).where(self._purpose(account_id)))
-        values = {"token_hash": token_hash(token), "account_id": account_id, "expires_at": expires_at, "used_at": None}
+        values = {"token_hash": token_hash(token), "account_id": account_id, "expires_at": expires_at}
         await self.session.execute(insert(SetupLinkTable), values)
 
     async def forget_links(self, account_id: str) -> None:
@@ -160,7 +163,7 @@ class AccountsRepository(SharedRepository):
     @reading
     async def link(self, token: str) -> SetupLinkRow | None:
         """Return what an unused link in time is for, None for any other."""
-        statement = select(*(getattr(SetupLinkTable, name) for name in SetupLinkRow.__dataclass_fields__)).where(
+        statement = selected(SetupLinkRow, SetupLinkTable).where(
             SetupLinkTable.token_hash == token_hash(token),
             SetupLinkTable.used_at.is_(None),
             SetupLinkTable.expires_at > self.clock(),
@@ -216,22 +219,13 @@ class AccountsRepository(SharedRepository):
         """Begin to count anew: the right password came."""
         await self.session.execute(delete(AttemptTable).where(AttemptTable.key == key))
 
-    def _accounts(self) -> Select[Any]:
-        return select(*(getattr(AccountTable, name) for name in AccountRow.__dataclass_fields__))
-
     def _purpose(self, account_id: str | None) -> Any:
         column = SetupLinkTable.account_id
         return column.is_(None) if account_id is None else column == account_id
 
-    def _there(self, account: AccountRow | None) -> AccountRow:
-        if account is None:
-            raise NotFound("This account does not exist.")
-        return account
-
     async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
         change = update(AccountTable).where(AccountTable.id == id).values(**values)
-        if not await self._touched(change, AccountTable.id):
-            raise NotFound("This account does not exist.")
+        await self._must_touch(change, AccountTable.id, _GONE)
 
 
 class LoginsRepository(Repository):
@@ -248,13 +242,9 @@ class LoginsRepository(Repository):
             "created_at": at,
             "seen_at": at,
             "expires_at": expires_at,
-            "confirmed_until": None,
         }
         await self.session.execute(self._insert(LoginTable, values))
-        found = await self._first(LoginRow, self._mine(LoginRow, LoginTable).where(LoginTable.id == id))
-        if found is None:
-            raise NotFound("This login does not exist.")
-        return found
+        return await self._get(LoginRow, LoginTable, id, "This login does not exist.")
 
     @reading
     async def list(self) -> Sequence[LoginRow]:
@@ -292,9 +282,8 @@ class AllLoginsRepository(SharedRepository):
     @reading
     async def of_token(self, token: str) -> LoginRow | None:
         """The login in force of an active account that this token opens."""
-        columns = (getattr(LoginTable, name) for name in LoginRow.__dataclass_fields__)
         statement = (
-            select(*columns)
+            selected(LoginRow, LoginTable)
             .join(AccountTable, AccountTable.id == LoginTable.owner_id)
             .where(
                 LoginTable.token_hash == token_hash(token),

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import Select, exists, func, select
 
-from cortex.base.errors import NotFound
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import AccountTable, ApiRequestTable, ApiTokenTable, TurnTable
 
 MOST_TOKENS = "max_tokens"  # among a request's parameters: how long each answer of a model may be
@@ -56,6 +55,23 @@ class ApiRequestRow:
     at: datetime
 
 
+class NewToken(TypedDict):
+    """A new token, as `ApiTokenRow` has it. `digest`: of the token itself."""
+
+    name: str
+    digest: str
+    hint: str
+    role: str
+    tools: tuple[str, ...] | None
+    limit_tokens: int | None
+    limit_usd: float | None
+    per_minute: int
+    wait_s: int
+    is_own_words: bool
+    is_pass_through: bool
+    expires_at: datetime | None
+
+
 class ApiTokensRepository(Repository):
     """The tokens of one user, and what came with them."""
 
@@ -68,66 +84,28 @@ class ApiTokensRepository(Repository):
     @reading
     async def get(self, id: str) -> ApiTokenRow:
         """The token; NotFound when it is absent or another user's."""
-        found = await self._first(ApiTokenRow, self._mine(ApiTokenRow, ApiTokenTable).where(ApiTokenTable.id == id))
-        if found is None:
-            raise NotFound("This token does not exist.")
-        return found
+        return await self._get(ApiTokenRow, ApiTokenTable, id, "This token does not exist.")
 
-    async def add(
-        self,
-        id: str,
-        *,
-        name: str,
-        digest: str,
-        hint: str,
-        role: str,
-        tools: tuple[str, ...] | None,
-        limit_tokens: int | None,
-        limit_usd: float | None,
-        per_minute: int,
-        wait_s: int,
-        is_own_words: bool,
-        is_pass_through: bool,
-        expires_at: datetime | None,
-    ) -> None:
+    async def add(self, id: str, **values: Unpack[NewToken]) -> None:
         """Keep a new token."""
-        row = {
-            "id": id,
-            "name": name,
-            "digest": digest,
-            "hint": hint,
-            "role": role,
-            "tools": tools,
-            "limit_tokens": limit_tokens,
-            "limit_usd": limit_usd,
-            "per_minute": per_minute,
-            "wait_s": wait_s,
-            "is_own_words": is_own_words,
-            "is_pass_through": is_pass_through,
-            "made_at": self.clock(),
-            "expires_at": expires_at,
-            "warned_at": None,
-            "used_at": None,
-        }
-        await self.session.execute(self._insert(ApiTokenTable, row))
+        await self.session.execute(self._insert(ApiTokenTable, {**values, "id": id, "made_at": self.clock()}))
 
     async def set_own_words(self, id: str, *, is_so: bool) -> None:
         """Say whether what its program sends is its person's own; NotFound."""
         change = self._change(ApiTokenTable).where(ApiTokenTable.id == id).values(is_own_words=is_so)
-        if not await self._touched(change, ApiTokenTable.id):
-            raise NotFound("This token does not exist.")
+        await self._must_touch(change, ApiTokenTable.id, "This token does not exist.")
 
     async def set_pass_through(self, id: str, *, is_so: bool) -> None:
         """Say whether its requests go to the models as they come; NotFound."""
         change = self._change(ApiTokenTable).where(ApiTokenTable.id == id).values(is_pass_through=is_so)
-        if not await self._touched(change, ApiTokenTable.id):
-            raise NotFound("This token does not exist.")
+        await self._must_touch(change, ApiTokenTable.id, "This token does not exist.")
 
     async def extend(self, id: str, expires_at: datetime) -> None:
         """Let it end then; its person is told again ahead of that. NotFound."""
         change = self._change(ApiTokenTable).where(ApiTokenTable.id == id)
-        if not await self._touched(change.values(expires_at=expires_at, warned_at=None), ApiTokenTable.id):
-            raise NotFound("This token does not exist.")
+        await self._must_touch(
+            change.values(expires_at=expires_at, warned_at=None), ApiTokenTable.id, "This token does not exist."
+        )
 
     async def warn(self, id: str) -> bool:
         """Note that its person is told that it ends; False when they were told before, or it is gone."""
@@ -166,11 +144,11 @@ class ApiTokensRepository(Repository):
     ) -> None:
         """Note a request."""
         row = {"turn_id": turn_id, "token_id": token_id, "conversation_id": conversation_id, "model": model}
-        known = {"parameters": dict(parameters), "thread": "", "at": self.clock()}
+        known = {"parameters": dict(parameters), "at": self.clock()}
         await self.session.execute(self._insert(ApiRequestTable, {**row, **known}))
 
     async def keep_thread(self, turn_id: str, thread: str) -> None:
-        """What was said up to the answer of this request."""
+        """Keep what was said up to the answer of this request."""
         change = self._change(ApiRequestTable).where(ApiRequestTable.turn_id == turn_id)
         await self.session.execute(change.values(thread=thread))
 
@@ -230,6 +208,5 @@ class AllApiTokensRepository(SharedRepository):
         return [row for row in rows if row.expires_at and row.expires_at - row.made_at > lived_longer_than]
 
     def _open(self) -> Select[Any]:
-        columns = (getattr(ApiTokenTable, name) for name in ApiTokenRow.__dataclass_fields__)
-        owners = select(*columns).join(AccountTable, AccountTable.id == ApiTokenTable.owner_id)
+        owners = selected(ApiTokenRow, ApiTokenTable).join(AccountTable, AccountTable.id == ApiTokenTable.owner_id)
         return owners.where(AccountTable.is_active)

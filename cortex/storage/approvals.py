@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
-from sqlalchemy import Select, or_, select, update
+from sqlalchemy import ColumnElement, Select, or_, update
 
-from cortex.base.errors import Conflict, NotFound
+from cortex.base.errors import Conflict
 from cortex.base.ids import new_id
 from cortex.base.turn import LIVING
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import ApprovalTable, ConversationTable, GrantTable, TurnTable
 
 ApprovalState = Literal["asked", "allowed", "denied", "expired", "used", "changed"]
@@ -58,52 +58,35 @@ class ApprovalRow:
     continued_by: str | None
 
 
+class ApprovalQuestion(TypedDict):
+    """The question to the person, as `ApprovalRow` has it."""
+
+    tool: str
+    arguments_hash: str
+    destination: str
+    verb: str
+    detail: str
+    why: str
+    risk: str
+    expires_at: datetime
+    readers: NotRequired[str]
+    notify_at: NotRequired[datetime | None]
+
+
 class ApprovalsRepository(Repository):
     """The questions to one user."""
 
-    async def ask(
-        self,
-        call_id: str,
-        turn_id: str,
-        tool: str,
-        arguments_hash: str,
-        destination: str,
-        verb: str,
-        detail: str,
-        why: str,
-        risk: str,
-        expires_at: datetime,
-        readers: str = "",
-        notify_at: datetime | None = None,
-    ) -> ApprovalRow:
+    async def ask(self, call_id: str, turn_id: str, **question: Unpack[ApprovalQuestion]) -> ApprovalRow:
         """Put the question; the one that stands for this call already is handed back as it is."""
         await self._must_own(TurnTable, turn_id, "turn")
-        await self._is_new(
-            ApprovalTable,
-            {
-                "id": new_id(self.clock),
-                "call_id": call_id,
-                "turn_id": turn_id,
-                "tool": tool,
-                "arguments_hash": arguments_hash,
-                "destination": destination,
-                "verb": verb,
-                "detail": detail,
-                "readers": readers,
-                "why": why,
-                "risk": risk,
-                "state": "asked",
-                "created_at": self.clock(),
-                "expires_at": expires_at,
-                "notify_at": notify_at,
-            },
-        )
-        return await self._one(self._questions().where(ApprovalTable.call_id == call_id))
+        head = {"id": new_id(self.clock), "call_id": call_id, "turn_id": turn_id, "created_at": self.clock()}
+        await self._is_new(ApprovalTable, {**question, **head})
+        return await self._question(ApprovalTable.call_id == call_id)
 
     @reading
     async def get(self, id: str) -> ApprovalRow:
         """The question; NotFound when it is absent or put to another user."""
-        return await self._one(self._questions().where(ApprovalTable.id == id))
+        return await self._question(ApprovalTable.id == id)
 
     @reading
     async def of_call(self, call_id: str) -> ApprovalRow | None:
@@ -202,11 +185,8 @@ class ApprovalsRepository(Repository):
         statement = self._mine(ApprovalRow, ApprovalTable, TurnTable.conversation_id)
         return statement.join(TurnTable, TurnTable.id == ApprovalTable.turn_id)
 
-    async def _one(self, statement: Select[Any]) -> ApprovalRow:
-        found = await self._first(ApprovalRow, statement)
-        if found is None:
-            raise NotFound("This approval request does not exist.")
-        return found
+    async def _question(self, which: ColumnElement[bool]) -> ApprovalRow:
+        return await self._one(ApprovalRow, self._questions().where(which), "This approval request does not exist.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,32 +218,23 @@ class GrantsRepository(Repository):
         conversation_id: str | None,
         expires_at: datetime,
         *,
-        id: str | None = None,
         readers: str = "",
         job_id: str | None = None,
     ) -> GrantRow:
-        """A new grant; an `id` that stands already is handed back as it is."""
-        grant_id = id or new_id(self.clock)
+        """Keep a new grant, and return it."""
+        id = new_id(self.clock)
         if conversation_id is not None:
             await self._must_own(ConversationTable, conversation_id, "conversation")
-        await self._is_new(
-            GrantTable,
-            {
-                "id": grant_id,
-                "tool": tool,
-                "destination": destination,
-                "readers": readers,
-                "conversation_id": conversation_id,
-                "job_id": job_id,
-                "created_at": self.clock(),
-                "expires_at": expires_at,
-                "revoked_at": None,
-            },
-        )
-        found = await self._first(GrantRow, self._mine(GrantRow, GrantTable).where(GrantTable.id == grant_id))
-        if found is None:
-            raise NotFound("This permission does not exist.")
-        return found
+        values: dict[str, Any] = {
+            "id": id,
+            "tool": tool,
+            "destination": destination,
+            "readers": readers,
+            "job_id": job_id,
+        }
+        values |= {"conversation_id": conversation_id, "created_at": self.clock(), "expires_at": expires_at}
+        await self._is_new(GrantTable, values)
+        return await self._get(GrantRow, GrantTable, id, "This permission does not exist.")
 
     @reading
     async def find(self, tool: str, destination: str, conversation_id: str | None) -> GrantRow | None:
@@ -297,8 +268,7 @@ class GrantsRepository(Repository):
     async def revoke(self, id: str) -> None:
         """End one; NotFound when it is absent or another user's."""
         change = self._change(GrantTable).where(GrantTable.id == id).values(revoked_at=self.clock())
-        if not await self._touched(change, GrantTable.id):
-            raise NotFound("This permission does not exist.")
+        await self._must_touch(change, GrantTable.id, "This permission does not exist.")
 
     def _live(self) -> Select[Any]:
         statement = self._mine(GrantRow, GrantTable)
@@ -360,9 +330,7 @@ class AllApprovalsRepository(SharedRepository):
         return await self._all(OwnedApproval, statement.order_by(ApprovalTable.id.desc()).limit(limit))
 
     def _questions(self) -> Select[Any]:
-        names = [name for name in OwnedApproval.__dataclass_fields__ if name != "conversation_id"]
-        columns = [getattr(ApprovalTable, name) for name in names]
-        statement = select(*columns, TurnTable.conversation_id)
+        statement = selected(OwnedApproval, ApprovalTable).add_columns(TurnTable.conversation_id)
         return statement.join(TurnTable, TurnTable.id == ApprovalTable.turn_id)
 
 
@@ -372,8 +340,9 @@ class AllGrantsRepository(SharedRepository):
     @reading
     async def list(self) -> Sequence[OwnedGrant]:
         """Those in force, the newest first."""
-        columns = [getattr(GrantTable, name) for name in OwnedGrant.__dataclass_fields__]
-        live = select(*columns).where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())
+        live = selected(OwnedGrant, GrantTable).where(
+            GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock()
+        )
         return await self._all(OwnedGrant, live.order_by(GrantTable.created_at.desc(), GrantTable.id.desc()))
 
     async def revoke(self, user_id: str | None) -> int:

@@ -6,14 +6,14 @@ The key is the database's (`storage/db.py`), made from the secret key; the newes
 import hmac
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, insert, or_, select, text
+from sqlalchemy import func, insert, or_, select, text
 
 from cortex.storage.audit_head import BEGINNING, Head
-from cortex.storage.repository import SharedRepository, reading
+from cortex.storage.repository import SharedRepository, as_row, reading, selected
 from cortex.storage.schema import AuditTable
 from cortex.storage.table import StorableText
 
@@ -38,7 +38,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainVerdict:
-    """How the chain was found: `entries` that hold; the number of the first that does not, or None, and why."""
+    """The verdict on the chain: `entries` that hold; the number of the first that does not, or None, and why."""
 
     entries: int
     broken_at: int | None
@@ -47,7 +47,7 @@ class ChainVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which rows are meant; an empty field means any.
+    """A choice of rows; an empty field means any.
 
     `person`: the id of who acted, `name`: of whom it was about; either will do. `kind`: an action or what it begins
     with. `since`, `until`: from the one to just ahead of the other.
@@ -63,6 +63,9 @@ class AuditFilter:
 ANY = AuditFilter()
 
 
+_LINKS = selected(AuditRow, AuditTable)
+
+
 class AuditRepository(SharedRepository):
     """The log of the whole server; who may read it is the services' matter."""
 
@@ -70,7 +73,7 @@ class AuditRepository(SharedRepository):
         """Add a row, in this transaction. Secrets do not belong in it."""
         if self._is_postgresql:  # SQLite has one writer anyway
             await self.session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        last = await self._first(AuditRow, self._links().order_by(AuditTable.number.desc()))
+        last = await self._first(AuditRow, _LINKS.order_by(AuditTable.number.desc()))
         unsealed = AuditRow(
             number=last.number + 1 if last else 1,
             at=self.clock(),
@@ -81,18 +84,17 @@ class AuditRepository(SharedRepository):
             previous_hash=last.hash if last else BEGINNING.hash,
             hash="",
         )
-        values = {name: getattr(unsealed, name) for name in AuditRow.__dataclass_fields__}
-        values["hash"] = chained(self._key, unsealed)
-        await self.session.execute(insert(AuditTable), values)
-        self.session.info.setdefault(AUDITED, unsealed.number)
-        return AuditRow(**values)
+        row = replace(unsealed, hash=chained(self._key, unsealed))
+        await self.session.execute(insert(AuditTable), as_row(row))
+        self.session.info.setdefault(AUDITED, row.number)
+        return row
 
     @reading
     async def list(
         self, limit: int = 100, before: int | None = None, *, subject: str | None = None, which: AuditFilter = ANY
     ) -> Sequence[AuditRow]:
         """The newest first, those ahead of number `before`; `subject` and `which` narrow it."""
-        statement = self._links()
+        statement = _LINKS
         if before is not None:
             statement = statement.where(AuditTable.number < before)
         if subject is not None:
@@ -117,15 +119,13 @@ class AuditRepository(SharedRepository):
     @reading
     async def sealed(self, action: str) -> AuditRow | None:
         """The newest row of this action that was sealed with the present key: a forged one is none."""
-        rows = await self._all(
-            AuditRow, self._links().where(AuditTable.action == action).order_by(AuditTable.number.desc())
-        )
+        rows = await self._all(AuditRow, _LINKS.where(AuditTable.action == action).order_by(AuditTable.number.desc()))
         return next((row for row in rows if hmac.compare_digest(row.hash, chained(self._key, row))), None)
 
     @reading
     async def heads(self, number: int) -> tuple[Head | None, Head]:
         """The row of this number, None where it is gone, and the newest one; number 0 is the beginning."""
-        columns = select(*(getattr(AuditTable, name) for name in Head.__dataclass_fields__))
+        columns = selected(Head, AuditTable)
         named = await self._first(Head, columns.where(AuditTable.number == number))
         newest = await self._first(Head, columns.order_by(AuditTable.number.desc()))
         return (named if number else BEGINNING), newest or BEGINNING
@@ -135,7 +135,7 @@ class AuditRepository(SharedRepository):
         """Walk the chain behind `since`: numbers without a gap, every hash as computed, every link to the last."""
         last = since
         while True:
-            links = self._links().where(AuditTable.number > last.number).order_by(AuditTable.number).limit(_STRIDE)
+            links = _LINKS.where(AuditTable.number > last.number).order_by(AuditTable.number).limit(_STRIDE)
             entries = await self._all(AuditRow, links)
             for entry in entries:
                 if why := _fault(self._key, last, entry):
@@ -148,9 +148,6 @@ class AuditRepository(SharedRepository):
     def _key(self) -> bytes:
         key: bytes = self.session.info[AUDIT_KEY]
         return key
-
-    def _links(self) -> Select[Any]:
-        return select(*(getattr(AuditTable, name) for name in AuditRow.__dataclass_fields__))
 
 
 def chained(key: bytes, entry: AuditRow) -> str:

@@ -1,14 +1,16 @@
-"""Uses of tools, kept from the gate's word to the result: intent, effect, done, so that none happens twice."""
+"""Uses of tools, kept from the gate's word to the result: intent, effect, done, so that none happens twice.
+
+How tools fare over the whole server is counted here too: what was said in a call stays its owner's.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, case, func, select
 
-from cortex.base.errors import NotFound
-from cortex.storage.repository import Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
 from cortex.storage.schema import CallTable, TurnTable, UndoTable
 
 Came = Literal["", "rescued", "discovered", "missing"]
@@ -41,6 +43,16 @@ class CallRow:
     created_at: datetime | None = None
 
 
+class CallEnd(TypedDict):
+    """The end of a call: `ms` it took; `spill` names the file of a long result."""
+
+    text: str
+    is_error: NotRequired[bool]
+    is_tainted: bool
+    ms: NotRequired[int | None]
+    spill: NotRequired[str | None]
+
+
 class CallsRepository(Repository):
     """The calls of a user's turns."""
 
@@ -50,8 +62,7 @@ class CallsRepository(Repository):
         NotFound for a foreign turn.
         """
         await self._must_own(TurnTable, call.turn_id, "turn")
-        values = {name: getattr(call, name) for name in CallRow.__dataclass_fields__}
-        return await self._is_new(CallTable, {**values, "acts_on": None, "created_at": self.clock()})
+        return await self._is_new(CallTable, {**as_row(call), "created_at": self.clock()})
 
     async def intend(self, call_id: str) -> bool:
         """Record that the call is about to act; False when that stood before: it may or may not have happened."""
@@ -76,22 +87,10 @@ class CallsRepository(Repository):
         mine = (CallTable.owner_id == self.owner_id, CallTable.id == call_id)
         return (await self.session.execute(select(CallTable.acts_on).where(*mine))).scalar_one_or_none()
 
-    async def finish(
-        self,
-        call_id: str,
-        state: CallState,
-        text: str,
-        *,
-        is_error: bool = False,
-        is_tainted: bool,
-        ms: int | None = None,
-        spill: str | None = None,
-    ) -> bool:
+    async def finish(self, call_id: str, state: CallState, **end: Unpack[CallEnd]) -> bool:
         """Keep how the call ended, once; False when an ending stands already. NotFound for a foreign call."""
         change = self._change(CallTable).where(CallTable.id == call_id, CallTable.state.in_(("decided", "intended")))
-        ended = {"state": state, "text": text, "is_error": is_error, "is_tainted": is_tainted, "ms": ms, "spill": spill}
-        values = change.values(**ended, acts_on=None)
-        if await self._touched(values, CallTable.id):
+        if await self._touched(change.values(state=state, **end, acts_on=None), CallTable.id):
             return True
         await self.get(call_id)
         return False
@@ -99,10 +98,7 @@ class CallsRepository(Repository):
     @reading
     async def get(self, call_id: str) -> CallRow:
         """The call; NotFound when it is absent or another user's."""
-        found = await self._first(CallRow, self._mine(CallRow, CallTable).where(CallTable.id == call_id))
-        if found is None:
-            raise NotFound("This call does not exist.")
-        return found
+        return await self._get(CallRow, CallTable, call_id, "This call does not exist.")
 
     @reading
     async def of_turn(self, turn_id: str) -> Sequence[CallRow]:
@@ -134,3 +130,54 @@ class CallsRepository(Repository):
         """The user's last calls of a tool, newest first."""
         statement = self._mine(CallRow, CallTable).where(CallTable.name == name)
         return await self._all(CallRow, statement.order_by(CallTable.created_at.desc(), CallTable.id).limit(limit))
+
+
+RAN: tuple[CallState, ...] = ("done", "failed", "unknown")
+FAILED: tuple[CallState, ...] = ("failed", "unknown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutcomes:
+    """The outcomes of a tool's calls. `rescued`: those whose turn began without it; `failed_at`: the last time."""
+
+    name: str
+    calls: int
+    rescued: int
+    failures: int
+    failed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseOfTool:
+    """One call, without its words."""
+
+    id: str
+    owner_id: str
+    conversation_id: str
+    state: CallState
+    is_rescued: bool
+    ms: int | None
+    created_at: datetime
+
+
+class ToolUsesRepository(SharedRepository):
+    """Reads the calls of everybody, as figures."""
+
+    @reading
+    async def by_tool(self, since: datetime) -> Sequence[ToolOutcomes]:
+        """One row for each tool that was called since then."""
+        has_run, has_failed = CallTable.state.in_(RAN), CallTable.state.in_(FAILED)
+        columns: tuple[ColumnElement[Any], ...] = (
+            func.sum(case((has_run, 1), else_=0)).label("calls"),
+            func.sum(case((and_(has_run, CallTable.is_rescued), 1), else_=0)).label("rescued"),
+            func.sum(case((has_failed, 1), else_=0)).label("failures"),
+            func.max(case((has_failed, CallTable.created_at))).label("failed_at"),
+        )
+        statement = select(CallTable.name, *columns).where(CallTable.created_at >= since)
+        return await self._all(ToolOutcomes, statement.group_by(CallTable.name).order_by(CallTable.name))
+
+    @reading
+    async def of_tool(self, name: str, limit: int = 20) -> Sequence[UseOfTool]:
+        """The last calls of a tool, newest first."""
+        statement = selected(UseOfTool, CallTable).where(CallTable.name == name)
+        return await self._all(UseOfTool, statement.order_by(CallTable.created_at.desc(), CallTable.id).limit(limit))

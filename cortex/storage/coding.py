@@ -7,9 +7,8 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
-from cortex.base.errors import NotFound
 from cortex.ports.agents import CodingTask, RunState
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import CodingFolderTable, CodingRunTable
 
 
@@ -43,17 +42,13 @@ class CodingRunsRepository(Repository):
         """Begin one, once per id; whether it was begun now."""
         head: dict[str, Any] = {"id": id, "repository": task.repository, "folder": folder, "base": base}
         head |= {"message": task.message, "files": task.files, "is_told": task.is_told}
-        blank = {"made": "", "diff": "", "diff_stat": "", "said": "", "failure": "", "ended_at": None}
-        now = {"state": "running", "started_at": self.clock(), "seen_at": self.clock()}
-        return await self._is_new(CodingRunTable, {**head, **blank, **now})
+        now = {"started_at": self.clock(), "seen_at": self.clock()}
+        return await self._is_new(CodingRunTable, {**head, **now})
 
     @reading
     async def get(self, id: str) -> CodingRow:
         """One run; NotFound."""
-        row = await self._first(CodingRow, self._mine(CodingRow, CodingRunTable).where(CodingRunTable.id == id))
-        if row is None:
-            raise NotFound("This run of a coding agent does not exist.")
-        return row
+        return await self._get(CodingRow, CodingRunTable, id, "This run of a coding agent does not exist.")
 
     @reading
     async def list(self, most: int) -> Sequence[CodingRow]:
@@ -84,7 +79,7 @@ class AllCodingRunsRepository(SharedRepository):
     @reading
     async def running(self) -> Sequence[CodingRow]:
         """Those that somebody works on, or should."""
-        rows = select(*(getattr(CodingRunTable, name) for name in CodingRow.__dataclass_fields__))
+        rows = selected(CodingRow, CodingRunTable)
         return await self._all(CodingRow, rows.where(CodingRunTable.state == "running"))
 
 
@@ -94,11 +89,8 @@ class CodingFoldersRepository(SharedRepository):
     @reading
     async def list(self) -> Sequence[str]:
         """Their paths."""
-        return (
-            (await self.session.execute(select(CodingFolderTable.folder).order_by(CodingFolderTable.folder)))
-            .scalars()
-            .all()
-        )
+        statement = select(CodingFolderTable.folder).order_by(CodingFolderTable.folder)
+        return (await self.session.execute(statement)).scalars().all()
 
     async def add(self, folder: str, by: str) -> bool:
         """Allow it; whether it was not allowed before."""

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Required, TypedDict, Unpack
 
 from sqlalchemy import Select, func, insert, select
 
@@ -12,7 +11,7 @@ from cortex.base.errors import NotFound
 from cortex.base.events import Event, EventKind
 from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 from cortex.storage.words import terms, title_words
 
@@ -64,55 +63,31 @@ class ConversationRow:
         return frozenset(name for name, use in self.tool_choices.items() if use == "never")
 
 
+class NewConversation(TypedDict, total=False):
+    """The values of a new conversation, as `ConversationRow` has it."""
+
+    is_title_tainted: Required[bool]
+    max_rounds: int | None
+    source: Source
+    parent_id: str | None
+    recipe: str
+    model: str
+    uses_memory: bool
+    tool_choices: dict[str, Any]
+
+
 class ConversationsRepository(Repository):
     """A user's conversations."""
 
     async def create(
-        self,
-        role: str,
-        mode: ToolMode,
-        title: str = "",
-        *,
-        id: str | None = None,
-        max_rounds: int | None = None,
-        source: Source = "chat",
-        parent_id: str | None = None,
-        recipe: str = "",
-        model: str = "",
-        uses_memory: bool = True,
-        tool_choices: Mapping[str, str] = MappingProxyType({}),
-        is_title_tainted: bool,
+        self, role: str, mode: ToolMode, title: str = "", *, id: str | None = None, **said: Unpack[NewConversation]
     ) -> ConversationRow:
         """A new conversation; an `id` that the user already has is handed back as it stands."""
         at = self.clock()
         conversation_id = id or new_id(self.clock)
-        await self._is_new(
-            ConversationTable,
-            {
-                "id": conversation_id,
-                "title": title[:_TITLE_LENGTH],
-                "title_words": title_words(title[:_TITLE_LENGTH]),
-                "is_title_auto": not title,
-                "is_title_tainted": is_title_tainted,
-                "role": role,
-                "mode": mode,
-                "recipe": recipe,
-                "tool_choices": dict(tool_choices),
-                "model": model,
-                "max_rounds": max_rounds,
-                "is_pinned": False,
-                "uses_memory": uses_memory,
-                "source": source,
-                "parent_id": parent_id,
-                "seq": 0,
-                "turn_count": 0,
-                "selection_state": {},
-                "created_at": at,
-                "updated_at": at,
-                "archived_at": None,
-                "deleted_at": None,
-            },
-        )
+        kept = {"title": title[:_TITLE_LENGTH], "title_words": title_words(title[:_TITLE_LENGTH])}
+        head = {"id": conversation_id, "role": role, "mode": mode, "created_at": at, "updated_at": at}
+        await self._is_new(ConversationTable, {**said, **head, **kept, "is_title_auto": not title})
         return await self.get(conversation_id)
 
     @reading
@@ -131,10 +106,7 @@ class ConversationsRepository(Repository):
         statement = self._heads().where(ConversationTable.id == id)
         if not with_deleted:
             statement = statement.where(ConversationTable.deleted_at.is_(None))
-        found = await self._first(ConversationRow, statement)
-        if found is None:
-            raise NotFound("This conversation does not exist.")
-        return found
+        return await self._one(ConversationRow, statement, "This conversation does not exist.")
 
     @reading
     async def list(
@@ -368,22 +340,10 @@ class ConversationsRepository(Repository):
 
     async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
         change = self._change(ConversationTable).where(ConversationTable.id == id).values(**values)
-        if not await self._touched(change, ConversationTable.id):
-            raise NotFound("This conversation does not exist.")
+        await self._must_touch(change, ConversationTable.id, "This conversation does not exist.")
 
     async def _write(self, events: Sequence[Event]) -> None:
-        rows = [
-            {
-                "owner_id": self.owner_id,
-                "conversation_id": event.conversation_id,
-                "seq": event.seq,
-                "kind": event.kind,
-                "payload": event.payload,
-                "turn_id": event.turn_id,
-                "at": event.at,
-            }
-            for event in events
-        ]
+        rows = [{**as_row(event), "owner_id": self.owner_id} for event in events]
         if rows:
             await self.session.execute(insert(EventTable), rows)
 

@@ -192,7 +192,7 @@ class Database:
     async def transaction(self, owner_id: str = "") -> AsyncIterator[Opener]:
         """One transaction for several repositories of a user: all that they write stands, or nothing.
 
-        `async with db.transaction(user.id) as repository: await repository(TurnsRepository).create(...)`
+        `async with db.transaction(user.id) as repository: await repository(TurnsRepository).create(new)`
         """
         async with self.session_scope() as session:
             yield self._opener(session, owner_id)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import ColumnElement, case, func, select, update
 
-from cortex.base.errors import Conflict, NotFound
+from cortex.base.errors import Conflict
 from cortex.ports.channels import ChannelName, DeliveryState
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import DeliveryTable
 
 
@@ -33,16 +33,22 @@ class DeliveryRow:
     ended_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelLine:
+    """The deliveries of one channel that are on their way. `next_at`: of the first, perhaps long ago; `due`: now."""
+
+    channel: ChannelName
+    next_at: datetime
+    due: int
+
+
 class DeliveriesRepository(Repository):
     """The deliveries to one user."""
 
     @reading
     async def get(self, id: str) -> DeliveryRow:
         """The delivery; NotFound when it is absent or to another user."""
-        found = await self._first(DeliveryRow, self._mine(DeliveryRow, DeliveryTable).where(DeliveryTable.id == id))
-        if found is None:
-            raise NotFound("This delivery does not exist.")
-        return found
+        return await self._get(DeliveryRow, DeliveryTable, id, "This delivery does not exist.")
 
     @reading
     async def of_notices(self, notice_ids: Sequence[str]) -> Mapping[str, tuple[DeliveryRow, ...]]:
@@ -104,7 +110,9 @@ class AllDeliveriesRepository(SharedRepository):
         """
         at = self.clock()
         # In whatever state: one that is being sent has the end of its lease there, and comes back after it.
-        statement = _columns().where(DeliveryTable.channel == channel, DeliveryTable.next_at <= at)
+        statement = selected(DeliveryRow, DeliveryTable).where(
+            DeliveryTable.channel == channel, DeliveryTable.next_at <= at
+        )
         statement = statement.where(DeliveryTable.owner_id.not_in(besides))
         statement = statement.order_by(DeliveryTable.next_at, DeliveryTable.id).limit(most)
         # SQLite has one writer at a time and knows no row locks: there this says nothing.
@@ -116,11 +124,13 @@ class AllDeliveriesRepository(SharedRepository):
         return [replace(row, state="attempting", attempt=row.attempt + 1, next_at=until) for row in free]
 
     @reading
-    async def next_at(self) -> datetime | None:
-        """When the next delivery is due, perhaps long ago; None when nothing is on its way."""
-        statement = select(func.min(DeliveryTable.next_at)).where(DeliveryTable.next_at.is_not(None))
-        return (await self.session.execute(statement)).scalar()
-
-
-def _columns() -> Select[Any]:
-    return select(*(getattr(DeliveryTable, name) for name in DeliveryRow.__dataclass_fields__))
+    async def lines(self) -> Sequence[ChannelLine]:
+        """The deliveries on their way, by channel; none of a channel where nothing is."""
+        is_due = func.sum(case((DeliveryTable.next_at <= self.clock(), 1), else_=0))
+        columns: tuple[ColumnElement[Any], ...] = (
+            DeliveryTable.channel.label("channel"),
+            func.min(DeliveryTable.next_at).label("next_at"),
+            is_due.label("due"),
+        )
+        statement = select(*columns).where(DeliveryTable.next_at.is_not(None)).group_by(DeliveryTable.channel)
+        return await self._all(ChannelLine, statement)

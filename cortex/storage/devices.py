@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import delete
 
-from cortex.base.errors import Conflict, NotFound
+from cortex.base.errors import Conflict
 from cortex.base.ids import derived_id
 from cortex.ports.channels import ActionKind
 from cortex.storage.accounts import token_hash
@@ -38,32 +38,38 @@ class DeviceRow:
     shown_at: datetime | None
 
 
+class NewDevice(TypedDict):
+    """A subscription as its browser said it, and the login in which it did."""
+
+    endpoint: str
+    p256dh: str
+    auth: str
+    signed_for: str
+    login_id: str | None
+    name: str
+    agent: str
+
+
 class DevicesRepository(Repository):
     """The browsers of one user."""
 
-    async def add(
-        self,
-        *,
-        endpoint: str,
-        p256dh: str,
-        auth: str,
-        signed_for: str,
-        login_id: str | None,
-        name: str,
-        agent: str,
-    ) -> DeviceRow:
+    async def add(self, **said: Unpack[NewDevice]) -> DeviceRow:
         """Keep a subscription; the one that stands for this endpoint takes the new keys and keeps its name.
 
         A browser in which another person signed in is this user's from now on: it shows the same keys. Conflict for
         an endpoint that stands under other keys with another person.
         """
-        id = derived_id("push", endpoint)
-        same = (PushDeviceTable.id == id, PushDeviceTable.p256dh == p256dh, PushDeviceTable.auth == auth)
+        id = derived_id("push", said["endpoint"])
+        said["agent"] = said["agent"][:300]
+        same = (
+            PushDeviceTable.id == id,
+            PushDeviceTable.p256dh == said["p256dh"],
+            PushDeviceTable.auth == said["auth"],
+        )
         await self.session.execute(delete(PushDeviceTable).where(*same, PushDeviceTable.owner_id != self.owner_id))
-        keys = {"p256dh": p256dh, "auth": auth, "signed_for": signed_for, "login_id": login_id, "agent": agent[:300]}
-        row: dict[str, Any] = {"id": id, "endpoint": endpoint, "name": name, "error": "", "created_at": self.clock()}
-        if not await self._is_new(PushDeviceTable, {**row, **keys}):
-            change = self._change(PushDeviceTable).where(PushDeviceTable.id == id).values(**keys, error="")
+        if not await self._is_new(PushDeviceTable, {"id": id, "created_at": self.clock(), **said}):
+            renewed = {key: value for key, value in said.items() if key not in ("endpoint", "name")}
+            change = self._change(PushDeviceTable).where(PushDeviceTable.id == id).values(**renewed, error="")
             if not await self._touched(change, PushDeviceTable.id):
                 raise Conflict(
                     "This browser is registered for another person. Switch its notifications off and on again."
@@ -79,10 +85,7 @@ class DevicesRepository(Repository):
     @reading
     async def get(self, id: str) -> DeviceRow:
         """The browser; NotFound when it is absent or another user's."""
-        found = await self._first(DeviceRow, self._mine(DeviceRow, PushDeviceTable).where(PushDeviceTable.id == id))
-        if found is None:
-            raise NotFound("This device does not exist.")
-        return found
+        return await self._get(DeviceRow, PushDeviceTable, id, "This device does not exist.")
 
     async def rename(self, id: str, name: str) -> DeviceRow:
         """Give it another name."""
@@ -110,8 +113,7 @@ class DevicesRepository(Repository):
 
     async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
         change = self._change(PushDeviceTable).where(PushDeviceTable.id == id).values(**values)
-        if not await self._touched(change, PushDeviceTable.id):
-            raise NotFound("This device does not exist.")
+        await self._must_touch(change, PushDeviceTable.id, "This device does not exist.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +141,7 @@ class ActionLinksRepository(Repository):
         statement = self._mine(ActionLinkRow, ActionLinkTable).where(
             ActionLinkTable.token_hash == token_hash(token), ActionLinkTable.expires_at > self.clock()
         )
-        found = await self._first(ActionLinkRow, statement)
-        if found is None:
-            raise NotFound("This link is no longer valid.")
-        return found
+        return await self._one(ActionLinkRow, statement, "This link is no longer valid.")
 
     async def use(self, token: str) -> ActionLinkRow:
         """Press it, once; Conflict when it was pressed before, NotFound as above."""

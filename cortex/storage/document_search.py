@@ -6,10 +6,10 @@ PostgreSQL, whose index knows no such thing, a word weighs by the same count.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, RowMapping, Select, Subquery, column, func, select, table, text
 
+from cortex.ports.documents import DocumentHit
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import DocumentPageTable, DocumentTable
 from cortex.storage.words import owner_word, passage, stem, terms
@@ -21,22 +21,11 @@ _INDEX = table("document_index", column("rowid"), column("rank"))
 _VECTOR = "array_to_tsvector(string_to_array(document_pages.words, ' '))"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageHit:
-    """A page that was found, with the words round the best match. `is_paged`: its number is the document's own."""
-
-    path: str
-    number: int
-    title: str
-    passage: str
-    is_paged: bool
-
-
 class DocumentSearchRepository(Repository):
     """Searches one user's documents."""
 
     @reading
-    async def pages_matching(self, query: str, path: str = "", limit: int = 10) -> Sequence[PageHit]:
+    async def pages_matching(self, query: str, path: str = "", limit: int = 10) -> Sequence[DocumentHit]:
         """The pages with the most and rarest words of the query; any text will do. `path`: a folder or file."""
         wanted = terms(query)
         if not wanted:
@@ -95,8 +84,8 @@ class DocumentSearchRepository(Repository):
         return ranking.where(any_of).order_by(best_first, DocumentPageTable.position)
 
 
-def _hit(row: RowMapping, wanted: list[str]) -> PageHit:
-    return PageHit(
+def _hit(row: RowMapping, wanted: list[str]) -> DocumentHit:
+    return DocumentHit(
         path=row["path"],
         number=row["number"],
         title=row["title"],

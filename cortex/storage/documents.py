@@ -1,15 +1,14 @@
 """Files that people gave: what they are, whether their text was read, and that text by page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, Required, TypedDict, Unpack
 
 from sqlalchemy import ColumnElement, func, or_, select, update
 
-from cortex.base.errors import NotFound
 from cortex.ports.documents import Extracted, PageText
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import AccountTable, DocumentPageTable, DocumentTable
 from cortex.storage.table import each_word
 from cortex.storage.words import indexed, owner_word
@@ -63,15 +62,6 @@ class DocumentRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentPage:
-    """The text of one page, numbered from 1."""
-
-    number: int
-    text: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FileMark:
     """By which a file is known again: where it is, how large, when it was changed."""
 
@@ -83,37 +73,31 @@ class FileMark:
     state: DocumentState
 
 
+class NewFile(TypedDict, total=False):
+    """A file to be kept, as `DocumentRow` has it; its text waits to be read where no `state` is said."""
+
+    path: Required[str]
+    name: Required[str]
+    media_type: Required[str]
+    size_bytes: Required[int]
+    sha256: Required[str]
+    is_tainted: Required[bool]
+    state: DocumentState
+    is_found: bool
+
+
 class DocumentsRepository(Repository):
     """The files of one user."""
 
-    async def add(
-        self,
-        id: str,
-        *,
-        path: str,
-        name: str,
-        media_type: str,
-        size_bytes: int,
-        sha256: str,
-        is_tainted: bool,
-        state: DocumentState = "waiting",
-        is_found: bool = False,
-    ) -> DocumentRow:
+    async def add(self, id: str, **file: Unpack[NewFile]) -> DocumentRow:
         """Keep a new one, once per id."""
-        head = {"id": id, "path": path, "name": name, "media_type": media_type, "size_bytes": size_bytes}
-        head |= {"sha256": sha256, "state": state, "is_tainted": is_tainted, "created_at": self.clock()}
-        head |= {"is_found": is_found, "is_paged": False, "changed_at": None}
-        blank = {"tries": 0, "claimed_until": None, "pages": 0, "characters": 0, "outline": (), "opening": ""}
-        await self._is_new(DocumentTable, {**head, **blank, "note": "", "read_at": None, "deleted_at": None})
+        await self._is_new(DocumentTable, {**file, "id": id, "created_at": self.clock()})
         return await self.get(id)
 
     @reading
     async def get(self, id: str) -> DocumentRow:
         """The file, a deleted one too; NotFound when it is absent or another user's."""
-        found = await self._first(DocumentRow, self._mine(DocumentRow, DocumentTable).where(DocumentTable.id == id))
-        if found is None:
-            raise NotFound("This file does not exist.")
-        return found
+        return await self._get(DocumentRow, DocumentTable, id, "This file does not exist.")
 
     @reading
     async def named(self, ids: Sequence[str]) -> Sequence[DocumentRow]:
@@ -261,14 +245,14 @@ class DocumentsRepository(Repository):
         return await self.get(id)
 
     @reading
-    async def text_of(self, id: str, first: int = 1, last: int | None = None) -> Sequence[DocumentPage]:
+    async def text_of(self, id: str, first: int = 1, last: int | None = None) -> Sequence[PageText]:
         """The pages of its text, or those from `first` to `last`, in order; none before it was read."""
-        statement = self._mine(DocumentPage, DocumentPageTable).where(
+        statement = self._mine(PageText, DocumentPageTable).where(
             DocumentPageTable.document_id == id, DocumentPageTable.number >= first
         )
         if last is not None:
             statement = statement.where(DocumentPageTable.number <= last)
-        return await self._all(DocumentPage, statement.order_by(DocumentPageTable.number))
+        return await self._all(PageText, statement.order_by(DocumentPageTable.number))
 
 
 def page_words(path: str, found: Extracted) -> list[str]:
@@ -318,8 +302,7 @@ class AllDocumentsRepository(SharedRepository):
         await self.session.execute(
             change.where(*is_waiting, over).values(state="failed", note="This file could not be read.", read_at=at)
         )
-        columns = (getattr(DocumentTable, field.name) for field in fields(DocumentRow))
-        waiting = select(*columns).join(AccountTable, AccountTable.id == DocumentTable.owner_id)
+        waiting = selected(DocumentRow, DocumentTable).join(AccountTable, AccountTable.id == DocumentTable.owner_id)
         being_read = select(DocumentTable.owner_id, func.count().label("files")).group_by(DocumentTable.owner_id)
         busy = being_read.where(DocumentTable.state == "waiting", DocumentTable.claimed_until >= at).subquery()
         waiting = waiting.outerjoin(busy, busy.c.owner_id == DocumentTable.owner_id)

@@ -7,9 +7,9 @@ from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import delete, func, select
 
-from cortex.base.errors import Conflict, NotFound
+from cortex.base.errors import Conflict
 from cortex.base.fact import Certainty, FactState, fact_key
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import FactTable, FactVersionTable
 from cortex.storage.table import each_word
 
@@ -74,7 +74,7 @@ class FactVersionRow:
 
 
 class FactFields(TypedDict, total=False):
-    """What may be changed about a fact."""
+    """The fields of a fact that may change."""
 
     text: str
     certainty: Certainty
@@ -106,10 +106,7 @@ class FactsRepository(Repository):
     @reading
     async def get(self, id: str) -> FactRow:
         """The fact, in whatever state; NotFound when it is absent or another user's."""
-        found = await self._first(FactRow, self._mine(FactRow, FactTable).where(FactTable.id == id))
-        if found is None:
-            raise NotFound("This fact does not exist.")
-        return found
+        return await self._get(FactRow, FactTable, id, "This fact does not exist.")
 
     @reading
     async def same(self, text: str) -> FactRow | None:
@@ -120,7 +117,7 @@ class FactsRepository(Repository):
     async def add(self, id: str, values: FactValues, at: datetime | None = None) -> FactRow:
         """Keep a fact; the one that stands under this id, or says exactly the same, is handed back instead."""
         now = self.clock()
-        row = {name: getattr(values, name) for name in FactValues.__dataclass_fields__}
+        row = as_row(values)
         times = {"at": at or now, "created_at": now, "updated_at": now, "forgotten_at": None}
         await self._is_new(FactTable, {**row, **times, "id": id, "key": fact_key(values.text), "version": 1})
         known = await self._first(FactRow, self._mine(FactRow, FactTable).where(FactTable.id == id))

@@ -83,24 +83,19 @@ class FiguresRepository(SharedRepository):
     async def endpoints(self, since: datetime) -> Sequence[EndpointFigures]:
         """The models that were called since then, by name."""
         is_failed, is_answered = RoundTable.state == "failed", RoundTable.state == "answered"
+        columns: list[Any] = [
+            func.sum(case((is_answered, 1), else_=0)).label("answered"),
+            func.sum(case((is_failed, 1), else_=0)).label("failed"),
+            func.max(case((is_failed, RoundTable.created_at))).label("failed_last"),
+            func.max(case((is_answered, RoundTable.created_at))).label("answered_last"),
+        ]
         statement = (
-            select(
-                RoundTable.model,
-                func.sum(case((is_answered, 1), else_=0)),
-                func.sum(case((is_failed, 1), else_=0)),
-                func.max(case((is_failed, RoundTable.created_at))),
-                func.max(case((is_answered, RoundTable.created_at))),
-            )
+            select(RoundTable.model, *columns)
             .where(RoundTable.created_at >= since, is_failed | is_answered, RoundTable.model != "")
             .group_by(RoundTable.model)
             .order_by(RoundTable.model)
         )
-        return [
-            EndpointFigures(
-                model=model, answered=good, failed=bad, failed_last=failed_last, answered_last=answered_last
-            )
-            for model, good, bad, failed_last, answered_last in await self.session.execute(statement)
-        ]
+        return await self._all(EndpointFigures, statement)
 
     @reading
     async def longest_due(self) -> datetime | None:

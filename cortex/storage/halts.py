@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, select, update
+from sqlalchemy import ColumnElement, delete, exists, update
 
-from cortex.storage.repository import SharedRepository, reading
+from cortex.storage.repository import SharedRepository, reading, selected
 from cortex.storage.schema import HaltTable, SlotTable
 
 EVERYBODY = "everybody"
@@ -47,8 +47,7 @@ class HaltsRepository(SharedRepository):
     @reading
     async def list(self) -> Sequence[HaltRow]:
         """All in force, oldest first."""
-        columns = [getattr(HaltTable, name) for name in HaltRow.__dataclass_fields__]
-        return await self._all(HaltRow, select(*columns).order_by(HaltTable.at, HaltTable.scope))
+        return await self._all(HaltRow, selected(HaltRow, HaltTable).order_by(HaltTable.at, HaltTable.scope))
 
     @reading
     async def of(self, user_id: str) -> HaltRow | None:

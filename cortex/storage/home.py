@@ -43,7 +43,7 @@ class HomeFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeEntry:
-    """What stands in a folder."""
+    """An entry of a folder."""
 
     name: str
     is_folder: bool
@@ -102,7 +102,7 @@ class Home:
         await asyncio.to_thread(self._write, _checked(path), data, None)
 
     async def list(self, folder: str = "") -> Sequence[HomeEntry]:
-        """What stands in the folder, by name; nothing when there is no such folder. Hidden names are left out."""
+        """Give what stands in the folder, by name; nothing when there is no such folder. Hidden names are left out."""
         return await asyncio.to_thread(self._list, _checked(folder) if folder else ())
 
     async def texts(self, folder: str, suffix: str) -> Sequence[tuple[HomeEntry, str]]:

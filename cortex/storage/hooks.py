@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 
 from cortex.base.errors import NotFound
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import AccountTable, HookDeliveryTable, HookTable, JobTable, SlotTable
 
 
@@ -29,7 +29,7 @@ class HookRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookDelivery:
-    """What came, and the slot that it began."""
+    """A delivery as it came, and the slot that it began."""
 
     slot_id: str
     text: str
@@ -158,9 +158,8 @@ class AllHooksRepository(SharedRepository):
     @reading
     async def at(self, address: str) -> HookRow | None:
         """The one of this address, of a job that stands and of an account that is open; else None."""
-        columns = (getattr(HookTable, name) for name in HookRow.__dataclass_fields__)
         statement = (
-            select(*columns)
+            selected(HookRow, HookTable)
             .join(JobTable, JobTable.id == HookTable.job_id)
             .join(AccountTable, AccountTable.id == HookTable.owner_id)
             .where(HookTable.address == address, JobTable.removed_at.is_(None), AccountTable.is_active)

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 
-from cortex.storage.repository import SharedRepository, reading
+from cortex.storage.repository import SharedRepository, reading, selected
 from cortex.storage.schema import IntegrationTable
+
+PLUGIN = "plugin"  # the kind of a package of others that an admin allowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +30,22 @@ class IntegrationRow:
     failure: str = ""
 
 
+_ROWS = selected(IntegrationRow, IntegrationTable)
+
+
 class IntegrationsRepository(SharedRepository):
-    """Who may change them is the services' matter."""
+    """The systems that were set up; who may change them is the services' matter."""
 
     @reading
     async def list(self) -> Sequence[IntegrationRow]:
         """All of them, by kind and name."""
-        return await self._all(IntegrationRow, self._rows().order_by(IntegrationTable.kind, IntegrationTable.name))
+        return await self._all(IntegrationRow, _ROWS.order_by(IntegrationTable.kind, IntegrationTable.name))
 
     @reading
     async def get(self, kind: str, name: str) -> IntegrationRow | None:
         """The one of this kind and name, or None."""
         where = (IntegrationTable.kind == kind, IntegrationTable.name == name)
-        return await self._first(IntegrationRow, self._rows().where(*where))
+        return await self._first(IntegrationRow, _ROWS.where(*where))
 
     async def save(self, row: IntegrationRow, by: str) -> None:
         """Keep what is set, in place of what was; its version grows. How the last calls went is forgotten."""
@@ -63,6 +68,3 @@ class IntegrationsRepository(SharedRepository):
             IntegrationTable.kind == kind, IntegrationTable.name == name, IntegrationTable.version == version
         )
         await self.session.execute(change.values(**at))
-
-    def _rows(self) -> Any:  # Any: SQLAlchemy's Select of these columns
-        return select(*(getattr(IntegrationTable, name) for name in IntegrationRow.__dataclass_fields__))

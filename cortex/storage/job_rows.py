@@ -12,7 +12,7 @@ from cortex.ports.schedule import Timing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobValues:
-    """What a person or a tool says of a job. `prompt`: the text that is asked, or sent by a message job.
+    """The values of a job, as a person or a tool says them. `prompt`: the text that is asked, or sent by a message job.
 
     `role`, `model`, `mode`: "" takes the default; `tools`: None takes the role's; `arguments`: those of a call job.
     `conversation_id`: where it posts, None before its first run. `pause_after`: failures in a row, 0 for never.
@@ -86,7 +86,7 @@ class JobRow(JobValues):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobName:
-    """What a job is called, and whose it is."""
+    """The name of a job, and its owner."""
 
     id: str
     owner_id: str
@@ -95,7 +95,7 @@ class JobName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs are wanted; `words`: all of them in name, prompt, tool or timing. What is empty narrows nothing."""
+    """A choice of jobs; `words`: all in name, prompt, tool or timing. What is empty narrows nothing."""
 
     state: Literal["", "enabled", "over", "paused", "failing"] = ""
     words: str = ""
@@ -103,7 +103,7 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCounts:
-    """How many jobs there are of each state; `over`: switched on, and no time of it is to come."""
+    """The number of jobs of each state; `over`: switched on, and no time of it is to come."""
 
     all: int
     enabled: int

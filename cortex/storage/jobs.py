@@ -4,20 +4,20 @@
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, case, delete, func, literal, select
 
-from cortex.base.errors import Conflict, NotFound
+from cortex.base.errors import Conflict
 from cortex.base.ids import new_id
 from cortex.storage.job_rows import ArmedJob, JobCounts, JobFilter, JobName, JobRow, JobValues
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
 from cortex.storage.schema import AccountTable, ConversationTable, JobTable, SecretTable, SlotTable
 from cortex.storage.table import each_word, moment
 
 KEPT_FOR_RESTORE = timedelta(days=1)
+_GONE = "This job does not exist."
 
 
 class JobsRepository(Repository):
@@ -52,7 +52,7 @@ class JobsRepository(Repository):
     @reading
     async def get(self, id: str) -> JobRow:
         """The job; NotFound when it is absent, removed or another user's."""
-        return _there(await self._first(JobRow, self._standing().where(JobTable.id == id)))
+        return await self._one(JobRow, self._standing().where(JobTable.id == id), _GONE)
 
     @reading
     async def removed(self, id: str) -> JobRow:
@@ -60,7 +60,7 @@ class JobsRepository(Repository):
         statement = self._mine(JobRow, JobTable).where(
             JobTable.id == id, JobTable.removed_at > self.clock() - KEPT_FOR_RESTORE
         )
-        return _there(await self._first(JobRow, statement))
+        return await self._one(JobRow, statement, _GONE)
 
     @reading
     async def lately(self, id: str) -> JobRow | None:
@@ -78,14 +78,9 @@ class JobsRepository(Repository):
         at = self.clock()
         job_id = id or new_id(self.clock)
         row = {
-            **_written(values),
+            **as_row(values, JobValues),
             "id": job_id,
-            "planned": None,
-            "planned_for": "",
             "is_enabled": is_enabled,
-            "paused_because": "",
-            "failures": 0,
-            "version": 1,
             "next_at": next_at if is_enabled else None,
             "created_at": at,
             "updated_at": at,
@@ -100,7 +95,7 @@ class JobsRepository(Repository):
         keeps its conversation where the values name none: a run may have given it one in between.
         """
         await self._check(values)
-        written = {**_written(values), "next_at": case((JobTable.is_enabled, moment(next_at)))}
+        written = {**as_row(values, JobValues), "next_at": case((JobTable.is_enabled, moment(next_at)))}
         if values.conversation_id is None:
             del written["conversation_id"]
         return await self._guarded(id, expected_version, **written)
@@ -182,7 +177,7 @@ class JobsRepository(Repository):
             change = change.where(JobTable.version == expected_version)
         if not await self._touched(change.values(**{**values, **self._counted_up()}), JobTable.id):
             raise Conflict(f"The job {before.name!r} was changed in the meantime. Check it again.")
-        return _there(await self._first(JobRow, self._mine(JobRow, JobTable).where(JobTable.id == id)))
+        return await self._get(JobRow, JobTable, id, _GONE)
 
     async def _skip_waiting(self, id: str, why: str, *more: ColumnElement[bool]) -> None:
         change = self._change(SlotTable).where(SlotTable.job_id == id, SlotTable.state == "planned", *more)
@@ -200,7 +195,7 @@ class AllJobsRepository(SharedRepository):
 
     @reading
     async def armed(self, until: datetime | None = None, limit: int | None = None) -> Sequence[ArmedJob]:
-        """What is due next, by `until` at the latest, soonest first: jobs switched on, of people who may sign in.
+        """Give what is due next, by `until` at the latest, soonest first: jobs switched on, of people who may sign in.
 
         Of those that are due now a person's second one comes behind everybody's first; messages are counted apart.
         """
@@ -208,9 +203,8 @@ class AllJobsRepository(SharedRepository):
         place = func.row_number().over(partition_by=line, order_by=(JobTable.next_at, JobTable.id))
         is_due = JobTable.next_at <= self.clock()
         order = (case((is_due, 0), else_=1), case((is_due, place), else_=0), JobTable.next_at, JobTable.id)
-        columns = (getattr(JobTable, name) for name in ArmedJob.__dataclass_fields__)
         statement = (
-            select(*columns)
+            selected(ArmedJob, JobTable)
             .join(AccountTable, AccountTable.id == JobTable.owner_id)
             .where(AccountTable.is_active, JobTable.is_enabled, JobTable.removed_at.is_(None))
             .where(JobTable.next_at.is_not(None) if until is None else JobTable.next_at <= until)
@@ -220,15 +214,17 @@ class AllJobsRepository(SharedRepository):
     @reading
     async def of(self, ids: Collection[str]) -> Sequence[JobRow]:
         """These jobs, as far as they were not removed."""
-        columns = (getattr(JobTable, field.name) for field in fields(JobRow))
-        return await self._all(JobRow, select(*columns).where(JobTable.id.in_(ids), JobTable.removed_at.is_(None)))
+        return await self._all(
+            JobRow, selected(JobRow, JobTable).where(JobTable.id.in_(ids), JobTable.removed_at.is_(None))
+        )
 
     @reading
     async def names(self, owner_id: str = "") -> Sequence[JobName]:
         """Return what jobs are called, by name, also those that were deleted lately; `owner_id`: only that person's."""
-        columns = (getattr(JobTable, name) for name in JobName.__dataclass_fields__)
         whose = (JobTable.owner_id == owner_id,) if owner_id else ()
-        return await self._all(JobName, select(*columns).where(*whose).order_by(func.lower(JobTable.name), JobTable.id))
+        return await self._all(
+            JobName, selected(JobName, JobTable).where(*whose).order_by(func.lower(JobTable.name), JobTable.id)
+        )
 
     async def prune(self, before: datetime | None = None) -> int:
         """Forget the jobs, with all their slots and secrets, that were removed before then (a day ago); how many."""
@@ -257,13 +253,3 @@ def _narrowed(wanted: JobFilter) -> list[ColumnElement[bool]]:
 
 def _sum(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
-
-
-def _written(values: JobValues) -> dict[str, Any]:
-    return {field.name: getattr(values, field.name) for field in fields(JobValues)}
-
-
-def _there(job: JobRow | None) -> JobRow:
-    if job is None:
-        raise NotFound("This job does not exist.")
-    return job

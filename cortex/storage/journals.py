@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.journal_rules import name_key
-from cortex.ports.aether import Journal, JournalEntry
+from cortex.ports.aether import EntryChange, Journal, JournalEntry
 from cortex.ports.journals import EntryVersion
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import EntryVersionTable, JournalEntryTable, JournalTable
@@ -27,7 +27,7 @@ _MATCHES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryFilter:
-    """Which entries; `since` is the first moment, `until` the first one that is too late, `after` the last one seen."""
+    """A choice of entries; `since`: the first moment, `until`: the first too late, `after`: the last one seen."""
 
     journal_id: str | None = None
     query: str = ""
@@ -37,19 +37,6 @@ class EntryFilter:
     is_enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _JournalFacts:
-    id: str
-    name: str
-    is_tainted: bool
-    version: int
-    updated_at: datetime
-    disabled_at: datetime | None
-    disabled_by: str
-    entries: int
-    entries_changed_at: datetime | None
-
-
 class JournalsRepository(Repository):
     """One user's journals."""
 
@@ -57,23 +44,21 @@ class JournalsRepository(Repository):
     async def list(self, *, is_enabled: bool = True) -> Sequence[Journal]:
         """The journals by name: those in use, or those taken away."""
         wanted = JournalTable.disabled_at.is_(None) if is_enabled else JournalTable.disabled_at.is_not(None)
-        rows = await self._all(_JournalFacts, self._journals().where(wanted))
-        return sorted((_journal(row) for row in rows), key=lambda one: (one.name.casefold(), one.id))
+        return sorted(await self._found(wanted), key=lambda one: (one.name.casefold(), one.id))
 
     @reading
     async def get(self, id: str) -> Journal:
         """The journal, also one that is taken away; NotFound when it is absent or another user's."""
-        found = await self._first(_JournalFacts, self._journals().where(JournalTable.id == id))
-        if found is None:
+        found = await self._found(JournalTable.id == id)
+        if not found:
             raise NotFound("This journal does not exist.")
-        return _journal(found)
+        return found[0]
 
     @reading
     async def named(self, name: str) -> Journal | None:
         """The journal in use of this name, whatever its case."""
         is_it = and_(JournalTable.name_key == name_key(name), JournalTable.disabled_at.is_(None))
-        found = await self._first(_JournalFacts, self._journals().where(is_it))
-        return None if found is None else _journal(found)
+        return next(iter(await self._found(is_it)), None)
 
     async def add(self, id: str, name: str, *, is_tainted: bool) -> Journal:
         """A new journal; one that stands under this id, or in use under this name, is handed back."""
@@ -83,11 +68,8 @@ class JournalsRepository(Repository):
             "name": name,
             "name_key": name_key(name),
             "is_tainted": is_tainted,
-            "version": 1,
             "created_at": at,
             "updated_at": at,
-            "disabled_at": None,
-            "disabled_by": "",
         }
         if await self._is_new(JournalTable, values):
             return await self.get(id)
@@ -117,11 +99,17 @@ class JournalsRepository(Repository):
             raise Conflict(f"The journal {before.name!r} was changed in the meantime. Check it again.")
         return await self.get(id)
 
-    def _journals(self) -> Select[Any]:
+    async def _found(self, which: ColumnElement[bool]) -> Sequence[Journal]:
+        """The journals with what their entries say: a journal changes with them."""
         of_it = JournalEntryTable.journal_id == JournalTable.id
         held = select(func.count()).where(of_it, JournalEntryTable.disabled_at.is_(None)).scalar_subquery()
-        changed = select(func.max(JournalEntryTable.changed_at)).where(of_it).scalar_subquery()
-        return self._mine(_JournalFacts, JournalTable, held.label("entries"), changed.label("entries_changed_at"))
+        changed = select(func.max(JournalEntryTable.changed_at)).where(of_it).scalar_subquery().label("entries_at")
+        columns = (held.label("entries"), changed, JournalTable.updated_at)
+        statement = self._mine(Journal, JournalTable, *columns).where(which)
+        rows = [dict(row) for row in (await self.session.execute(statement)).mappings()]
+        return [
+            Journal(changed_at=max(filter(None, (row.pop("updated_at"), row.pop("entries_at")))), **row) for row in rows
+        ]
 
 
 class JournalEntriesRepository(Repository):
@@ -154,10 +142,7 @@ class JournalEntriesRepository(Repository):
         statement = self._entries().where(JournalEntryTable.id == id)
         if is_enabled:
             statement = statement.where(JournalEntryTable.disabled_at.is_(None), JournalTable.disabled_at.is_(None))
-        found = await self._first(JournalEntry, statement)
-        if found is None:
-            raise NotFound("This entry does not exist.")
-        return found
+        return await self._one(JournalEntry, statement, "This entry does not exist.")
 
     @reading
     async def find(self, id: str) -> JournalEntry | None:
@@ -175,44 +160,32 @@ class JournalEntriesRepository(Repository):
             "text": text,
             "words": indexed(f"{title}\n{text}"),
             "is_tainted": is_tainted,
-            "version": 1,
             "written_at": at,
             "changed_at": at,
             "changed_by": by,
-            "disabled_at": None,
-            "disabled_by": "",
         }
         await self._is_new(JournalEntryTable, values)
         return await self.get(id)
 
-    async def change(
-        self,
-        id: str,
-        expected_version: int,
-        by: str,
-        *,
-        title: str | None = None,
-        text: str | None = None,
-        is_enabled: bool | None = None,
-        is_tainted: bool,
-    ) -> JournalEntry:
+    async def change(self, id: str, expected_version: int, by: str, change: EntryChange) -> JournalEntry:
         """Change what is given and keep what stood there; a mark stays. Conflict when it stands at another version."""
         before = await self.get(id)
         at = self.clock()
-        title = before.title if title is None else title
-        words = before.text if text is None else text
+        title = before.title if change.title is None else change.title
+        words = before.text if change.text is None else change.text
         values: dict[str, Any] = {
             "title": title,
             "text": words,
-            "is_tainted": before.is_tainted or is_tainted,
+            "is_tainted": before.is_tainted or change.is_tainted,
             "version": before.version + 1,
             "changed_at": at,
             "changed_by": by,
         }
         if (title, words) != (before.title, before.text):
             values["words"] = indexed(f"{title}\n{words}")
-        if is_enabled is not None:
-            values |= {"disabled_at": None if is_enabled else at, "disabled_by": "" if is_enabled else by}
+        if change.is_enabled is not None:
+            is_on = change.is_enabled
+            values |= {"disabled_at": None if is_on else at, "disabled_by": "" if is_on else by}
         its = (JournalEntryTable.id == id, JournalEntryTable.version == expected_version)
         is_touched = before.version == expected_version and await self._touched(
             self._change(JournalEntryTable).where(*its).values(**values), JournalEntryTable.id
@@ -235,12 +208,8 @@ class JournalEntriesRepository(Repository):
         """Keep the entry as it stood."""
         was = _version(before)
         values = {
+            **{name: getattr(was, name) for name in ("version", "title", "text", "is_tainted", "is_enabled")},
             "entry_id": before.id,
-            "version": was.version,
-            "title": was.title,
-            "text": was.text,
-            "is_tainted": was.is_tainted,
-            "is_enabled": was.is_enabled,
             "changed_at": was.at,
             "changed_by": was.by,
         }
@@ -272,19 +241,6 @@ class JournalEntriesRepository(Repository):
             needle = " AND ".join(f'"{term}"*' for term in wanted)
         match = _MATCHES["postgresql" if self._is_postgresql else "sqlite"]
         return text(match).bindparams(needle=needle)  # type: ignore[return-value] # a condition, written out
-
-
-def _journal(row: _JournalFacts) -> Journal:
-    return Journal(
-        id=row.id,
-        name=row.name,
-        entries=row.entries,
-        changed_at=max(filter(None, (row.updated_at, row.entries_changed_at))),
-        is_tainted=row.is_tainted,
-        version=row.version,
-        disabled_at=row.disabled_at,
-        disabled_by=row.disabled_by,
-    )
 
 
 def _version(row: JournalEntry) -> EntryVersion:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import delete, select
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import ConversationTable, LearningAnswerTable, LearningCaseTable, TurnTable
 
 
@@ -34,7 +34,7 @@ class LearningCaseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordingAnswerRow:
-    """What an admin made of a wording for a tool. `kind`: example, phrase, or empty where it was turned down."""
+    """An admin's answer to a wording for a tool. `kind`: example, phrase, or empty where it was turned down."""
 
     id: str
     tool: str
@@ -46,39 +46,26 @@ class WordingAnswerRow:
     answered_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    turn_id: str
-    text: str
+class TaughtCase(TypedDict):
+    """The lesson of a turn, as `LearningCaseRow` has it."""
+
+    needed: Mapping[str, str]
+    called: tuple[str, ...]
+    unused: tuple[str, ...]
+    text_hash: str
+    text: str | None
 
 
 class CasesRepository(Repository):
     """The cases of one user's turns."""
 
-    async def add(
-        self,
-        turn_id: str,
-        role: str,
-        *,
-        needed: Mapping[str, str],
-        called: tuple[str, ...],
-        unused: tuple[str, ...],
-        text_hash: str,
-        text: str | None,
-    ) -> None:
+    async def add(self, turn_id: str, role: str, **taught: Unpack[TaughtCase]) -> None:
         """Keep what a turn taught, once. NotFound for a foreign turn."""
         await self._must_own(TurnTable, turn_id, "turn")
-        row: dict[str, Any] = {
-            "id": new_id(self.clock),
-            "turn_id": turn_id,
-            "role": role,
-            "needed": dict(needed),
-            "called": called,
-        }
-        row |= {"unused": unused, "unneeded": (), "text_hash": text_hash, "text": text, "created_at": self.clock()}
-        await self.session.execute(
-            self._insert(LearningCaseTable, row).on_conflict_do_nothing(index_elements=["turn_id"])
-        )
+        head = {"id": new_id(self.clock), "turn_id": turn_id, "role": role, "created_at": self.clock()}
+        row: dict[str, Any] = {**taught, **head, "needed": dict(taught["needed"])}
+        statement = self._insert(LearningCaseTable, row).on_conflict_do_nothing(index_elements=["turn_id"])
+        await self.session.execute(statement)
 
     async def report(self, turn_id: str, *, needed: Mapping[str, str], unneeded: tuple[str, ...]) -> None:
         """Put what the person reported into the place of what was known of the turn; there must be a case."""
@@ -88,9 +75,8 @@ class CasesRepository(Repository):
     @reading
     async def of_turn(self, turn_id: str) -> LearningCaseRow | None:
         """The case of this turn, if it left one."""
-        columns = (getattr(LearningCaseTable, name) for name in LearningCaseRow.__dataclass_fields__)
         mine = (LearningCaseTable.owner_id == self.owner_id, LearningCaseTable.turn_id == turn_id)
-        return await self._first(LearningCaseRow, select(*columns).where(*mine))
+        return await self._first(LearningCaseRow, selected(LearningCaseRow, LearningCaseTable).where(*mine))
 
     async def forget_words(self) -> None:
         """The user's words leave the cases; that something was needed stays."""
@@ -99,13 +85,12 @@ class CasesRepository(Repository):
     @reading
     async def said(self) -> Mapping[str, str]:
         """The user's own messages of the cases, by turn."""
-        columns: tuple[Any, ...] = (LearningCaseTable.turn_id, TurnTable.text)
         statement = (
-            select(*columns)
+            select(LearningCaseTable.turn_id, TurnTable.text)
             .join(TurnTable, TurnTable.id == LearningCaseTable.turn_id)
             .where(LearningCaseTable.owner_id == self.owner_id, TurnTable.owner_id == self.owner_id)
         )
-        return {row.turn_id: row.text for row in await self._all(_Said, statement)}
+        return {turn_id: text for turn_id, text in await self.session.execute(statement)}
 
 
 class AllCasesRepository(SharedRepository):
@@ -114,9 +99,8 @@ class AllCasesRepository(SharedRepository):
     @reading
     async def recent(self, limit: int) -> Sequence[LearningCaseRow]:
         """The latest cases, newest first; those of conversations in the bin are out."""
-        columns = (getattr(LearningCaseTable, name) for name in LearningCaseRow.__dataclass_fields__)
         statement = (
-            select(*columns)
+            selected(LearningCaseRow, LearningCaseTable)
             .join(TurnTable, TurnTable.id == LearningCaseTable.turn_id)
             .join(ConversationTable, ConversationTable.id == TurnTable.conversation_id)
             .where(ConversationTable.deleted_at.is_(None))
@@ -126,13 +110,14 @@ class AllCasesRepository(SharedRepository):
 
 
 class AnswersRepository(SharedRepository):
-    """What the admins made of the cases."""
+    """The admins' answers to the cases."""
 
     @reading
     async def all(self) -> Sequence[WordingAnswerRow]:
         """Every answer, the newest first."""
-        columns = (getattr(LearningAnswerTable, name) for name in WordingAnswerRow.__dataclass_fields__)
-        statement = select(*columns).order_by(LearningAnswerTable.answered_at.desc(), LearningAnswerTable.id.desc())
+        statement = selected(WordingAnswerRow, LearningAnswerTable).order_by(
+            LearningAnswerTable.answered_at.desc(), LearningAnswerTable.id.desc()
+        )
         return await self._all(WordingAnswerRow, statement)
 
     async def put(self, tool: str, text_hash: str, *, kind: str, category: str, text: str, by: str) -> None:
@@ -144,8 +129,9 @@ class AnswersRepository(SharedRepository):
 
     async def remove(self, id: str) -> WordingAnswerRow:
         """Take an answer back and hand it out; NotFound when there is none."""
-        columns = (getattr(LearningAnswerTable, name) for name in WordingAnswerRow.__dataclass_fields__)
-        found = await self._first(WordingAnswerRow, select(*columns).where(LearningAnswerTable.id == id))
+        found = await self._first(
+            WordingAnswerRow, selected(WordingAnswerRow, LearningAnswerTable).where(LearningAnswerTable.id == id)
+        )
         if found is None:
             raise NotFound("This was already undone.")
         await self.session.execute(delete(LearningAnswerTable).where(LearningAnswerTable.id == id))

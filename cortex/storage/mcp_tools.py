@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 
 from cortex.base.ids import digest
 from cortex.ports.mcp import FAMILY
-from cortex.storage.repository import SharedRepository, reading
+from cortex.storage.repository import SharedRepository, reading, selected
 from cortex.storage.schema import McpToolTable
 
 Listed = dict[str, Any]  # a tool's JSON as its server sent it
@@ -48,7 +48,7 @@ class McpToolsRepository(SharedRepository):
     @reading
     async def list(self, server: str = "") -> Sequence[McpToolRow]:
         """The tools of this server, or of all of them, by server and name."""
-        rows = select(*(getattr(McpToolTable, name) for name in McpToolRow.__dataclass_fields__))
+        rows = selected(McpToolRow, McpToolTable)
         if server:
             rows = rows.where(McpToolTable.server == server)
         return await self._all(McpToolRow, rows.order_by(McpToolTable.server, McpToolTable.name))
@@ -94,8 +94,7 @@ class McpToolsRepository(SharedRepository):
 
     def _row(self, server: str, name: str, value: Listed) -> dict[str, Any]:
         seen = {"seen": value, "seen_digest": digest_of(value), "seen_at": self.clock()}
-        allowed = {"allowed": None, "allowed_digest": "", "allowed_by": "", "allowed_at": None, "words": ""}
-        return {"kind": FAMILY, "server": server, "name": name, **seen, **allowed}
+        return {"kind": FAMILY, "server": server, "name": name, **seen}
 
 
 def digest_of(value: Listed) -> str:

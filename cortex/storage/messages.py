@@ -6,9 +6,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Select, insert
+from sqlalchemy import Select, insert, select
 
-from cortex.base.errors import NotFound
 from cortex.base.fact import FROM_OUTSIDE
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, Text, from_json, to_json
@@ -32,17 +31,6 @@ class MessageRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    id: str
-    turn_id: str
-    ordinal: int
-    round: int
-    body: dict[str, Any]
-    is_tainted: bool
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _TurnHead:
     id: str
     conversation_id: str
@@ -56,14 +44,14 @@ class MessagesRepository(Repository):
 
         A repeat is a no-op. `nth` tells apart messages of one speaker in one round. NotFound for a foreign turn.
         """
-        head = await self._head(turn_id)
+        head = await self._get(_TurnHead, TurnTable, turn_id, "This turn does not exist.")
         row = self._row(head, round, message, is_tainted, nth)
         await self.session.execute(self._insert(MessageTable, row).on_conflict_do_nothing(index_elements=["id"]))
         return str(row["id"])
 
     async def add_all(self, turn_id: str, messages: Iterable[tuple[Message, bool]]) -> None:
         """Keep a turn's messages, each with whether it holds words from outside, from round 0 on, as `add` does."""
-        head = await self._head(turn_id)
+        head = await self._get(_TurnHead, TurnTable, turn_id, "This turn does not exist.")
         rows = [self._row(head, at, message, is_tainted, 0) for at, (message, is_tainted) in enumerate(messages)]
         if rows:
             statement = self._upsert(MessageTable).on_conflict_do_nothing(index_elements=["id"])
@@ -79,13 +67,9 @@ class MessagesRepository(Repository):
         await self.session.execute(insert(MessageTable), rows)
 
     @reading
-    async def of_conversation(
-        self, conversation_id: str, before_ordinal: int | None = None, after_ordinal: int = 0
-    ) -> list[MessageRow]:
-        """The transcript in order without dropped turns: those past `after_ordinal` and ahead of `before_ordinal`."""
-        statement = self._kept().where(
-            MessageTable.conversation_id == conversation_id, TurnTable.ordinal > after_ordinal, ~TurnTable.is_dropped
-        )
+    async def of_conversation(self, conversation_id: str, before_ordinal: int | None = None) -> list[MessageRow]:
+        """The transcript in order without dropped turns: all of it, or what is ahead of `before_ordinal`."""
+        statement = self._with_turns().where(MessageTable.conversation_id == conversation_id, ~TurnTable.is_dropped)
         if before_ordinal is not None:
             statement = statement.where(TurnTable.ordinal < before_ordinal)
         # A steered or queued turn has a higher ordinal than what is still said in the one before: turn first.
@@ -94,29 +78,26 @@ class MessagesRepository(Repository):
     @reading
     async def of_turn(self, turn_id: str) -> list[MessageRow]:
         """A turn's messages in order, dropped or not."""
-        return await self._read(self._kept().where(MessageTable.turn_id == turn_id).order_by(MessageTable.position))
+        return await self._read(
+            self._with_turns().where(MessageTable.turn_id == turn_id).order_by(MessageTable.position)
+        )
 
     async def copy(self, turns: Mapping[str, str], into: str) -> None:
         """Lay the messages of these turns (old id -> new id) down again in the conversation `into`, in order."""
-        statement = self._mine(_Whole, MessageTable).where(MessageTable.turn_id.in_(turns))
+        columns = [column for column in MessageTable.__table__.columns if column.key != "position"]
+        own = (MessageTable.owner_id == self.owner_id, MessageTable.turn_id.in_(turns))
+        rows = await self.session.execute(select(*columns).where(*own).order_by(MessageTable.position))
         copies = [
             {
-                **{name: getattr(row, name) for name in _Whole.__dataclass_fields__},
-                "id": derived_id("copy", turns[row.turn_id], row.id),
-                "turn_id": turns[row.turn_id],
+                **row,
+                "id": derived_id("copy", turns[row["turn_id"]], row["id"]),
+                "turn_id": turns[row["turn_id"]],
                 "conversation_id": into,
-                "owner_id": self.owner_id,
             }
-            for row in await self._all(_Whole, statement.order_by(MessageTable.position))
+            for row in rows.mappings()
         ]
         if copies:
             await self.session.execute(insert(MessageTable), copies)
-
-    async def _head(self, turn_id: str) -> _TurnHead:
-        head = await self._first(_TurnHead, self._mine(_TurnHead, TurnTable).where(TurnTable.id == turn_id))
-        if head is None:
-            raise NotFound("This turn does not exist.")
-        return head
 
     def _row(self, head: _TurnHead, round: int, message: Message, is_tainted: bool, nth: int) -> dict[str, Any]:
         return {
@@ -132,22 +113,13 @@ class MessagesRepository(Repository):
             "created_at": self.clock(),
         }
 
-    def _kept(self) -> Select[Any]:
-        return self._mine(_Kept, MessageTable, TurnTable.ordinal).join(TurnTable, TurnTable.id == MessageTable.turn_id)
+    def _with_turns(self) -> Select[Any]:
+        statement = self._mine(MessageRow, MessageTable, MessageTable.body, TurnTable.ordinal)
+        return statement.join(TurnTable, TurnTable.id == MessageTable.turn_id)
 
     async def _read(self, statement: Select[Any]) -> list[MessageRow]:
-        return [
-            MessageRow(
-                id=row.id,
-                turn_id=row.turn_id,
-                ordinal=row.ordinal,
-                round=row.round,
-                message=from_json(row.body),
-                is_tainted=row.is_tainted,
-                created_at=row.created_at,
-            )
-            for row in await self._all(_Kept, statement)
-        ]
+        rows = [dict(row) for row in (await self.session.execute(statement)).mappings()]
+        return [MessageRow(message=from_json(row.pop("body")), **row) for row in rows]
 
 
 def by_turn(stored: Sequence[MessageRow]) -> list[tuple[int, tuple[Message, ...]]]:
@@ -164,15 +136,3 @@ def is_from_outside(message: Message, turn_is_tainted: bool, reads: Reads) -> bo
         return reads.outside
     behind = (part.text for part in message.parts[1:] if isinstance(part, Text))
     return turn_is_tainted or bool(message.pictures) or any(FROM_OUTSIDE in text for text in behind)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Whole:
-    id: str
-    turn_id: str
-    round: int
-    speaker: str
-    body: dict[str, Any]
-    words: str
-    is_tainted: bool
-    created_at: datetime

@@ -4,16 +4,15 @@ Who is notified by which channel is the services' matter; the way of a delivery 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, delete, exists, func, or_, select, tuple_
 
-from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id, new_id
 from cortex.ports.channels import ActionKind, ChannelName, NoticeKind, Urgency
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import DeliveryTable, NoticeTable
 from cortex.storage.table import moment
 
@@ -24,7 +23,7 @@ _PRUNED_AT_ONCE = 500  # nobody else writes meanwhile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeValues:
-    """What a notice says. `tag`: a later notice of the same tag takes the place of this one; `path`: the page it opens.
+    """The content of a notice. `tag`: a later one of the same tag takes its place; `path`: the page it opens.
 
     `subject_id`: the slot, reminder, approval or turn that it is about.
     """
@@ -64,7 +63,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeFilter:
-    """Which notices are wanted; what is empty narrows nothing."""
+    """The notices that are wanted; what is empty narrows nothing."""
 
     kinds: Sequence[NoticeKind] = ()
     is_unread: bool = False
@@ -84,8 +83,8 @@ class NoticesRepository(Repository):
         """
         at = self.clock()
         notice_id = id or new_id(self.clock)
-        row = {field.name: getattr(values, field.name) for field in fields(NoticeValues)}
-        row |= {"id": notice_id, "is_replaced": False, "created_at": at, "read_at": at if is_read else None}
+        row = as_row(values, NoticeValues)
+        row |= {"id": notice_id, "created_at": at, "read_at": at if is_read else None}
         if not await self._is_new(NoticeTable, row):
             return False
         if values.tag:
@@ -149,10 +148,7 @@ class NoticesRepository(Repository):
     @reading
     async def get(self, id: str) -> NoticeRow:
         """The notice; NotFound when it is absent or another user's."""
-        found = await self._first(NoticeRow, self._mine(NoticeRow, NoticeTable).where(NoticeTable.id == id))
-        if found is None:
-            raise NotFound("This notice does not exist.")
-        return found
+        return await self._get(NoticeRow, NoticeTable, id, "This notice does not exist.")
 
     @reading
     async def unread_of(self, tag: str) -> NoticeRow | None:
@@ -264,9 +260,6 @@ def _delivery(notice_id: str, way: Way, at: datetime) -> dict[str, Any]:
         "notice_id": notice_id,
         "channel": way.channel,
         "device_id": way.device_id,
-        "state": "pending",
-        "attempt": 0,
         "next_at": way.not_before or at,
-        "error": "",
         "created_at": at,
     }

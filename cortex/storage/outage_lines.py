@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.background import LOGGER as BACKGROUND
 from cortex.base.clock import ticks_s
-from cortex.base.errors import DatabaseUnavailable
+from cortex.base.errors import DatabaseUnavailable, chain
 from cortex.base.outages import Outages
 from cortex.storage.failures import passing
 
@@ -102,12 +102,11 @@ def _is_about_an_outage(record: logging.LogRecord) -> bool:
     return record.name.split(".")[0] in FOREIGN and bool(_WORDS.search(record.getMessage()))
 
 
-def _is_away(error: BaseException | None) -> bool:
-    while error is not None:
+def _is_away(raised: BaseException | None) -> bool:
+    for error in chain(raised):
         if isinstance(error, DatabaseUnavailable) or (isinstance(error, SQLAlchemyError) and passing(error)):
             return True
         names = {kind.__name__ for kind in type(error).__mro__}  # the driver is an extra
         if type(error).__module__.startswith("psycopg") and "OperationalError" in names:
             return True
-        error = error.__cause__ or error.__context__
     return False

@@ -1,14 +1,18 @@
-"""Receipts: what each round sent and why, with what its plan was made from. What it took stands in `rounds.py`."""
+"""Receipts: what each round sent and why, with what its plan was made from; texts that went out, each kept once.
 
-from collections.abc import Sequence
+What a round took stands in `rounds.py`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import delete, select, tuple_
 
+from cortex.base.ids import digest
 from cortex.storage.repository import Repository, SharedRepository, reading
-from cortex.storage.schema import PlanTable, TurnTable
+from cortex.storage.schema import PlanTable, TextTable, TurnTable
 
 _FORGOTTEN_AT_ONCE = 200
 
@@ -58,3 +62,20 @@ class AllPlansRepository(SharedRepository):
         key = PlanTable.turn_id, PlanTable.round
         old = select(*key).where(PlanTable.created_at < before).limit(_FORGOTTEN_AT_ONCE)
         return len(await self._touched(delete(PlanTable).where(tuple_(*key).in_(old)), PlanTable.turn_id))
+
+
+class TextsRepository(Repository):
+    """The texts of a user's requests."""
+
+    async def keep(self, *texts: str) -> None:
+        """Keep these; one that stands already is left alone."""
+        rows = [{"digest": digest(text), "text": text} for text in dict.fromkeys(texts)]
+        await self.session.execute(self._insert(TextTable, *rows).on_conflict_do_nothing())
+
+    @reading
+    async def get(self, digests: Iterable[str]) -> Mapping[str, str]:
+        """Digest -> text, of those that are kept."""
+        statement = select(TextTable.digest, TextTable.text).where(
+            TextTable.owner_id == self.owner_id, TextTable.digest.in_(list(digests))
+        )
+        return {row.digest: row.text for row in await self.session.execute(statement)}

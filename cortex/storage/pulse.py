@@ -14,7 +14,7 @@ from cortex.storage.schema import JobTable, ReminderTable, SlotTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatRow:
-    """Whether jobs or reminders are due soon, and whether slots wait or run."""
+    """The heartbeat of a server: whether jobs or reminders are due soon, and whether slots wait or run."""
 
     jobs: bool
     reminders: bool
@@ -22,7 +22,7 @@ class HeartbeatRow:
 
 
 class HeartbeatsRepository(SharedRepository):
-    """What stirs, of everybody."""
+    """The heartbeat over everybody's jobs, reminders and slots."""
 
     @reading
     async def beat(self, until: datetime) -> HeartbeatRow:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 
 from cortex.base.errors import NotFound
-from cortex.storage.repository import SharedRepository, reading
+from cortex.storage.repository import SharedRepository, reading, selected
 from cortex.storage.schema import RefitTable
 
 
@@ -30,18 +30,21 @@ class RefitRow:
         return f"{self.number}:{self.digest}"
 
 
+_ROWS = selected(RefitRow, RefitTable)
+
+
 class RefitsRepository(SharedRepository):
     """The models of the server; who may make and choose them is the services' matter."""
 
     @reading
     async def all(self) -> Sequence[RefitRow]:
         """Every model, the newest first."""
-        return await self._all(RefitRow, self._columns().order_by(RefitTable.number.desc()))
+        return await self._all(RefitRow, _ROWS.order_by(RefitTable.number.desc()))
 
     @reading
     async def in_force(self) -> RefitRow | None:
         """The one in force; None = the shipped model."""
-        return await self._first(RefitRow, self._columns().where(RefitTable.is_in_force))
+        return await self._first(RefitRow, _ROWS.where(RefitTable.is_in_force))
 
     @reading
     async def weights(self, number: int) -> bytes:
@@ -64,9 +67,4 @@ class RefitsRepository(SharedRepository):
         await self.session.execute(update(RefitTable).where(RefitTable.is_in_force).values(is_in_force=False))
         if number:
             chosen = update(RefitTable).where(RefitTable.number == number).values(is_in_force=True)
-            if not await self._touched(chosen, RefitTable.number):
-                raise NotFound(f"There is no refit {number}.")
-
-    @staticmethod
-    def _columns() -> Any:
-        return select(*(getattr(RefitTable, name) for name in RefitRow.__dataclass_fields__))
+            await self._must_touch(chosen, RefitTable.number, f"There is no refit {number}.")

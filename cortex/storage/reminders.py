@@ -4,17 +4,17 @@ A recurring one has two clocks: `next_at` goes on with its rhythm while `again_a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Update, and_, case, delete, func, or_, select
 
-from cortex.base.errors import Conflict, NotFound
+from cortex.base.errors import Conflict
 from cortex.base.ids import new_id
 from cortex.base.job import ReminderState, TimingKind
 from cortex.ports.schedule import Timing
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
 from cortex.storage.schema import AccountTable, ReminderTable
 from cortex.storage.table import each_word
 
@@ -25,7 +25,7 @@ TOLD_MOST = 24  # notices in a row without an answer; then it waits in the list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderValues:
-    """What a person or a tool says of a reminder.
+    """The values of a reminder, as a person or a tool says them.
 
     `repeat_s`: notified again so often until acknowledged, TOLD_MOST times at most; None: once.
     """
@@ -117,26 +117,16 @@ class RemindersRepository(Repository):
     @reading
     async def get(self, id: str) -> ReminderRow:
         """The reminder; NotFound when it is absent, removed or another user's."""
-        found = await self._first(ReminderRow, self._standing().where(ReminderTable.id == id))
-        if found is None:
-            raise NotFound("This reminder does not exist.")
-        return found
+        return await self._one(
+            ReminderRow, self._standing().where(ReminderTable.id == id), "This reminder does not exist."
+        )
 
     async def add(self, id: str | None, values: ReminderValues, next_at: datetime) -> ReminderRow:
         """A new one (`id` None: a fresh one); one that stands already is handed back as it is."""
         at = self.clock()
         reminder_id = id or new_id(self.clock)
-        row = {
-            **_written(values),
-            "id": reminder_id,
-            "state": "planned",
-            "next_at": next_at,
-            "told_count": 0,
-            "version": 1,
-            "created_at": at,
-            "updated_at": at,
-        }
-        await self._is_new(ReminderTable, row)
+        head = {"id": reminder_id, "next_at": next_at, "created_at": at, "updated_at": at}
+        await self._is_new(ReminderTable, {**as_row(values, ReminderValues), **head})
         return await self.get(reminder_id)
 
     async def change(
@@ -148,7 +138,7 @@ class RemindersRepository(Repository):
         """
         before = await self.get(id)
         change = self._at(id).where(ReminderTable.version == expected_version)
-        done: dict[str, Any] = {**_written(values), "next_at": next_at, "due_at": None, "again_at": None}
+        done: dict[str, Any] = {**as_row(values, ReminderValues), "next_at": next_at, "due_at": None, "again_at": None}
         done["state"] = "done" if next_at is None else "planned"
         if not await self._touched(change.values(**done), ReminderTable.id):
             raise Conflict(f"The reminder {before.text!r} was sent or changed in the meantime. Check it again.")
@@ -239,10 +229,9 @@ class AllRemindersRepository(SharedRepository):
     async def armed(self, until: datetime | None = None) -> Sequence[ArmedReminder]:
         """Return what is due next, by `until` at the latest, soonest first; none of a closed account."""
         wakes = _wakes()
-        columns = (getattr(ReminderTable, name) for name in ArmedReminder.__dataclass_fields__)
         clocks = (ReminderTable.next_at, ReminderTable.again_at)
         statement = (
-            select(*columns)
+            selected(ArmedReminder, ReminderTable)
             .join(AccountTable, AccountTable.id == ReminderTable.owner_id)
             .where(AccountTable.is_active, ReminderTable.removed_at.is_(None))
             .where(or_(*(clock.is_not(None) if until is None else clock <= until for clock in clocks)))
@@ -261,7 +250,3 @@ def _wakes() -> ColumnElement[datetime | None]:
     """The sooner of the two clocks; null when both stand."""
     sooner, later = ReminderTable.next_at, ReminderTable.again_at
     return case((sooner.is_(None), later), (later.is_(None), sooner), (sooner <= later, sooner), else_=later)
-
-
-def _written(values: ReminderValues) -> dict[str, Any]:
-    return {field.name: getattr(values, field.name) for field in fields(ReminderValues)}

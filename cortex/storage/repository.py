@@ -37,8 +37,14 @@ def reading(method: F) -> F:
 
 
 @functools.cache
-def _selected(kind: type[Any], table: type[Table]) -> Select[Any]:
+def selected(kind: type[Any], table: type[Table]) -> Select[Any]:
+    """The rows of `table`, of everybody, as the columns that the dataclass `kind` asks for and the table has."""
     return select(*(getattr(table, field.name) for field in fields(kind) if hasattr(table, field.name)))
+
+
+def as_row(value: Any, kind: type[Any] | None = None) -> dict[str, Any]:  # Any: a dataclass
+    """The fields of a value by name, of one that adds to `kind` those of that alone."""
+    return {field.name: getattr(value, field.name) for field in fields(kind or value)}
 
 
 def _in_a_scope(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -91,7 +97,7 @@ class Repository:
 
     def _mine(self, kind: type[Any], table: type[Any], *more: Any) -> Select[Any]:
         """The user's rows of `table`, as the columns that the dataclass `kind` asks for, then the columns `more`."""
-        return _selected(kind, table).add_columns(*more).where(self._reach(table))  # type: ignore[arg-type]
+        return selected(kind, table).add_columns(*more).where(self._reach(table))  # type: ignore[arg-type]
 
     def _change(self, table: type[Any]) -> Update:
         # Rows are read as columns here: a session holds no object that would have to follow.
@@ -101,7 +107,7 @@ class Repository:
         return delete(table).where(self._reach(table)).execution_options(synchronize_session=False)
 
     def _reach(self, table: type[Any]) -> ColumnElement[bool]:
-        """Which rows of the table the user may see and change: their own. What is shared joins a membership here."""
+        """Say which rows of the table the user may see and change: their own. What is shared joins a membership."""
         return cast("ColumnElement[bool]", table.owner_id == self.owner_id)
 
     def _insert(self, table: type[Any], *rows: dict[str, Any]) -> postgresql.Insert | sqlite.Insert:
@@ -135,9 +141,25 @@ class Repository:
         row = (await self.session.execute(statement.limit(1))).mappings().first()
         return None if row is None else kind(**row)
 
+    async def _one(self, kind: type[V], statement: Select[Any], absent: str) -> V:
+        """The first row; NotFound, in these words, when there is none."""
+        found = await self._first(kind, statement)
+        if found is None:
+            raise NotFound(absent)
+        return found
+
+    async def _get(self, kind: type[V], table: type[Any], id: str, absent: str) -> V:
+        """The user's row of this id, as `kind`; NotFound, in these words, when it is absent or another user's."""
+        return await self._one(kind, self._mine(kind, table).where(table.id == id), absent)
+
     async def _touched(self, statement: Update | Delete, key: Any) -> Sequence[Any]:
         """Run the change; the `key` of each row that it touched."""
         return (await self.session.execute(statement.returning(key))).scalars().all()
+
+    async def _must_touch(self, statement: Update | Delete, key: Any, absent: str) -> None:
+        """Run the change; NotFound, in these words, when it touched no row."""
+        if not await self._touched(statement, key):
+            raise NotFound(absent)
 
 
 class SharedRepository(Repository):

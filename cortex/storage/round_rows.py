@@ -71,7 +71,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
-    """What one person took with one shared model; `model` is its name as the person has it."""
+    """One person's use of one shared model; `model` is its name as the person has it."""
 
     person_id: str
     model: str
@@ -96,7 +96,7 @@ class RoundBefore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSample:
-    """What a provider reported for a request whose beginning it had seen before, whole."""
+    """A provider's report on a request whose beginning it had seen before, whole."""
 
     idle_s: float
     kept_tokens: int

@@ -14,7 +14,7 @@ from cortex.base.errors import NotFound
 from cortex.base.messages import Usage
 from cortex.base.role import Channel
 from cortex.base.turn import SUB
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
 from cortex.storage.round_rows import Borrowed, CacheSample, RoundBefore, RoundRow, Spent, figures
 from cortex.storage.schema import ApiRequestTable, RoundTable, TurnTable
 
@@ -146,9 +146,9 @@ class RoundsRepository(Repository):
     async def before(self, conversation_id: str, turn_id: str, round: int) -> RoundBefore | None:
         """The last answered request of the conversation ahead of this one."""
         is_replaced = func.coalesce(TurnTable.is_dropped, True).label("is_replaced")
-        names = [name for name in RoundBefore.__dataclass_fields__ if name != "is_replaced"]
         statement = (
-            select(*(getattr(RoundTable, name) for name in names), is_replaced)
+            selected(RoundBefore, RoundTable)
+            .add_columns(is_replaced)
             .join(TurnTable, TurnTable.id == RoundTable.turn_id, isouter=True)
             .where(RoundTable.owner_id == self.owner_id, RoundTable.conversation_id == conversation_id)
             .where(RoundTable.state == "answered", RoundTable.round > 0)
@@ -168,7 +168,7 @@ class RoundsRepository(Repository):
         token: str = "",
         but: tuple[str, int] = ("", 0),
     ) -> Spent:
-        """What the user's calls took since then, of this role, job, model or token alone if named; `but`: without."""
+        """Sum what the user's calls took since then, of this role, job, model or token if named; `but`: without."""
         mine = [RoundTable.owner_id == self.owner_id]
         mine += [_is_with(token, since)] if token else []
         mine += [RoundTable.role == role] if role else []
@@ -208,7 +208,7 @@ class RoundsRepository(Repository):
 
     @reading
     async def first_sent(self, role: str, model: str, limit: int) -> Sequence[tuple[Mapping[str, int], int]]:
-        """What Auto sent first with the latest chat messages, newest first: tools with tokens, and all with catalog."""
+        """Return what Auto sent first with the latest messages, newest first: tools with tokens, all with catalog."""
         statement = (
             select(RoundTable.sent, RoundTable.sent_tokens + RoundTable.extra_tokens)
             .join(TurnTable, TurnTable.id == RoundTable.turn_id)
@@ -225,8 +225,7 @@ class RoundsRepository(Repository):
         turn = turn or await self._first(_Head, self._mine(_Head, RoundTable).where(RoundTable.turn_id == turn_id))
         if turn is None:
             raise NotFound("This turn does not exist.")
-        head = {name: getattr(turn, name) for name in _Head.__dataclass_fields__}
-        whole = {**_BLANK, **head, "turn_id": turn_id, "round": round, "created_at": self.clock(), **values}
+        whole = {**_BLANK, **as_row(turn), "turn_id": turn_id, "round": round, "created_at": self.clock(), **values}
         statement = self._insert(RoundTable, whole)
         await self.session.execute(
             statement.on_conflict_do_update(

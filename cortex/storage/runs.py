@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, case, func, select
 from cortex.base.role import Channel
 from cortex.base.turn import TurnState
 from cortex.storage.conversations import Source
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import CallTable, ConversationTable, RoundTable, TurnTable
 
 
@@ -37,7 +37,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSum:
-    """What the rounds of a turn took. `unpriced`: answered rounds whose price is unknown."""
+    """The sum over the rounds of a turn. `unpriced`: answered rounds whose price is unknown."""
 
     turn_id: str
     rounds: int
@@ -49,7 +49,7 @@ class RunSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs are wanted; what is empty narrows nothing."""
+    """A choice of runs; what is empty narrows nothing."""
 
     states: Sequence[TurnState] = ()
     role: str = ""
@@ -113,9 +113,9 @@ class AllRunsRepository(SharedRepository):
 async def _list(
     repository: Repository, wanted: RunFilter, skip: int, limit: int, *whose: ColumnElement[bool]
 ) -> Sequence[RunRow]:
-    own = [getattr(TurnTable, name) for name in RunRow.__dataclass_fields__ if hasattr(TurnTable, name)]
     statement: Select[Any] = (
-        select(*own, ConversationTable.title, ConversationTable.source)
+        selected(RunRow, TurnTable)
+        .add_columns(ConversationTable.title, ConversationTable.source)
         .join(ConversationTable, ConversationTable.id == TurnTable.conversation_id)
         .where(ConversationTable.deleted_at.is_(None), TurnTable.taken_by.is_(None), *whose)
     )

@@ -32,19 +32,6 @@ class SearchHit:
     is_archived: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    conversation_id: str
-    turn_id: str
-    speaker: str
-    body: dict[str, Any]
-    created_at: datetime
-    is_tainted: bool
-    title: str
-    is_title_tainted: bool
-    archived_at: datetime | None
-
-
 class SearchRepository(Repository):
     """Searches one user's messages."""
 
@@ -57,13 +44,9 @@ class SearchRepository(Repository):
         wanted = terms(query)
         if not wanted:
             return []
-        kept = self._mine(
-            _Found,
-            MessageTable,
-            ConversationTable.title,
-            ConversationTable.is_title_tainted,
-            ConversationTable.archived_at,
-        )
+        own = (MessageTable.body, MessageTable.created_at.label("at"))
+        chat = (ConversationTable.title, ConversationTable.is_title_tainted, ConversationTable.archived_at)
+        kept = self._mine(SearchHit, MessageTable, *own, *chat)
         statement = (
             self._newest_matching(kept, wanted)
             .join(TurnTable, TurnTable.id == MessageTable.turn_id)
@@ -71,19 +54,14 @@ class SearchRepository(Repository):
             .where(~TurnTable.is_dropped, ConversationTable.deleted_at.is_(None))
             .limit(limit)
         )
+        rows = [dict(row) for row in (await self.session.execute(statement)).mappings()]
         return [
             SearchHit(
-                conversation_id=row.conversation_id,
-                title=row.title,
-                turn_id=row.turn_id,
-                speaker=row.speaker,
-                snippet=snippet(from_json(row.body).said, wanted),
-                at=row.created_at,
-                is_tainted=row.is_tainted,
-                is_title_tainted=row.is_title_tainted,
-                is_archived=row.archived_at is not None,
+                snippet=snippet(from_json(row.pop("body")).said, wanted),
+                is_archived=row.pop("archived_at") is not None,
+                **row,
             )
-            for row in await self._all(_Found, statement)
+            for row in rows
         ]
 
     def _newest_matching(self, kept: Select[Any], wanted: list[str]) -> Select[Any]:

@@ -135,8 +135,7 @@ class SharedListsRepository(Repository):
     async def decline(self, list_id: str) -> None:
         """Refuse it; its owner can offer it again. NotFound for one that is not offered."""
         gone = delete(TaskListMemberTable).where(TaskListMemberTable.list_id == list_id, *self._is_invited())
-        if not await self._touched(gone, TaskListMemberTable.list_id):
-            raise NotFound("This list is not offered to you any more.")
+        await self._must_touch(gone, TaskListMemberTable.list_id, "This list is not offered to you any more.")
 
     def _is_invited(self) -> tuple[ColumnElement[bool], ...]:
         return TaskListMemberTable.member_id == self.owner_id, TaskListMemberTable.accepted_at.is_(None)
@@ -244,7 +243,7 @@ class SharedListsRepository(Repository):
 
 
 def is_shared_with(reader_id: str) -> ColumnElement[bool]:
-    """Whether a row of tasks stands on a list that is shared with this person: the membership every query joins."""
+    """Tell whether a row of tasks stands on a list shared with this person: the membership every query joins."""
     return exists().where(
         TaskListTable.owner_id == TaskTable.owner_id,
         TaskListTable.name == TaskTable.list_name,

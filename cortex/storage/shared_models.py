@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import AccountTable, SharedModelTable
 
 
@@ -32,7 +32,7 @@ class GivenModel:
 
 
 class SharesRepository(Repository):
-    """What one admin gives away."""
+    """The models that one admin gives away."""
 
     @reading
     async def list(self) -> Sequence[ShareRow]:
@@ -43,23 +43,13 @@ class SharesRepository(Repository):
     async def put(self, model: str, rows: Sequence[ShareRow]) -> None:
         """Give the model as these rows say and in no other way; none = it is given to nobody."""
         await self.session.execute(self._remove(SharedModelTable).where(SharedModelTable.model == model))
-        at = self.clock()
-        values = [
-            {
-                "model": model,
-                "person_id": row.person_id,
-                "limit_tokens": row.limit_tokens,
-                "limit_usd": row.limit_usd,
-                "changed_at": at,
-            }
-            for row in rows
-        ]
+        values = [{**as_row(row), "model": model, "changed_at": self.clock()} for row in rows]
         if values:
             await self.session.execute(self._insert(SharedModelTable, *values))
 
 
 class AllSharesRepository(SharedRepository):
-    """What everybody gives away. Only the gifts of admins whose account is open count."""
+    """The models that everybody gives away. Only the gifts of admins whose account is open count."""
 
     @reading
     async def given(self, person_id: str) -> Sequence[GivenModel]:

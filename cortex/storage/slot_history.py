@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Double, Select, cast, func, select
 from sqlalchemy.orm import aliased
 
 from cortex.base.job import SLOT_ENDS, SlotState
-from cortex.storage.repository import Repository, reading
+from cortex.storage.repository import Repository, reading, selected
 from cortex.storage.schema import JobTable, NoticeTable, SlotTable
 from cortex.storage.slots import SlotRow
 
@@ -38,7 +38,7 @@ class RunBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMean:
-    """What a run of a job takes on the average. `runs`: how many were looked at; None: no price is known."""
+    """The average run of a job. `runs`: how many were looked at; None: no price is known."""
 
     job_id: str
     runs: int
@@ -72,8 +72,9 @@ class SlotHistoryRepository(Repository):
     @reading
     async def bars(self, job_ids: Sequence[str], each: int = BARS) -> Mapping[str, tuple[RunBar, ...]]:
         """The last slots of each of these jobs, oldest first."""
-        columns = (getattr(SlotTable, name) for name in RunBar.__dataclass_fields__)
-        statement = self._newest(select(*columns), job_ids, each).order_by(SlotTable.job_id, SlotTable.due_at)
+        statement = self._newest(selected(RunBar, SlotTable), job_ids, each).order_by(
+            SlotTable.job_id, SlotTable.due_at
+        )
         found: dict[str, tuple[RunBar, ...]] = dict.fromkeys(job_ids, ())
         for bar in await self._all(RunBar, statement):
             found[bar.job_id] += (bar,)
@@ -82,9 +83,8 @@ class SlotHistoryRepository(Repository):
     @reading
     async def latest(self, job_ids: Sequence[str]) -> Mapping[str, SlotRow]:
         """The newest slot of each of these jobs that has ended; no entry for a job that has none."""
-        columns = (getattr(SlotTable, name) for name in SlotRow.__dataclass_fields__)
         is_ended = SlotTable.state.in_(SLOT_ENDS)
-        statement = self._newest(select(*columns).where(is_ended), job_ids, 1, only_ended=True)
+        statement = self._newest(selected(SlotRow, SlotTable).where(is_ended), job_ids, 1, only_ended=True)
         return {slot.job_id: slot for slot in await self._all(SlotRow, statement)}
 
     @reading

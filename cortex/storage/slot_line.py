@@ -45,7 +45,7 @@ class SlotLineRepository(SharedRepository):
 
     @reading
     async def places(self, ids: Sequence[str]) -> Mapping[str, int]:
-        """How many stand before each of these, by id; none that is not in line, or that waits for its job's own run."""
+        """Count who stands before each of these, by id; none that is not in line, or waits for its job's own run."""
         columns = (SlotTable.id, SlotTable.due_at, SlotTable.in_line_at)
         line = in_order(columns, self.clock(), with_place=True).where(~_is_behind_its_own()).subquery()
         number = func.row_number().over(order_by=(line.c.place, line.c.due_at, line.c.id))

@@ -16,7 +16,7 @@ from cortex.base.ids import digest
 from cortex.base.job import SLOT_ENDS, SlotState
 from cortex.base.turn import TurnState
 from cortex.storage.halts import is_halted
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import AccountTable, JobTable, SlotTable, TurnTable
 
 RESULT_CHARACTERS = 2_000
@@ -64,7 +64,7 @@ class RunningSlot(SlotRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotEnd:
-    """What an ending means. `failures`: of the job, in a row; `has_changed`: another result than the last good one."""
+    """The meaning of an ending. `failures`: of the job, in a row; `has_changed`: other than the last good result."""
 
     slot: SlotRow
     failures: int
@@ -73,7 +73,7 @@ class SlotEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misses:
-    """How many slots of a job were missed from the first one on."""
+    """The number of slots of a job that were missed, from the first one on."""
 
     first: datetime
     count: int
@@ -99,40 +99,15 @@ class SlotsRepository(Repository):
         """Write the slot down; False when it stands already, as it is. NotFound for a foreign or removed job."""
         if (await self.session.execute(self._job(JobTable.id == job_id))).first() is None:
             raise NotFound("This job does not exist.")
-        row = {
-            "id": slot_id(job_id, due_at),
-            "job_id": job_id,
-            "due_at": due_at.astimezone(UTC).replace(microsecond=0),
-            "state": state,
-            "why": why,
-            "is_by_hand": is_by_hand,
-            "attempt": 0,
-            "ready_at": None,
-            "ended_at": self.clock() if state in SLOT_ENDS else None,
-            "result": "",
-            "result_hash": "",
-            "tokens": 0,
-        }
+        row = {**_slot(job_id, due_at), "state": state, "why": why, "is_by_hand": is_by_hand}
+        row["ended_at"] = self.clock() if state in SLOT_ENDS else None
         return await self._is_new(SlotTable, row)
 
     async def miss(self, job_id: str, missed: Mapping[datetime, str]) -> int:
         """Write these down as missed, with why, in one statement; how many did not stand already. Of an own job."""
         at = self.clock()
         rows = [
-            {
-                "id": slot_id(job_id, due_at),
-                "job_id": job_id,
-                "due_at": due_at.astimezone(UTC).replace(microsecond=0),
-                "state": "missed",
-                "why": why,
-                "is_by_hand": False,
-                "attempt": 0,
-                "ended_at": at,
-                "result": "",
-                "result_hash": "",
-                "tokens": 0,
-            }
-            for due_at, why in missed.items()
+            {**_slot(job_id, due_at), "state": "missed", "why": why, "ended_at": at} for due_at, why in missed.items()
         ]
         if not rows or (await self.session.execute(self._job(JobTable.id == job_id))).first() is None:
             return 0
@@ -171,10 +146,7 @@ class SlotsRepository(Repository):
     @reading
     async def get(self, id: str) -> SlotRow:
         """The slot; NotFound when it is absent or another user's."""
-        found = await self._first(SlotRow, self._mine(SlotRow, SlotTable).where(SlotTable.id == id))
-        if found is None:
-            raise NotFound("This run does not exist.")
-        return found
+        return await self._get(SlotRow, SlotTable, id, "This run does not exist.")
 
     @reading
     async def open_of(self, job_id: str) -> Sequence[SlotRow]:
@@ -269,9 +241,8 @@ class AllSlotsRepository(SharedRepository):
     @reading
     async def running(self) -> Sequence[RunningSlot]:
         """Every slot that runs, with its turn's state: what a killed process left behind is found by it."""
-        statement = _columns(TurnTable.state.label("turn_state")).outerjoin(
-            TurnTable, TurnTable.id == SlotTable.turn_id
-        )
+        statement = selected(SlotRow, SlotTable).add_columns(TurnTable.state.label("turn_state"))
+        statement = statement.outerjoin(TurnTable, TurnTable.id == SlotTable.turn_id)
         order = (SlotTable.due_at, SlotTable.id)
         return await self._all(RunningSlot, statement.where(SlotTable.state == "running").order_by(*order))
 
@@ -320,13 +291,14 @@ def in_order(columns: Sequence[Any], now: datetime, *, with_place: bool = False)
     )
 
 
+def _slot(job_id: str, due_at: datetime) -> dict[str, Any]:
+    due = due_at.astimezone(UTC).replace(microsecond=0)
+    return {"id": slot_id(job_id, due_at), "job_id": job_id, "due_at": due}
+
+
 def _running(id: str, attempt: int) -> tuple[ColumnElement[bool], ...]:
     """That this attempt of the slot runs: another process may have ended it, and begun the next one."""
     return SlotTable.id == id, SlotTable.state == "running", SlotTable.attempt == attempt
-
-
-def _columns(*more: Any) -> Select[Any]:
-    return select(*(getattr(SlotTable, name) for name in SlotRow.__dataclass_fields__), *more)
 
 
 def _took(cost_usd: float | None, tokens: int) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from sqlalchemy import exists
 
-from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import ConversationTable, SummaryTable, TurnTable
@@ -34,27 +33,15 @@ class SummariesRepository(Repository):
         """Keep a summary; the same one written again is the one that stands."""
         await self._must_own(ConversationTable, conversation_id, "conversation")
         summary_id = id or derived_id("summary", conversation_id, upto_ordinal, text)
-        await self._is_new(
-            SummaryTable,
-            {
-                "id": summary_id,
-                "conversation_id": conversation_id,
-                "upto_ordinal": upto_ordinal,
-                "text": text,
-                "is_tainted": is_tainted,
-                "created_at": self.clock(),
-                "undone_at": None,
-            },
-        )
+        values = {"id": summary_id, "conversation_id": conversation_id, "upto_ordinal": upto_ordinal}
+        values |= {"text": text, "is_tainted": is_tainted, "created_at": self.clock()}
+        await self._is_new(SummaryTable, values)
         return await self.get(summary_id)
 
     @reading
     async def get(self, id: str) -> SummaryRow:
         """The summary; NotFound when it is absent or another user's."""
-        found = await self._first(SummaryRow, self._mine(SummaryRow, SummaryTable).where(SummaryTable.id == id))
-        if found is None:
-            raise NotFound("This summary does not exist.")
-        return found
+        return await self._get(SummaryRow, SummaryTable, id, "This summary does not exist.")
 
     @reading
     async def latest(self, conversation_id: str, before_ordinal: int | None = None) -> SummaryRow | None:

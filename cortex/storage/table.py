@@ -100,7 +100,7 @@ class Names(TypeDecorator[tuple[str, ...]]):
 
 
 class Attachments(TypeDecorator[tuple[Attachment, ...]]):
-    """What was attached to a message, kept as JSON."""
+    """The attachments of a message, kept as JSON."""
 
     impl = JSON
     cache_ok = True

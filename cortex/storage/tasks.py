@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 from sqlalchemy import ColumnElement, Select, and_, case, exists, func, or_, select
 from sqlalchemy.orm import aliased
@@ -93,8 +93,17 @@ class TaskPlace:
     name: str
 
 
+class NewTask(TypedDict, total=False):
+    """The values of a new task, beside its title and its list."""
+
+    notes: str
+    due: date | None
+    priority: int
+    is_tainted: Required[bool]
+
+
 class TaskFields(TypedDict, total=False):
-    """What may be changed about a task."""
+    """The fields of a task that may change."""
 
     title: str
     notes: str
@@ -127,10 +136,7 @@ class TasksRepository(Repository):
     @reading
     async def get(self, id: str) -> TaskRow:
         """The task; NotFound when it is absent, or on no list that this user sees."""
-        found = await self._first(TaskRow, self._tasks().where(TaskTable.id == id))
-        if found is None:
-            raise NotFound("This task does not exist.")
-        return found
+        return await self._one(TaskRow, self._tasks().where(TaskTable.id == id), "This task does not exist.")
 
     @reading
     async def place(self, list_name: str) -> TaskPlace:
@@ -143,11 +149,7 @@ class TasksRepository(Repository):
         id: str | None,
         title: str,
         list_name: str = INBOX,
-        due: date | None = None,
-        priority: int = 0,
-        notes: str = "",
-        *,
-        is_tainted: bool,
+        **said: Unpack[NewTask],
     ) -> TaskRow:
         """A new task at the end of its list (`id` None: a fresh one); one that stands already is handed back."""
         at = self.clock()
@@ -157,19 +159,12 @@ class TasksRepository(Repository):
             "id": task_id,
             "list_name": place.name,
             "title": title,
-            "notes": notes,
-            "due": due,
-            "priority": priority,
             "position": await self._end_of(place),
-            "is_done": False,
-            "done_at": None,
-            "is_tainted": is_tainted,
-            "version": 1,
             "created_at": at,
             "updated_at": at,
             "added_by": self.owner_id,
-            "done_by": None,
             "worded_by": self.owner_id,
+            **said,
         }
         await self._lay_down(place, values)
         return await self.get(task_id)
@@ -299,7 +294,7 @@ class TasksRepository(Repository):
         return case((getattr(TaskTable, column) == self.owner_id, ""), else_=func.coalesce(person.name, ""))
 
     def _is_tainted(self) -> ColumnElement[bool]:
-        """Whether a task holds words that the reader did not write; its list's name counts, which is its owner's."""
+        """Tell whether a task holds words that are not its reader's; its list's name counts, which is its owner's."""
         return or_(
             TaskTable.is_tainted,
             TaskTable.owner_id != self.owner_id,

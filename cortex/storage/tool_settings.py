@@ -1,14 +1,20 @@
-"""What the server changed about its tools: settings of single tools, words of categories, a count of changes."""
+"""Changes of the server to its tools: settings of single tools, words of categories, a count of changes.
+
+And messages with the tools that they must be given: kept by the admins, run on the Tools page.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from datetime import datetime
+from typing import Literal
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, insert, select, update
 
+from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
-from cortex.storage.repository import SharedRepository, reading
-from cortex.storage.schema import CounterTable, ToolSettingTable, ToolWordTable
+from cortex.base.user import Rank
+from cortex.storage.repository import SharedRepository, as_row, reading, selected
+from cortex.storage.schema import CounterTable, ToolCaseTable, ToolSettingTable, ToolWordTable
 
 Kind = Literal["phrase", "example"]
 COUNTER = "tools"
@@ -16,7 +22,7 @@ COUNTER = "tools"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettingRow:
-    """What was set for a tool; None = as it ships. `description`: what a model reads in place of the shipped words."""
+    """The settings of a tool; None = as it ships. `description`: read by models in place of the shipped one."""
 
     tool: str
     is_on: bool | None = None
@@ -52,8 +58,9 @@ class ToolSettingsRepository(SharedRepository):
     @reading
     async def all(self) -> Sequence[ToolSettingRow]:
         """Every tool for which something is set."""
-        columns = (getattr(ToolSettingTable, name) for name in ToolSettingRow.__dataclass_fields__)
-        return await self._all(ToolSettingRow, select(*columns).order_by(ToolSettingTable.tool))
+        return await self._all(
+            ToolSettingRow, selected(ToolSettingRow, ToolSettingTable).order_by(ToolSettingTable.tool)
+        )
 
     @reading
     async def words(self, category: str | None = None) -> Sequence[ToolWordRow]:
@@ -61,9 +68,10 @@ class ToolSettingsRepository(SharedRepository):
 
         No phrase ships any more: rows that left one out, in homes older than that, say nothing.
         """
-        columns = (getattr(ToolWordTable, name) for name in ToolWordRow.__dataclass_fields__)
         is_said = ~(ToolWordTable.is_left_out & (ToolWordTable.kind == "phrase"))
-        statement = select(*columns).where(is_said).order_by(ToolWordTable.added_at, ToolWordTable.id)
+        statement = (
+            selected(ToolWordRow, ToolWordTable).where(is_said).order_by(ToolWordTable.added_at, ToolWordTable.id)
+        )
         if category is not None:
             statement = statement.where(ToolWordTable.category == category)
         return await self._all(ToolWordRow, statement)
@@ -71,7 +79,7 @@ class ToolSettingsRepository(SharedRepository):
     async def set(self, setting: ToolSettingRow, by: str) -> None:
         """Keep all that is set for a tool; nothing set = nothing kept."""
         await self._count_change()
-        values: dict[str, Any] = {name: getattr(setting, name) for name in ToolSettingRow.__dataclass_fields__}
+        values = as_row(setting)
         if all(value is None for name, value in values.items() if name != "tool"):
             await self.session.execute(delete(ToolSettingTable).where(ToolSettingTable.tool == setting.tool))
             return
@@ -83,8 +91,7 @@ class ToolSettingsRepository(SharedRepository):
         """Keep these, each in the place of one that reads the same."""
         await self._count_change()
         for word in words:
-            values: dict[str, Any] = {name: getattr(word, name) for name in ToolWordRow.__dataclass_fields__}
-            values |= {"added_by": by, "added_at": self.clock()}
+            values = {**as_row(word), "added_by": by, "added_at": self.clock()}
             statement = self._upsert(ToolWordTable, {"id": new_id(self.clock), **values})
             keys = ["category", "kind", "text_key", "is_left_out"]
             await self.session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values))
@@ -113,3 +120,42 @@ class ToolSettingsRepository(SharedRepository):
             first = self._upsert(CounterTable, {"name": COUNTER, "number": 1})
             more = {"number": CounterTable.number + 1}
             await self.session.execute(first.on_conflict_do_update(index_elements=["name"], set_=more))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCaseRow:
+    """A message that somebody of this rank writes in this role. `tools`: all must be sent; () = none may be."""
+
+    id: str
+    text: str
+    role: str
+    rank: Rank
+    tools: tuple[str, ...]
+    added_by: str
+    added_at: datetime
+
+
+class ToolCasesRepository(SharedRepository):
+    """The cases of the server."""
+
+    @reading
+    async def all(self) -> Sequence[ToolCaseRow]:
+        """Every case, oldest first."""
+        statement = selected(ToolCaseRow, ToolCaseTable).order_by(ToolCaseTable.added_at, ToolCaseTable.id)
+        return await self._all(ToolCaseRow, statement)
+
+    async def add(self, text: str, role: str, rank: Rank, tools: tuple[str, ...], by: str) -> ToolCaseRow:
+        """Keep a case."""
+        case = ToolCaseRow(
+            id=new_id(self.clock), text=text, role=role, rank=rank, tools=tools, added_by=by, added_at=self.clock()
+        )
+        await self.session.execute(insert(ToolCaseTable), as_row(case))
+        return case
+
+    async def remove(self, id: str) -> ToolCaseRow:
+        """Forget a case and hand it back; NotFound when there is none."""
+        case = await self._first(ToolCaseRow, selected(ToolCaseRow, ToolCaseTable).where(ToolCaseTable.id == id))
+        if case is None:
+            raise NotFound("This message in the list does not exist.")
+        await self.session.execute(delete(ToolCaseTable).where(ToolCaseTable.id == id))
+        return case

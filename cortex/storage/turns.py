@@ -1,7 +1,7 @@
 """Turns: a user's message until its answer, in order, with the state the engine left it in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
@@ -11,7 +11,7 @@ from cortex.base.attachments import Attachment
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
 from cortex.base.turn import LIVING, LOOP_ENDS, SUB, TurnState
-from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
 from cortex.storage.schema import ConversationTable, TurnTable
 
 AGENT_MOST = timedelta(days=1)  # longer than that no background agent is at work
@@ -59,13 +59,13 @@ class TurnRow:
 
     @property
     def is_marked(self) -> bool:
-        """Whether it carries words from outside or private data; one that has not begun had them from elsewhere."""
+        """Tell whether it holds words from outside or private data; one that has not begun had them from elsewhere."""
         return self.is_tainted or self.has_read_outside or self.has_read_private
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """What stands before a model: words from outside, and private data of the user's."""
+    """The text that stands before a model: words from outside, and private data of the user's."""
 
     outside: bool = False
     private: bool = False
@@ -74,8 +74,31 @@ class Reads:
 NOTHING_READ = Reads()
 
 
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn to be kept. `is_tainted`: its text is not its person's own.
+
+    `reads`: what its text was written from, such as the conversation that hands a task over, or what is attached.
+    """
+
+    id: str
+    conversation_id: str
+    text: str
+    _: KW_ONLY
+    mode: ToolMode
+    role: str
+    channel: Channel = "chat"
+    job_id: str = ""
+    model: str = ""
+    max_rounds: int | None = None
+    state: TurnState = "queued"
+    is_tainted: bool
+    reads: Reads
+    attachments: tuple[Attachment, ...] = ()
+
+
 class TurnFields(TypedDict, total=False):
-    """What may change together with a turn's state."""
+    """The fields that may change together with a turn's state."""
 
     error: str
     rounds: int
@@ -91,73 +114,32 @@ class TurnFields(TypedDict, total=False):
 class TurnsRepository(Repository):
     """The turns of a user's conversations."""
 
-    async def create(
-        self,
-        id: str,
-        conversation_id: str,
-        text: str,
-        *,
-        mode: ToolMode,
-        role: str,
-        channel: Channel = "chat",
-        job_id: str = "",
-        model: str = "",
-        max_rounds: int | None = None,
-        state: TurnState = "queued",
-        is_tainted: bool,
-        reads: Reads,
-        attachments: tuple[Attachment, ...] = (),
-    ) -> TurnRow:
+    async def create(self, new: NewTurn) -> TurnRow:
         """A new turn behind the last one in view; one that stands already is handed back as it is.
 
-        is_tainted: its text is not its person's own. reads: what its text was written from, such as the conversation
-        that hands a task over, or what is attached.
         NotFound for a foreign or deleted conversation, Conflict for an id that another user's turn has.
         """
-        known = await self._find(id)
+        known = await self._first(TurnRow, self._mine(TurnRow, TurnTable).where(TurnTable.id == new.id))
         if known is not None:
             return known
         at = self.clock()
-        ordinal = await self._next_ordinal(conversation_id)
         values = {
-            "id": id,
-            "conversation_id": conversation_id,
-            "ordinal": ordinal,
-            "parent_id": await self._last_in_view(conversation_id),
-            "is_chosen": True,
-            "state": state,
-            "text": text,
-            "mode": mode,
-            "max_rounds": max_rounds,
-            "role": role,
-            "channel": channel,
-            "job_id": job_id,
-            "model": model,
-            "models": (),
+            **{each.name: getattr(new, each.name) for each in fields(new) if each.name != "reads"},
+            "ordinal": await self._next_ordinal(new.conversation_id),
+            "parent_id": await self._last_in_view(new.conversation_id),
             "created_at": at,
-            "started_at": at if state == "running" else None,
-            "ended_at": None,
-            "rounds": 0,
-            "error": "",
-            "is_dropped": False,
-            "taken_by": None,
-            "taken_round": None,
-            "is_tainted": is_tainted,
-            "has_read_outside": reads.outside,
-            "has_read_private": reads.private,
-            "attachments": attachments,
+            "started_at": at if new.state == "running" else None,
+            "has_read_outside": new.reads.outside,
+            "has_read_private": new.reads.private,
         }
         if not await self._is_new(TurnTable, values):
-            raise Conflict(f"The turn {id!r} exists already.")
-        return await self.get(id)
+            raise Conflict(f"The turn {new.id!r} exists already.")
+        return await self.get(new.id)
 
     @reading
     async def get(self, id: str) -> TurnRow:
         """The turn; NotFound when it is absent or another user's."""
-        found = await self._find(id)
-        if found is None:
-            raise NotFound("This turn does not exist.")
-        return found
+        return await self._get(TurnRow, TurnTable, id, "This turn does not exist.")
 
     @reading
     async def places(self, ids: Sequence[str]) -> Mapping[str, str]:
@@ -214,7 +196,7 @@ class TurnsRepository(Repository):
 
     @reading
     async def reads(self, turn: TurnRow) -> Reads:
-        """What the model of this turn has before it: of the turns up to this one and taken into it, and of itself.
+        """Give what the model of this turn has before it: of the turns up to this one and taken into it, and of itself.
 
         A dropped turn counts: the one in its place has read what it read. A job's run sees itself, and what was taken
         into it, alone.
@@ -341,12 +323,8 @@ class TurnsRepository(Repository):
 
     async def put_all(self, turns: Sequence[TurnRow]) -> None:
         """Lay turns down exactly as given, under this user."""
-        names = [name for name in TurnRow.__dataclass_fields__ if name != "owner_id"]
-        rows = [{**{name: getattr(turn, name) for name in names}, "owner_id": self.owner_id} for turn in turns]
+        rows = [{**as_row(turn), "owner_id": self.owner_id} for turn in turns]
         await self.session.execute(insert(TurnTable), rows)
-
-    async def _find(self, id: str) -> TurnRow | None:
-        return await self._first(TurnRow, self._mine(TurnRow, TurnTable).where(TurnTable.id == id))
 
     async def _next_ordinal(self, conversation_id: str) -> int:
         # The counter's row is locked until the commit, so that no two turns get one ordinal.
@@ -384,17 +362,15 @@ class AllTurnsRepository(SharedRepository):
     @reading
     async def agents_ended(self, since: datetime) -> Sequence[TurnRow]:
         """The turns of background agents that have ended since then, oldest first."""
-        columns = [getattr(TurnTable, name) for name in TurnRow.__dataclass_fields__]
         is_agents = (TurnTable.channel == "agent") & TurnTable.id.contains(SUB, autoescape=True)
-        statement = select(*columns).where(is_agents, TurnTable.created_at >= since - AGENT_MOST)
+        statement = selected(TurnRow, TurnTable).where(is_agents, TurnTable.created_at >= since - AGENT_MOST)
         ended = statement.where(TurnTable.ended_at >= since)
         return await self._all(TurnRow, ended.order_by(TurnTable.ended_at, TurnTable.id))
 
     @reading
     async def unfinished(self, *, to_stop: bool = False) -> Sequence[TurnRow]:
         """Every turn that has not ended, oldest first; `owner_id` says whose. `to_stop`: those somebody stopped."""
-        columns = [getattr(TurnTable, name) for name in TurnRow.__dataclass_fields__]
-        statement = select(*columns).where(TurnTable.state.in_(LIVING))
+        statement = selected(TurnRow, TurnTable).where(TurnTable.state.in_(LIVING))
         if to_stop:
             statement = statement.where(TurnTable.stop_asked_at.is_not(None))
         return await self._all(TurnRow, statement.order_by(TurnTable.created_at, TurnTable.ordinal))

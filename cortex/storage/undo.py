@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cortex.base.errors import Conflict, NotFound
+from cortex.base.errors import Conflict
 from cortex.base.ids import derived_id
-from cortex.storage.repository import Repository, reading
+from cortex.ports.loop import UndoOffer
+from cortex.storage.repository import Repository, as_row, reading
 from cortex.storage.schema import CallTable, UndoTable
 
 
@@ -28,45 +29,20 @@ class UndoRow:
 
 
 class UndosRepository(Repository):
-    """What one user can take back."""
+    """The calls that one user can take back."""
 
-    async def add(
-        self,
-        call_id: str,
-        category: str,
-        target: str,
-        before: dict[str, Any] | None,
-        expected: str,
-        label: str,
-        expires_at: datetime,
-    ) -> UndoRow:
+    async def add(self, call_id: str, offer: UndoOffer, expires_at: datetime) -> UndoRow:
         """Offer the way back; a repeat for the same call and target is a no-op."""
         await self._must_own(CallTable, call_id, "call")
-        id = derived_id("undo", call_id, category, target)
-        await self._is_new(
-            UndoTable,
-            {
-                "id": id,
-                "call_id": call_id,
-                "category": category,
-                "target": target,
-                "before": before,
-                "expected": expected,
-                "label": label,
-                "created_at": self.clock(),
-                "expires_at": expires_at,
-                "used_at": None,
-            },
-        )
+        id = derived_id("undo", call_id, offer.category, offer.target)
+        head = {"id": id, "call_id": call_id, "created_at": self.clock(), "expires_at": expires_at}
+        await self._is_new(UndoTable, {**head, **as_row(offer)})
         return await self.get(id)
 
     @reading
     async def get(self, id: str) -> UndoRow:
         """The way back; NotFound when it is absent or another user's."""
-        found = await self._first(UndoRow, self._mine(UndoRow, UndoTable).where(UndoTable.id == id))
-        if found is None:
-            raise NotFound("There is nothing to undo.")
-        return found
+        return await self._get(UndoRow, UndoTable, id, "There is nothing to undo.")
 
     async def use(self, id: str) -> UndoRow:
         """Take it up, once; Conflict when it was used before or its time is up."""

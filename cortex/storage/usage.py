@@ -42,7 +42,7 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """What some rounds sent, took and cost together. `unpriced` rounds are not in `cost_usd`."""
+    """The sum over some rounds: sent, taken, cost. `unpriced` rounds are not in `cost_usd`."""
 
     rounds: int = 0
     unpriced: int = 0
@@ -168,7 +168,9 @@ class _Sums(Repository, ABC):
     @reading
     async def tools(self, span: Span) -> Sequence[ToolUsage]:
         """Every tool that was sent or called, by name. Slower than the rest: it opens the list of each round."""
-        sent = {name: (rounds, int(tokens)) for name, rounds, tokens in await self.session.execute(self._sent(span))}
+        sent = {
+            name: (rounds, int(tokens)) for name, rounds, tokens in await self.session.execute(self._sent_tools(span))
+        }
         statement = (
             select(CallTable.name, func.count())
             .where(CallTable.created_at >= span[0], CallTable.created_at < span[1], *self._whose(CallTable))
@@ -181,7 +183,7 @@ class _Sums(Repository, ABC):
             for rounds, tokens in [sent.get(name, (0, 0))]
         ]
 
-    def _sent(self, span: Span) -> Select[Any]:
+    def _sent_tools(self, span: Span) -> Select[Any]:
         is_postgresql = self.session.get_bind().dialect.name == "postgresql"
         each = func.json_each_text if is_postgresql else func.json_each
         row = each(RoundTable.sent).table_valued("key", "value")
@@ -189,29 +191,29 @@ class _Sums(Repository, ABC):
             select(row.c.key, func.count(), func.sum(cast(row.c.value, Integer)))
             .select_from(RoundTable)
             .join(row, literal(value=True))
-            .where(*self._answered(span))
+            .where(*self._answered_in(span))
             .group_by(row.c.key)
         )
 
     def _turns(self, span: Span, *columns: Any) -> Select[Any]:
         """Columns a turn; the summary that came before it is one of its rounds, not one more turn."""
-        return select(*columns).where(*self._answered(span)).group_by(RoundTable.turn_id)
+        return select(*columns).where(*self._answered_in(span)).group_by(RoundTable.turn_id)
 
-    def _answered(self, span: Span) -> Sequence[ColumnElement[bool]]:
+    def _answered_in(self, span: Span) -> Sequence[ColumnElement[bool]]:
         start, end = span
         is_in = (RoundTable.created_at >= start, RoundTable.created_at < end, RoundTable.state == "answered")
         return (*is_in, *self._whose(RoundTable))
 
 
 class UsageRepository(_Sums):
-    """What one user's calls took."""
+    """The usage of one user's calls."""
 
     def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:
         return (table.owner_id == self.owner_id,)
 
 
 class AllUsageRepository(_Sums, SharedRepository):
-    """What everybody's calls took."""
+    """The usage of everybody's calls."""
 
     def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:
         return ()

@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, select
 
-from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import ConversationTable, TurnTable
 from cortex.storage.turns import TurnRow
@@ -22,8 +21,11 @@ class VersionsRepository(Repository):
         change = self._change(ConversationTable).where(
             ConversationTable.id == conversation_id, ConversationTable.deleted_at.is_(None)
         )
-        if not await self._touched(change.values(turn_count=ConversationTable.turn_count), ConversationTable.id):
-            raise NotFound("There is no such conversation.")
+        await self._must_touch(
+            change.values(turn_count=ConversationTable.turn_count),
+            ConversationTable.id,
+            "There is no such conversation.",
+        )
 
     async def drop_from(self, conversation_id: str, ordinal: int) -> Sequence[str]:
         """Take the turns from this ordinal on out of view (a new version takes their place); their ids in order."""

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoNote:
-    """How to take a call back: the category's `undo` gets `target`, `before` and the version it must still have."""
+    """The way to take a call back: the category's `undo` gets `target`, `before` and the version it must still have."""
 
     target: str
     before: dict[str, Any] | None
@@ -51,7 +51,7 @@ class Ctx:
         return self.scope.provide(kind, self.user.id)
 
     async def target(self, find: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """What this call acts on, found and kept ahead of the act; a try after a kill is given the same.
+        """Return what this call acts on, found and kept ahead of the act; a try after a kill is given the same.
 
         find: looks it up: portable JSON with ids and versions, never words that may mean another thing by then.
         """

@@ -1,37 +1,15 @@
 """`@tool`: turns a typed async function of a category file into a `Tool`. The file's stem is the category's name."""
 
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Unpack
 
 from cortex.toolkit.schema import forms
-from cortex.toolkit.spec import Aim, Effect, Output, Precheck, PreviewOf, ReadBy, Risk, RiskOf, SendsTo, Tool
-from cortex.toolkit.words import Words, fitting
-
-Function = Callable[..., Awaitable[str | Output]]
+from cortex.toolkit.spec import Function, Tool, ToolFacts
+from cortex.toolkit.words import fitting
 
 
-def tool(
-    *,
-    words: Words | None = None,
-    risk: Risk = "low",
-    ends: bool = False,
-    effect: Effect = "write",
-    confirm: bool = False,
-    admin: bool = False,
-    idempotent: bool = False,
-    needs: tuple[str, ...] = (),
-    reads_untrusted: bool = False,
-    reads_private: bool = False,
-    sends_out: bool = False,
-    free: bool = False,
-    risk_of: RiskOf | None = None,
-    sends_to: SendsTo | None = None,
-    aim: Aim | None = None,
-    check: Precheck | None = None,
-    read_by: ReadBy | None = None,
-    preview: PreviewOf | None = None,
-) -> Callable[[Function], Tool]:
+def tool(*, ends: bool = False, **facts: Unpack[ToolFacts]) -> Callable[[Function], Tool]:
     """A decorator that makes a `Tool` of a function; TypeError at import when the function is not fit to be one.
 
     Reads are idempotent by nature; high risk always asks, so both follow without being said. ends: it takes away
@@ -41,32 +19,25 @@ def tool(
     def make(function: Function) -> Tool:
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"{function!r}: a tool must be `async def`")
-        name = function.__name__
-        made = forms(function, name)
-        flags: dict[str, Any] = {"reads_untrusted": reads_untrusted, "reads_private": reads_private}
-        flags |= {"risk_of": risk_of, "sends_to": sends_to, "aim": aim, "check": check, "read_by": read_by}
+        made = forms(function, function.__name__)
+        fitting(facts.get("words"), made.arguments.model_fields)
+        is_high = facts.get("risk") == "high"
+        follows: ToolFacts = {
+            "confirm": is_high or facts.get("confirm", False),
+            "idempotent": facts.get("effect") == "read" or facts.get("idempotent", False),
+        }
         return Tool(
-            name=name,
+            name=function.__name__,
             category=function.__module__.rpartition(".")[2],
-            summary=made.summary,
             function=function,
+            is_grave=ends or is_high,
+            summary=made.summary,
             arguments=made.arguments,
             full=made.full,
             stub=made.stub,
             line=made.line,
             hash=made.hash,
-            risk=risk,
-            is_grave=ends or risk == "high",
-            effect=effect,
-            confirm=confirm or risk == "high",
-            admin=admin,
-            idempotent=idempotent or effect == "read",
-            needs=needs,
-            sends_out=sends_out,
-            free=free,
-            preview=preview,
-            words=fitting(words, made.arguments.model_fields),
-            **flags,
+            **(facts | follows),
         )
 
     return make

@@ -52,7 +52,7 @@ def risk_of(service: str, data: Mapping[str, Any]) -> Literal["medium", "high"]:
 
 
 def sends_to(service: str, data: Mapping[str, Any]) -> str:
-    """What a call reaches past the house's own devices: hosts of addresses in its data, or the service; "" for none."""
+    """Return what a call reaches past the house: hosts of addresses in its data, or the service; "" for none."""
     domain = service.strip().casefold().partition(".")[0]
     places = [] if domain in EASY | DEVICES else [service.strip()]
     places += re.findall(r"://(?:[^/\s\"@]*@)?([^/\s\":?#]+)", json.dumps(data, ensure_ascii=False))
@@ -69,13 +69,13 @@ def touched_by(domain: str, entities: Sequence[Entity]) -> list[str]:
 
 
 def image(one: Entity) -> dict[str, Any]:
-    """What must be known to put it back, as portable JSON."""
+    """Return what must be known to put it back, as portable JSON."""
     kept = {key: one.attributes[key] for key in KEPT if one.attributes.get(key) is not None}
     return {"id": one.id, "state": MOVING.get(one.state, one.state), "attributes": kept}
 
 
 def stamp(entities: Sequence[Entity]) -> str:
-    """How these stand, roughly, to see a change by hand: a moving cover counts as there, brightness in tenths."""
+    """Sum up how these stand, to see a change by hand: a moving cover counts as there, brightness in tenths."""
     words = []
     for one in sorted(entities, key=lambda each: each.id):
         bright = one.attributes.get("brightness")

@@ -5,32 +5,47 @@ categories, `none.txt` those that need no tool. Text, because a person reads and
 """
 
 from pathlib import Path
+from types import ModuleType
 
 Example = tuple[str, tuple[str, ...]]
 
 
-def examples_for(module_file: str) -> tuple[Example, ...]:
-    """What `utterances/<stem>.txt` beside this category file holds; OSError without it, ValueError for a slip."""
-    path = Path(module_file)
-    return read(path.parent / "utterances" / f"{path.stem}.txt")
+def examples_of(module: ModuleType) -> tuple[Example, ...]:
+    """The utterances of a category: `UTTERANCES` in its file, else `utterances/<stem>.txt` beside it, else none.
+
+    ValueError for a slip.
+    """
+    if (text := getattr(module, "UTTERANCES", None)) is not None:
+        return parsed(text, module.__name__)
+    path = Path(getattr(module, "__file__", None) or "")
+    beside = path.parent / "utterances" / f"{path.stem}.txt"
+    return read(beside) if beside.is_file() else ()
 
 
 def read(path: Path) -> tuple[Example, ...]:
-    """The utterances of a file, each with the names in the `[...]` line above it.
+    """The utterances of a file, as `parsed` has them."""
+    return parsed(path.read_text(encoding="utf-8"), path.name)
 
-    Blank lines and lines that begin with "# " are passed over. ValueError for an utterance ahead of the first
-    heading or an empty heading, with the line's number.
+
+def parsed(text: str, where: str, *, is_judged: bool = False) -> tuple[Example, ...]:
+    """The utterances of a text, each with the names in the `[...]` line above it.
+
+    Blank lines and lines that begin with "# " are passed over. is_judged: those below a heading that begins with "?",
+    by which the bench judges the choice; they are no examples. ValueError for an utterance ahead of the first heading
+    or an empty heading, with the line's number.
     """
-    found: list[Example] = []
+    found: dict[bool, list[Example]] = {False: [], True: []}
     names: tuple[str, ...] = ()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    is_held_out = False
+    for number, line in enumerate(text.splitlines(), 1):
         words = " ".join(line.split())
         if not words or words.startswith("# ") or words == "#":
             continue
         if words.startswith("[") and words.endswith("]"):
-            names = tuple(words[1:-1].split())
+            is_held_out = words.startswith("[?")
+            names = tuple(words[1:-1].removeprefix("?").split())
         else:
-            found.append((words, names))
+            found[is_held_out].append((words, names))
         if not names:
-            raise ValueError(f"{path.name}, line {number}: no [tool names] stand above {words!r}")
-    return tuple(found)
+            raise ValueError(f"{where}, line {number}: no [tool names] stand above {words!r}")
+    return tuple(found[is_judged])

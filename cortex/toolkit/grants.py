@@ -23,7 +23,7 @@ CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolGrant:
-    """What is granted, as categories, names or `all`: the tools that `words` and, unless it is None, `within` mean.
+    """The tools that `words` and, unless it is None, `within` mean: categories, names or `all`.
 
     `lacks`: names that are taken out of it again.
     """
@@ -34,7 +34,7 @@ class ToolGrant:
 
 
 def granted(role: Role | RoleView, *, is_admin: bool) -> ToolGrant:
-    """What the role grants to this account; nothing where it may not take the role."""
+    """Return what the role grants to this account; nothing where it may not take the role."""
     if role.is_admin_only and not is_admin:
         return ToolGrant(words=frozenset())
     words = (*role.tools, *role.admin_tools) if is_admin else role.tools
@@ -43,7 +43,7 @@ def granted(role: Role | RoleView, *, is_admin: bool) -> ToolGrant:
 
 
 def permits(grant: ToolGrant, name: str, category: str, channel: Channel, *, is_withheld: bool) -> bool:
-    """Whether the grant permits this tool on this channel. `is_withheld`: it is for admins, and the account is none."""
+    """Tell whether the grant permits this tool there. `is_withheld`: it is for admins, and the account is none."""
     if is_withheld or name in CHANNEL_LACKS[channel] or name in grant.lacks:
         return False
     meant = {"all", name, category, FAMILY if category.startswith(f"{FAMILY}_") else category}

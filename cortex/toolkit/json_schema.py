@@ -68,7 +68,7 @@ class _Cut:
         return made
 
     def _followed(self, given: dict[str, Any]) -> dict[str, Any]:
-        """What a reference within the schema leads to, with what stands beside it; nothing is fetched."""
+        """Return what a reference within the schema leads to, with what stands beside it; nothing is fetched."""
         for _ in range(DEPTH_MOST):
             reference = given.get("$ref")
             if not isinstance(reference, str):
@@ -114,7 +114,7 @@ def _plain_words(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether it can stand in a list of choices as it is; what hides in a text would be shown, and so another one."""
+    """Tell whether it can stand in a list of choices; what hides in a text would be shown, and so another one."""
     if isinstance(value, str):
         return len(value) <= TEXT_CHARACTERS and show_hidden(value) == value
     return value is None or isinstance(value, bool) or _is_number(value)
@@ -125,7 +125,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_name(name: object) -> bool:
-    """Whether it can be the name of a parameter; a longer or odder one still goes through to the server, unseen."""
+    """Tell whether it can be a parameter's name; a longer or odder one still goes through to the server, unseen."""
     return isinstance(name, str) and 0 < len(name) <= NAME_CHARACTERS and name.isprintable()
 
 

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """What an admin set of a server. `place`: the host it sends what it gets to, "" where nothing leaves this machine.
+    """A server as an admin set it up. `place`: the host it sends what it gets to, "" where nothing leaves this machine.
 
     about: what it is good for, in the admin's words. is_private: what it reads is private data.
     """
@@ -86,7 +86,7 @@ def tool_name(server: str, tool: str) -> str:
     """
     made = f"{_ODD.sub('_', server)}_{_ODD.sub('_', tool).strip('_') or 'tool'}"
     made = made if made[0].isalpha() or made[0] == "_" else f"_{made}"
-    return made if len(made) <= NAME_CHARACTERS else _told_apart(made, made)
+    return made if len(made) <= NAME_CHARACTERS else _with_digest(made, made)
 
 
 def tool_names(server: str, tools: Iterable[str]) -> dict[str, str]:
@@ -95,13 +95,13 @@ def tool_names(server: str, tools: Iterable[str]) -> dict[str, str]:
     made: dict[str, str] = {}
     taken: set[str] = set()
     for tool in sorted(plain, key=lambda one: (plain[one] != f"{server}_{one}", one)):
-        name = plain[tool] if plain[tool] not in taken else _told_apart(plain[tool], f"{server} {tool}")
+        name = plain[tool] if plain[tool] not in taken else _with_digest(plain[tool], f"{server} {tool}")
         made[tool] = name
         taken.add(name)
     return made
 
 
-def _told_apart(name: str, whole: str) -> str:
+def _with_digest(name: str, whole: str) -> str:
     return f"{name[: NAME_CHARACTERS - 9]}_{sha256(whole.encode()).hexdigest()[:8]}"
 
 
@@ -158,7 +158,7 @@ def mcp_tool(server: McpServer, given: McpTool, called: str = "") -> Tool:
 
 
 def _words(server: str, given: McpTool) -> Words:
-    """What a call says: whose tool it is first, as the rest is the server's own."""
+    """Say whose tool it is first, as the rest is the server's own."""
     what = one_line(("" if given.words else given.title) or given.name.replace("_", " "), 60)
 
     def words(values: Mapping[str, Any]) -> str:

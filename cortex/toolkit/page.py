@@ -85,7 +85,7 @@ class Page:
     heading: str = ""
 
     async def exists(self) -> bool:
-        """Whether there is such a page."""
+        """Tell whether there is such a page."""
         return (await self._now())[1] != ABSENT
 
     async def read(self, offset: int = 0) -> Output:

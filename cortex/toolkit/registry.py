@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType, ModuleType
+from typing import Any
 
-from cortex.toolkit.examples import Example
+from cortex.toolkit.examples import Example, examples_of
 from cortex.toolkit.schema import canonical
-from cortex.toolkit.spec import Category, Tool
+from cortex.toolkit.spec import Category, Function, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,7 +21,8 @@ class ToolSet:
     """Every category and tool at one moment, ordered by category name, then by definition.
 
     several: utterances with needs of more than one category. none: such as need no tool, by kind (chat, llm, open) in
-    place of the names. Equal content gives an equal `version`.
+    place of the names. Equal content gives an equal `version`. `roles`, `admin_roles`: the words by which the roles
+    that come with Cortex have these tools, by role.
     """
 
     categories: Mapping[str, Category]
@@ -28,6 +30,8 @@ class ToolSet:
     several: tuple[Example, ...]
     none: tuple[Example, ...]
     version: str
+    roles: Mapping[str, tuple[str, ...]]
+    admin_roles: Mapping[str, tuple[str, ...]]
 
 
 class Registry:
@@ -47,15 +51,16 @@ class Registry:
 
         A name that is taken already stays whose it was: nothing from outside can stand in for what ships.
         """
-        shipped, taken = self.shipped, set(self.shipped.tools)
+        shipped, taken, named = self.shipped, set(self.shipped.tools), set(self.shipped.categories)
         added: list[Category] = []
         for category in sorted(categories, key=lambda one: one.name):
             own = tuple(tool for tool in category.tools if tool.name not in taken)
-            if own and category.name not in shipped.categories:
+            if own and category.name not in named:
+                named.add(category.name)
                 taken.update(tool.name for tool in own)
                 added.append(replace(category, tools=own))
         found = _tool_set((*shipped.categories.values(), *added), shipped.several, shipped.none) if added else shipped
-        if found.version != self.held.version:
+        if found.version != self.held.version or _of_plugins(found) != _of_plugins(self.held):
             self.held = found
 
     @property
@@ -108,6 +113,11 @@ class Registry:
         return frozenset(name for name in self.tools if not self.missing(name, wired))
 
 
+def _of_plugins(held: ToolSet) -> Mapping[str, Function]:
+    """Return the function behind each: of two packages with the same words one may be revoked."""
+    return {name: tool.function for name, tool in held.tools.items() if tool.is_plugin}
+
+
 @lru_cache(maxsize=4)
 def _needs(held: ToolSet) -> frozenset[str]:
     own = (need for tool in held.tools.values() for need in tool.needs)
@@ -115,26 +125,43 @@ def _needs(held: ToolSet) -> frozenset[str]:
 
 
 def category_of(module: ModuleType) -> Category:
-    """The category that a file of `cortex/tools/` describes; TypeError says which of its parts is wrong."""
+    """The category that a tool file describes; TypeError or ValueError says which of its parts is wrong."""
     stem = module.__name__.rpartition(".")[2]
     own = [value for value in vars(module).values() if isinstance(value, Tool) and value.category == stem]
     prefixes: tuple[str, ...] = getattr(module, "PREFIXES", (f"{stem}_",))
     strays = [tool.name for tool in own if not tool.name.startswith(prefixes)]
     if not own or strays:
-        raise TypeError(f"tools/{stem}.py: no tool, or names outside its prefixes {prefixes}: {strays}")
+        raise TypeError(f"{stem}.py: no tool, or names outside its prefixes {prefixes}: {strays}")
     made = Category(
         name=stem,
         summary=module.SUMMARY,
         tools=tuple(own),
-        examples=tuple(getattr(module, "EXAMPLES", ())),
+        examples=examples_of(module),
         undo=getattr(module, "undo", None),
         needs=tuple(getattr(module, "NEEDS", ())),
+        tested=getattr(module, "TESTED", ""),
+        roles=_words_by_role(module, "ROLES"),
+        admin_roles=_words_by_role(module, "ADMIN_ROLES"),
+        samples=getattr(module, "SAMPLES", {}),
     )
     names = {tool.name for tool in own}
     said = {name for _, wanted in made.examples for name in wanted if name.startswith(prefixes)}
-    if said - names:
-        raise TypeError(f"tools/{stem}.py: examples name unknown tools {sorted(said - names)}")
+    for part, found in (
+        ("examples", said),
+        ("ROLES", {word for words in made.roles.values() for word in words} - {stem}),
+        ("ADMIN_ROLES", {word for words in made.admin_roles.values() for word in words} - {stem}),
+        ("SAMPLES", set(made.samples)),
+    ):
+        if found - names:
+            raise TypeError(f"{stem}.py: {part} name unknown tools {sorted(found - names)}")
     return made
+
+
+def _words_by_role(module: ModuleType, name: str) -> Mapping[str, tuple[str, ...]]:
+    given: Any = getattr(module, name, {})  # Any: whatever the file says
+    if not isinstance(given, Mapping) or any(isinstance(words, str) for words in given.values()):
+        raise TypeError(f'{module.__name__}: {name} must be a mapping such as {{"orchestrator": ("web",)}}')
+    return {role: tuple(words) for role, words in given.items()}
 
 
 def _tool_set(categories: Iterable[Category], several: tuple[Example, ...], none: tuple[Example, ...]) -> ToolSet:
@@ -151,7 +178,17 @@ def _tool_set(categories: Iterable[Category], several: tuple[Example, ...], none
         several=several,
         none=none,
         version=_version(ordered, several + none),
+        roles=_joined(category.roles for category in ordered),
+        admin_roles=_joined(category.admin_roles for category in ordered),
     )
+
+
+def _joined(given: Iterable[Mapping[str, tuple[str, ...]]]) -> Mapping[str, tuple[str, ...]]:
+    joined: dict[str, tuple[str, ...]] = {}
+    for roles in given:
+        for role, words in roles.items():
+            joined[role] = (*joined.get(role, ()), *words)
+    return MappingProxyType(joined)
 
 
 def _version(categories: list[Category], beside: tuple[Example, ...]) -> str:

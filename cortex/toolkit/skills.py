@@ -26,7 +26,7 @@ class FolderEntry(Protocol):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is one."""
+        """Tell whether it is one."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class TextFiles(Protocol):
     """Text files in folders; a user's home is one."""
 
     def list(self, folder: str) -> Awaitable[Sequence[FolderEntry]]:
-        """What stands in the folder, by name."""
+        """List what stands in the folder, by name."""
         ...
 
     def read(self, path: str) -> Awaitable[VersionedText]:
@@ -79,7 +79,7 @@ class SkillFile:
 
 
 async def names_of(files: TextFiles) -> Sequence[FolderEntry]:
-    """What in the skills folder is a skill's file, by name."""
+    """Return what in the skills folder is a skill's file, by name."""
     entries = await files.list(FOLDER)
     return [entry for entry in entries if entry.name.endswith(SUFFIX) and not entry.is_folder]
 

@@ -1,8 +1,8 @@
 """What a tool is: the value that `@tool` makes from a function, and the category it stands in. No behaviour here."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel
 
@@ -23,7 +23,7 @@ ReadBy = Callable[..., Awaitable[Sequence[Readers]]]  # called as the tool's fun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPreview:
-    """What a call would do, for the person who is asked. detail: the whole of it, such as a diff; "": the arguments."""
+    """A call's effect, for the person who is asked. detail: the whole of it, such as a diff; "": the arguments."""
 
     title: str
     detail: str = ""
@@ -34,7 +34,7 @@ PreviewOf = Callable[..., Awaitable[CallPreview]]  # called as the tool's functi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a tool gives back when plain text is not enough. `is_tainted`: it holds words from outside.
+    """A tool's result when plain text is not enough. `is_tainted`: it holds words from outside.
 
     words: the result in a few words for the person ("4 tasks"), where `text` is for the model.
     """
@@ -43,6 +43,9 @@ class Output:
     words: str = ""
     is_tainted: bool = False
     found: tuple[str, ...] = ()
+
+
+Function = Callable[..., Awaitable[str | Output]]  # of `Ctx` and the arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +68,13 @@ class Tool:
     for these readers. It reads as `check` does, and what it names is shown to the person alone.
     words: what a call says to the person (`toolkit/words.py`). preview: the same, looked up: the diff of a file, the
     next times of a schedule. It reads as `check` does; what it finds is shown to the person, and no model reads it.
+    is_plugin: another package brought it (`toolkit/plugins.py`).
     """
 
     name: str
     category: str
     summary: str
-    function: Callable[..., Awaitable[str | Output]]
+    function: Function
     arguments: type[BaseModel]
     full: ToolSchema
     stub: ToolSchema
@@ -97,11 +101,37 @@ class Tool:
     words: Words | None = None
     preview: PreviewOf | None = None
     has_foreign_words: bool = False
+    is_plugin: bool = False
 
     @property
     def is_outward(self) -> bool:
-        """Whether it sends something out or reads from outside: off while an admin has those tools switched off."""
-        return self.sends_out or not OUTSIDE.isdisjoint(self.needs)
+        """Tell whether it sends something out or reads from outside: off while an admin has those tools switched off.
+
+        A tool of a plug-in can do so without saying it.
+        """
+        return self.sends_out or self.is_plugin or not OUTSIDE.isdisjoint(self.needs)
+
+
+class ToolFacts(TypedDict, total=False):
+    """The arguments of `@tool`, each as in `Tool`; what is left out is as there."""
+
+    words: Words | None
+    risk: Risk
+    effect: Effect
+    confirm: bool
+    admin: bool
+    idempotent: bool
+    needs: tuple[str, ...]
+    reads_untrusted: bool
+    reads_private: bool
+    sends_out: bool
+    free: bool
+    risk_of: RiskOf | None
+    sends_to: SendsTo | None
+    aim: Aim | None
+    check: Precheck | None
+    read_by: ReadBy | None
+    preview: PreviewOf | None
 
 
 Undo = Callable[[Any, str, dict[str, Any] | None, str], Awaitable[str]]
@@ -113,7 +143,9 @@ class Category:
 
     `undo(ctx, target, before, expected)` puts `before` back at `target` if it still stands at version `expected`
     (raises Conflict otherwise). `needs`: ports that must be wired, by name; a category with an unwired one is not
-    configured, and the gate keeps it out.
+    configured, and the gate keeps it out. `tested`: on what, in words for `docs/tools.md`. `roles`: the roles that come
+    with Cortex and have it, each with the words (this category, or names of its tools) that everybody has there;
+    `admin_roles`: what admins have there besides. `samples`: arguments of one call, by tool.
     """
 
     name: str
@@ -122,3 +154,7 @@ class Category:
     examples: tuple[tuple[str, tuple[str, ...]], ...] = ()
     undo: Undo | None = None
     needs: tuple[str, ...] = ()
+    tested: str = ""
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    admin_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    samples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

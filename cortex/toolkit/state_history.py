@@ -16,7 +16,7 @@ STATE_CHARACTERS = 60
 UNTOLD = frozenset({"unavailable", "unknown", ""})
 
 
-def told_history(changes: Sequence[StateChange], unit: str, until: datetime, hours: int, time_zone: str) -> list[str]:
+def history_lines(changes: Sequence[StateChange], unit: str, until: datetime, hours: int, time_zone: str) -> list[str]:
     """Some lines about the hours ahead of `until`, in the person's time zone; one line when nothing was kept."""
     since = until - timedelta(hours=hours)
     held = [one for one in changes if one.at < until]

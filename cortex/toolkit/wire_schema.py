@@ -57,7 +57,7 @@ def wire_schema(schema: Node) -> WireSchema:
 
 
 def _names(properties: Iterable[str]) -> dict[str, str]:
-    """What each argument is called there: its own name where every provider takes it, else one made of it."""
+    """Name each argument as it is called there: its own name where every provider takes it, else one made of it."""
     made = {name: name for name in properties if not _ODD.search(name) and 0 < len(name) <= NAME_CHARACTERS}
     taken = set(made)
     for name in sorted(set(properties) - taken):

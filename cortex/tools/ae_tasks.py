@@ -10,12 +10,13 @@ from cortex.base.zone import day, local
 from cortex.ports.aether import Board, BoardColumn, Card
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 
 SUMMARY = "the kanban board"
 PREFIXES = ("ae_task_",)
 NEEDS = ("Board",)
+ROLES = {"orchestrator": ("ae_tasks",)}
+TESTED = "its tables, on SQLite and PostgreSQL"
 
 
 @tool(words="Look at the board[: {column}][, for {query}]", effect="read", reads_private=True)
@@ -57,6 +58,3 @@ def _line(card: Card, today: date) -> str:
     facts += [f"due {day(card.due, today)}"] if card.due else []
     facts += [f"priority {card.priority}"] if card.priority else []
     return f"  - {card.title} ({', '.join(facts)})"
-
-
-EXAMPLES = examples_for(__file__)

@@ -13,13 +13,14 @@ from cortex.ports.aether import EntryChange, Journal, JournalEntry, JournalPlace
 from cortex.ports.loop import Readers
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 from cortex.toolkit.stretch import stretch
 
 SUMMARY = "the user's journals and diaries"
 PREFIXES = ("ae_journal_",)
 NEEDS = ("Journals",)
+ROLES = {"orchestrator": ("aether",)}
+TESTED = "its tables, on SQLite and PostgreSQL; a server made from docs/aether.md"
 SHOWN = 20
 TITLE_CHARACTERS = 200
 ENTRY_CHARACTERS = 100_000
@@ -255,12 +256,12 @@ async def _target(ctx: Ctx, wanted: str) -> dict[str, Any]:
 
 
 def _is_made(row: JournalEntry, from_version: int, changes: dict[str, str]) -> bool:
-    """Whether the entry is what these changes made of that version: an earlier try of this call did it."""
+    """Tell whether the entry is what these changes made of that version: an earlier try of this call did it."""
     return row.version == from_version + 1 and all(getattr(row, key) == value for key, value in changes.items())
 
 
 async def _is_enabled(ctx: Ctx, id: str) -> bool:
-    """Whether the entry can still be read."""
+    """Tell whether the entry can still be read."""
     try:
         await ctx.use(Journals).entry(id)
     except NotFound:
@@ -306,6 +307,3 @@ def _around(text: str, query: str) -> str:
     at = min((place for word in query.casefold().split() if (place := flat.casefold().find(word)) >= 0), default=0)
     start = max(0, at - 40)
     return f"{'...' if start else ''}{flat[start : start + 160]}{'...' if len(flat) > start + 160 else ''}"
-
-
-EXAMPLES = examples_for(__file__)

@@ -14,12 +14,13 @@ from cortex.integrations.files import WRITE_BYTES, Files
 from cortex.ports.aether import AetherDatabase, Rows, TableFacts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.stretch import RESULT_CHARACTERS
 
 SUMMARY = "SQL database, read only"
 PREFIXES = ("ae_db_",)
 NEEDS = ("AetherDatabase",)
+ROLES = {"orchestrator": ("aether_db",)}
+TESTED = "MariaDB 10.11, unpacked and started by the tests"
 SQL_CHARACTERS = 8_000
 ROWS_MOST = 100
 ROWS_SAVED = 2_000
@@ -171,6 +172,3 @@ def _csv_bytes(rows: Rows) -> tuple[bytes, int]:
     while len(data := csv_text(rows.columns, kept).encode()) > WRITE_BYTES and kept:
         kept = kept[: min(len(kept) * WRITE_BYTES // len(data), len(kept) - 1)]
     return data, len(kept)
-
-
-EXAMPLES = examples_for(__file__)

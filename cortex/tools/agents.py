@@ -8,12 +8,14 @@ from cortex.base.zone import moment
 from cortex.ports.agents import AgentRun, Agents
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 
 SUMMARY = "background agents for long work"
 PREFIXES = ("spawn_agent", "agent_status", "agent_cancel")
 NEEDS = ("Agents",)
+ROLES = {"orchestrator": ("agents",)}
+TESTED = "real background runs"
+SAMPLES = {"spawn_agent": {"task": "compare the offers"}}
 TASK_CHARACTERS = 4_000
 RESULT_CHARACTERS = 4_000
 SHOWN = 10
@@ -116,6 +118,3 @@ def _fact(ctx: Ctx, run: AgentRun) -> str:
     since = f"since {moment(run.started_at, zone)}" if run.ended_at is None else moment(run.ended_at, zone)
     spent = f", {run.tokens:,} tokens" if run.tokens else ""
     return f"{' '.join(run.task.split())[:100]} (id {short(run.id)}, {run.role}, {run.state} {since}{spent})"
-
-
-EXAMPLES = examples_for(__file__)

@@ -12,10 +12,15 @@ from cortex.base.zone import moment
 from cortex.ports.agents import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 
 SUMMARY = "coding agent (aider) for repositories"
 PREFIXES = ("aider_", "claude_allow_dir")
+ROLES = {"coder": ("coding",)}
+TESTED = "real aider in the sandbox where it is installed; every day a double of it, on real git"
+SAMPLES = {
+    "aider_run": {"repository": "cortex", "message": "add a retry", "background": True},
+    "claude_allow_dir": {"folder": "/srv/code"},
+}
 MESSAGE_CHARACTERS = 8_000
 FILES_MOST = 20
 WAIT_S = 120.0
@@ -179,7 +184,7 @@ def _fact(ctx: Ctx, run: CodingRun) -> str:
 
 
 def _run_text(ctx: Ctx, run: CodingRun) -> str:
-    """How a run stands: its commit and what changed, or what it said."""
+    """Tell how a run stands: its commit and what changed, or what it said."""
     parts = [_fact(ctx, run)]
     if run.commit:
         parts.append(f"Commit {run.commit[:12]}" + (": its diff waits for approval" if run.state == "waiting" else ""))
@@ -187,6 +192,3 @@ def _run_text(ctx: Ctx, run: CodingRun) -> str:
         parts.append("Nothing was changed.")
     parts += [run.diff_stat[:SAID_CHARACTERS], run.said[-SAID_CHARACTERS:]]
     return "\n".join(part for part in parts if part)
-
-
-EXAMPLES = examples_for(__file__)

@@ -13,12 +13,14 @@ from cortex.base.zone import moment, short_moment
 from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import CallPreview, Output
 from cortex.toolkit.words import counted, indented, one_line, short
 
 SUMMARY = "jobs that run on a schedule"
 NEEDS = ("Jobs", "Timings")
+ROLES = {"orchestrator": ("cron",)}
+TESTED = "the real scheduler, and accelerated years"
+SAMPLES = {"cron_add": {"prompt": "sum up the news", "when": "every day at 9"}}
 SHOWN = 40
 PROMPT_CHARACTERS = 4_000
 NAME_CHARACTERS = 80
@@ -216,6 +218,3 @@ def _line(ctx: Ctx, job: Job) -> str:
 
 def _shown(ctx: Ctx, times: tuple[datetime, ...]) -> str:
     return ", ".join(moment(at, ctx.user.time_zone) for at in times)
-
-
-EXAMPLES = examples_for(__file__)

@@ -15,13 +15,18 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.ports.documents import DocumentHit, DocumentTexts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import CallPreview
 from cortex.toolkit.stretch import beginning, stretch
 from cortex.toolkit.words import counted
 
 SUMMARY = "the user's files: read, write, search, check"
 NEEDS = ("Files", "DocumentTexts")
+ROLES = {
+    "coder": ("file",),
+    "orchestrator": ("file_read", "file_search", "file_list", "file_diff", "file_syntax_check"),
+}
+ADMIN_ROLES = {"orchestrator": ("file",)}
+TESTED = "real folders and files"
 # What has no text of its own; all else is read as it stands.
 DOCUMENTS = (".pdf", ".docx", ".odt", ".eml", ".mht", ".mhtml")
 PAGES_AT_ONCE = 10
@@ -235,7 +240,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
 
 
 async def _old(ctx: Ctx, path: str, replace: str) -> bytes | None:
-    """What a write would change, None for nothing. Whether a passage is in it, or it is no file, counts as read."""
+    """Return what a write would change, None for nothing. That a passage is in it, or it is no file, counts as read."""
     files = ctx.use(Files)
     if replace:
         ctx.note_private("the file's text")
@@ -248,7 +253,7 @@ async def _old(ctx: Ctx, path: str, replace: str) -> bytes | None:
 
 
 async def _raw(files: Files, path: str) -> bytes | None:
-    """What stands there, None for nothing."""
+    """Return what stands there, None for nothing."""
     try:
         return await files.read(path, limit_bytes=WRITE_BYTES)
     except NotFound:
@@ -331,6 +336,3 @@ def _line(ctx: Ctx, entry: FolderItem) -> str:
         return f"{entry.path}/"
     kind = "" if entry.kind == "file" else f", {entry.kind}"
     return f"{entry.path} ({entry.size_bytes} bytes, {moment(entry.changed_at, ctx.user.time_zone)}{kind})"
-
-
-EXAMPLES = examples_for(__file__)

@@ -9,11 +9,13 @@ from cortex.integrations.files import Files
 from cortex.integrations.git import Git
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.stretch import beginning
 
 SUMMARY = "status, history, changes of a repository"
 NEEDS = ("Files", "Git")
+ROLES = {"coder": ("git",)}
+ADMIN_ROLES = {"orchestrator": ("git",)}
+TESTED = "real git in the sandbox"
 REVISION_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/~^@{}-")
 
 
@@ -89,6 +91,3 @@ def _paths(path: str) -> tuple[str, ...]:
 
 def _cut(text: str) -> str:
     return beginning(text.strip(), "narrow it by path")
-
-
-EXAMPLES = examples_for(__file__)

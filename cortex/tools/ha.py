@@ -16,13 +16,14 @@ from cortex.ports.home_assistant import Entity, HomeAssistant, NamedEntities, Se
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, sends_to, stamp, touched_by, way_back
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Risk
-from cortex.toolkit.state_history import told_history
+from cortex.toolkit.state_history import history_lines
 from cortex.toolkit.words import listed, short, spoken
 
 SUMMARY = "Home Assistant: lights, climate, music, locks, sensors"
 NEEDS = ("HomeAssistant",)
+ROLES = {"orchestrator": ("ha",)}
+TESTED = "real Home Assistant 2024.3.3 and 2025.1.4; every day a double of its websocket protocol"
 SHOWN = 30
 HOURS = 240  # Home Assistant keeps ten days unless told otherwise
 DATA_CHARACTERS = 4_000
@@ -62,7 +63,7 @@ async def ha_get_state(ctx: Ctx, entity: str, hours: Annotated[int, Field(ge=0, 
     first = f"{_line(one)}, since {moment(one.changed_at, ctx.user.time_zone)}"
     if hours:
         changes = await home.history(one.id, hours)
-        return "\n".join([first, *told_history(changes, one.unit, ctx.now, hours, ctx.user.time_zone)])
+        return "\n".join([first, *history_lines(changes, one.unit, ctx.now, hours, ctx.user.time_zone)])
     held = one.attributes
     facts = [f"{key}: {_short(str(held[key]))}" for key in PLAIN.split() if held.get(key) is not None]
     return "\n".join([first, *facts])
@@ -189,14 +190,14 @@ def _check(domain: str, target: str, data: Mapping[str, Any]) -> None:
 
 
 def _unsure(words: str, meant: NamedEntities) -> ToolFailed:
-    """What to say when the words name nothing for certain."""
+    """Say that the words name nothing for certain."""
     near = "; ".join(f"{one.name} ({one.id}{f', {one.area}' if one.area else ''})" for one in meant.near[:6])
     hint = f"Near: {near}. Use the id." if near else "Look with ha_get_states."
     return ToolFailed(f"No device is certainly {words!r}. {hint}", is_tainted=bool(near))
 
 
 def _result_text(name: str, target: str, after: Sequence[Entity]) -> Output:
-    """How the call ended, in the caller's own words; names from the house only where the ends differ."""
+    """Tell how the call ended, in the caller's own words; names from the house only where the ends differ."""
     done = f"{name} was done{f' for {target!r}' if target else ''}"
     states = {one.state for one in after}
     if not after:
@@ -214,6 +215,3 @@ def _line(one: Entity) -> str:
 
 def _short(text: str) -> str:
     return " ".join(text.split())[:VALUE_CHARACTERS]
-
-
-EXAMPLES = examples_for(__file__)

@@ -8,12 +8,13 @@ from cortex.base.zone import local
 from cortex.ports.memory import Fact, Memory
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 from cortex.toolkit.words import counted
 
 SUMMARY = "facts kept about the user"
 NEEDS = ("Memory",)
+ROLES = {"orchestrator": ("memory",)}
+TESTED = "its tables, on SQLite and PostgreSQL"
 FACT_CHARACTERS = 500
 SHOWN = 12
 
@@ -111,6 +112,3 @@ def _line(ctx: Ctx, fact: Fact) -> str:
     mark = " [from outside]" if fact.is_tainted else ""
     at = local(fact.at, ctx.user.time_zone).date().isoformat()
     return f"- {fact.text} (id {short(fact.id)}, {at}, from {fact.source[:80]}){mark}"
-
-
-EXAMPLES = examples_for(__file__)

@@ -11,6 +11,7 @@ from cortex.toolkit.spec import Output
 SUMMARY = "find tools that are not shown yet, and call them"
 PREFIXES = ("tools_", "tool_")
 NEEDS = ("Discovery",)
+TESTED = "the real registry"
 
 
 @tool(words="Look for a tool: {query}", effect="read", free=True)

@@ -6,13 +6,14 @@ from cortex.storage.home import Home
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.page import Page
 from cortex.toolkit.spec import Output
 
 SUMMARY = "your own notes about this user"
 PREFIXES = ("agent_notes_",)
 NEEDS = ("Home", "Preferences")
+ROLES = {"orchestrator": ("notes",)}
+TESTED = "real folders and files"
 FOLDER = "agent_notes"
 
 
@@ -60,6 +61,3 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
 def _page(ctx: Ctx, path: str = "") -> Page:
     where = path or f"{FOLDER}/{ctx.role}.md"
     return Page(ctx=ctx, texts=ctx.use(Home), marks=ctx.use(PreferencesRepository), path=where, title="notes")
-
-
-EXAMPLES = examples_for(__file__)

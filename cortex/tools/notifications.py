@@ -12,10 +12,13 @@ from cortex.base.zone import moment
 from cortex.ports.outgoing import Mail, Post, Push, Room, Talk
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 
 SUMMARY = "push, e-mail, Nextcloud Talk"
 PREFIXES = ("web_push", "email_", "nc_talk_")
+ROLES = {"orchestrator": ("web_push",)}
+ADMIN_ROLES = {"orchestrator": ("notifications",)}
+TESTED = "aiosmtpd, a push endpoint that decrypts; Talk by a double of its documented API"
+SAMPLES = {"web_push": {"text": "the wash is done"}}
 TITLE_CHARACTERS = 100
 PUSH_CHARACTERS = 1_000
 SUBJECT_CHARACTERS = 200
@@ -194,6 +197,3 @@ def _room(rooms: Sequence[Room], wanted: str, *, is_whole: bool = False) -> Room
 def _line(ctx: Ctx, post: Post) -> str:
     cut = "..." if len(post.text) > POST_CHARACTERS else ""
     return f"- {moment(post.at, ctx.user.time_zone)} {post.author}: {post.text[:POST_CHARACTERS]}{cut}"
-
-
-EXAMPLES = examples_for(__file__)

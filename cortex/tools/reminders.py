@@ -10,11 +10,13 @@ from cortex.base.zone import day, local
 from cortex.ports.schedule import Reminder, Reminders, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 
 SUMMARY = "reminders, alarms, timers"
 NEEDS = ("Reminders", "Timings")
+ROLES = {"orchestrator": ("reminders",)}
+TESTED = "its tables, on SQLite and PostgreSQL"
+SAMPLES = {"reminders_add": {"text": "dentist", "when": "tomorrow at 9"}}
 SHOWN = 40
 TEXT_CHARACTERS = 500
 
@@ -157,6 +159,3 @@ def _fact(ctx: Ctx, row: Reminder) -> str:
 
 def _counted(count: int) -> str:
     return f"{count} reminder{'' if count == 1 else 's'}"
-
-
-EXAMPLES = examples_for(__file__)

@@ -8,13 +8,14 @@ from cortex.storage.home import Home, HomeEntry
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.page import Page, mark_of
 from cortex.toolkit.spec import Output
 
 SUMMARY = "the user's notes and their scratchpad"
 PREFIXES = ("scratch_", "notes_")
 NEEDS = ("Home", "Preferences")
+ROLES = {"orchestrator": ("scratchpad",)}
+TESTED = "real folders and files"
 NAMES_MAX = 100
 
 
@@ -123,6 +124,3 @@ def _page(ctx: Ctx, path: str = SCRATCHPAD) -> Page:
         title=f"note “{name}”" if is_note else "scratchpad",
         heading=f"# {name}\n" if is_note else "",
     )
-
-
-EXAMPLES = examples_for(__file__)

@@ -8,12 +8,13 @@ from cortex.storage.messages import MessageRow, MessagesRepository
 from cortex.storage.search import SearchRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 from cortex.toolkit.stretch import stretch
 
 SUMMARY = "earlier conversations"
 NEEDS = ("Search", "Conversations", "Messages")
+ROLES = {"orchestrator": ("session",)}
+TESTED = "its tables, on SQLite and PostgreSQL, full text"
 HITS = 12
 RECENT = 15
 PART_CHARACTERS = 700
@@ -101,6 +102,3 @@ def _part(part: object) -> str:
             return f"[{part.name}] {part.text[:PART_CHARACTERS]}{cut}"
         case _:
             return ""
-
-
-EXAMPLES = examples_for(__file__)

@@ -14,13 +14,14 @@ from cortex.storage.home import Home
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.skills import SkillFile, read_skills
 from cortex.toolkit.spec import Output
 
 SUMMARY = "the user's own how-tos (skills): list, read"
 PREFIXES = ("skill_",)
 NEEDS = ("Home", "Preferences", "FrontMatters")
+ROLES = {"orchestrator": ("skills",), "coder": ("skills",), "research": ("skills",)}
+TESTED = "real folders and files"
 SHOWN = 40
 NAMED = 12
 TELLING_LETTERS = 4
@@ -89,6 +90,3 @@ def _words(text: str) -> set[str]:
 def _line(one: Skill) -> str:
     mark = " [from outside]" if one.is_tainted else ""
     return f"- {one.name}: {on_a_line(one.title)}. {on_a_line(one.description)}{mark}"
-
-
-EXAMPLES = examples_for(__file__)

@@ -12,12 +12,14 @@ from cortex.integrations.sandbox import Limits, Sandbox
 from cortex.ports.system import Logs, Restarting, Status, Upgrade, Upkeep
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 from cortex.toolkit.stretch import RESULT_CHARACTERS
 
 SUMMARY = "this server: status, logs, shell, restart, update"
 PREFIXES = ("cortex_", "shell_exec")
+ROLES = {"coder": ("shell_exec",)}
+ADMIN_ROLES = {"orchestrator": ("system",)}
+TESTED = "the real sandbox (bubblewrap); restart and update in real installations"
 COMMAND_CHARACTERS = 8_000
 LINE_CHARACTERS = 400
 CHANGES = 15
@@ -151,7 +153,7 @@ async def cortex_update(ctx: Ctx, action: Literal["preview", "install", "roll_ba
 
 
 def _news(found: Upgrade) -> str:
-    """What an update would bring, in a few lines."""
+    """Tell what an update would bring, in a few lines."""
     rest = len(found.changes) - CHANGES
     lines = [f"Cortex {found.current} can be updated to {found.version}:"]
     lines += [f"- {change[:LINE_CHARACTERS]}" for change in found.changes[:CHANGES]]
@@ -160,13 +162,10 @@ def _news(found: Upgrade) -> str:
 
 
 def _process_text(ended: ProcessResult) -> str:
-    """What the command printed and how it ended."""
+    """Tell what the command printed and how it ended."""
     parts = [ended.out.rstrip(), f"stderr: {ended.err.rstrip()}" if ended.err.strip() else ""]
     if ended.killed:
         parts.append(f"[stopped: {ended.killed}]")
     elif ended.code:
         parts.append(f"[exit code {ended.code}]")
     return "\n".join(part for part in parts if part) or "(no output, exit code 0)"
-
-
-EXAMPLES = examples_for(__file__)

@@ -14,18 +14,20 @@ from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.ids import derived_id, is_named
 from cortex.base.ids import short as short_id
 from cortex.base.zone import day, local
-from cortex.ports.lists import ListBell
+from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Readers, Targets
 from cortex.storage.tasks import INBOX, TaskListRow, TaskRow, TasksRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 from cortex.toolkit.words import counted, short
 
 SUMMARY = "to-do and shopping lists"
 PREFIXES = ("task_",)
 NEEDS = ("Tasks",)
+ROLES = {"orchestrator": ("tasks",)}
+TESTED = "its tables, on SQLite and PostgreSQL"
+SAMPLES = {"task_create": {"title": "milk", "list_name": "Shopping"}}
 SHOWN = 40
 
 TITLE_CHARACTERS = 300
@@ -71,7 +73,7 @@ async def _read_there(ctx: Ctx, list_name: str = INBOX, **_: Any) -> list[Reader
 
 
 async def _read_of(ctx: Ctx, task: str, list_name: str | None = None, **_: Any) -> list[Readers]:
-    """Who reads the list on which the task stands, and the one that it moves to."""
+    """Return who reads the list on which the task stands, and the one that it moves to."""
     tasks = ctx.use(TasksRepository)
     kept = await ctx.use(Targets).target(ctx.call_id)
     row = await tasks.get(kept["id"]) if kept else await _find(tasks, task)
@@ -114,7 +116,7 @@ async def task_create(
     )
     ctx.leave_undo(target=row.id, before=None, expected=str(row.version), label="Remove the task again")
     is_shared = any(one.label == row.list_label and one.with_whom for one in lists)
-    await ctx.use(ListBell).ring(_place(row), is_shared=is_shared)
+    await ctx.use(ListSignal).tell_readers(_place(row), is_shared=is_shared)
     return f"Added: {_fact(ctx, row, lists)}"
 
 
@@ -174,7 +176,7 @@ async def task_update(
     if not _is_made(row, target["version"], changes):
         marked = {**changes, "is_tainted": True} if ctx.is_tainted else changes
         was, row = row, await tasks.update(row.id, expected_version=target["version"], **marked)
-        await ctx.use(ListBell).ring(_place(was), _place(row))
+        await ctx.use(ListSignal).tell_readers(_place(was), _place(row))
     undone_by = {"target": row.id, "before": target["before"], "expected": str(row.version)}
     ctx.leave_undo(**undone_by, label="Put the task back as it was")
     return Output(text=f"Changed: {_fact(ctx, row, lists)}", is_tainted=row.is_tainted)
@@ -200,7 +202,7 @@ async def task_complete(ctx: Ctx, task: str) -> Output:
             by = f" by {row.doer}" if row.doer else ""
             return Output(text=f"It was done already{by}: {row.title}", is_tainted=row.is_tainted)
         row = await tasks.complete(row.id, target["version"])
-        await ctx.use(ListBell).ring(_place(row))
+        await ctx.use(ListSignal).tell_readers(_place(row))
     ctx.leave_undo(target=row.id, before={"is_done": False}, expected=str(row.version), label="Open the task again")
     left = await tasks.list(list_name=row.list_label, is_done=False)
     return Output(text=f"Done: {row.title} ({len(left)} left on {row.list_label})", is_tainted=row.is_tainted)
@@ -214,11 +216,11 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         raise Conflict(f"{row.title!r} has changed since and was left as it is.")
     if before is None:
         await tasks.remove(target, row.version)
-        await ctx.use(ListBell).ring(_place(row))
+        await ctx.use(ListSignal).tell_readers(_place(row))
         return f"Removed {row.title!r} again."
     fields = _typed(before)
     now = await tasks.update(target, expected_version=row.version, **fields)
-    await ctx.use(ListBell).ring(_place(row), _place(now))
+    await ctx.use(ListSignal).tell_readers(_place(row), _place(now))
     return f"{row.title!r} is open again." if fields == {"is_done": False} else f"{row.title!r} is as it was."
 
 
@@ -296,7 +298,7 @@ async def _find(tasks: TasksRepository, wanted: str) -> TaskRow:
 
 
 def _nothing(lists: Sequence[TaskListRow], name: str | None, done: bool, *, is_narrowed: bool) -> Output:
-    """What to say when there is nothing to show, with the lists that do exist."""
+    """Say that there is nothing to show, with the lists that do exist."""
     others = [other.label for other in lists if other.label != name]
     where = f" on the list {name!r}" if name else ""
     what = "finished task" if done else "open task"
@@ -339,8 +341,5 @@ def _typed(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_made(row: TaskRow, from_version: int, changes: dict[str, Any]) -> bool:
-    """Whether the task is what these changes made of that version: an earlier try of this call did it."""
+    """Tell whether the task is what these changes made of that version: an earlier try of this call did it."""
     return row.version == from_version + 1 and all(_value(row, key) == value for key, value in changes.items())
-
-
-EXAMPLES = examples_for(__file__)

@@ -9,13 +9,14 @@ from cortex.integrations.search import WebSearch
 from cortex.integrations.web import Web, outside_url
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output
 from cortex.toolkit.stretch import stretch
 from cortex.toolkit.words import counted
 
 SUMMARY = "search the web, read pages"
 PREFIXES = ("web_search", "web_read", "http_fetch")
+ROLES = {"orchestrator": ("web",), "research": ("web",)}
+TESTED = "HTTP servers on loopback; SearXNG's and Brave's answers by doubles"
 QUERY_CHARACTERS = 400
 
 
@@ -96,8 +97,5 @@ async def http_fetch(ctx: Ctx, url: str, offset: int = 0) -> str:
 
 
 def _stays(ctx: Ctx) -> bool:
-    """Whether only the host that the gate has seen may get what the address carries: a redirect leads past the gate."""
+    """Tell whether only the host that the gate saw may get what the address carries: a redirect leads past the gate."""
     return ctx.is_tainted and ctx.has_read_private
-
-
-EXAMPLES = examples_for(__file__)

@@ -7,11 +7,12 @@ from cortex.base.errors import ToolFailed
 from cortex.integrations.web import Web, checked_headers, outside_url
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import examples_for
 
 SUMMARY = "send to webhooks and APIs"
 PREFIXES = ("http_post",)
 NEEDS = ("Web",)
+ADMIN_ROLES = {"orchestrator": ("web_post",)}
+TESTED = "HTTP servers on loopback"
 BODY_CHARACTERS = 100_000
 REPLY_CHARACTERS = 4_000
 KINDS = {
@@ -70,6 +71,3 @@ def _check_json(body: str) -> None:
         raise ToolFailed(
             f"The body is not JSON ({str(error)[:120]}); nothing was sent. Correct it, or use kind=text."
         ) from None
-
-
-EXAMPLES = examples_for(__file__)

@@ -21,6 +21,7 @@ from tests.plain_book import MEMBER, STANDING, PlainBook, PlainDesk
 from tests.plain_world import TURN
 
 T = TypeVar("T")
+HALT = "Everything was stopped by ada."
 DONE: list[str] = []
 
 
@@ -179,13 +180,15 @@ async def test_a_forbidden_tool_answers_exactly_as_an_unknown_one(gate: Gate) ->
 
 async def test_a_near_name_gets_one_suggestion(gate: Gate) -> None:
     done = await gate.run("demo_writ", text="milk")
-    assert done.result.text == "There is no tool named 'demo_writ' here. Did you mean demo_write?"
+    assert (done.result.is_error, "'demo_writ'" in done.result.text, "demo_write?" in done.result.text) == (
+        *[True] * 3,
+    )
 
 
 async def test_an_admin_tool_does_not_exist_for_a_member_even_if_the_role_lists_it(gate: Gate) -> None:
     gate.call_log.now(user=MEMBER)
     done = await gate.run("demo_shell", answer="allowed", command="id")
-    assert done.result.text == "There is no tool named 'demo_shell' here."
+    assert (done.result.is_error, "no tool" in done.result.text) == (True, True)
     assert DONE == []
 
 
@@ -249,7 +252,7 @@ async def test_the_bytes_run_are_the_bytes_approved(gate: Gate) -> None:
     decision = await gate.executor.decide(TURN, 1, call)
     other = replace(call, arguments='{"command":"rm -rf ."}')
     done = await gate.executor.perform(TURN, 1, other, decision, "allowed")
-    assert "changed after the decision" in done.result.text
+    assert "after the decision" in done.result.text
     assert DONE == []
 
 
@@ -298,18 +301,18 @@ async def test_rights_taken_away_between_decision_and_act_stop_the_call(gate: Ga
 
 @pytest.mark.parametrize("name", ["demo_write", "no_such_tool"])
 async def test_where_work_is_stopped_the_gate_says_so_before_it_looks_at_the_call(gate: Gate, name: str) -> None:
-    gate.call_log.now(halt="Everything was stopped by ada.")
+    gate.call_log.now(halt=HALT)
     done = await gate.run(name, text="milk")
-    assert (done.result.text, done.result.is_error) == ("Everything was stopped by ada.", True)
+    assert (done.result.text, done.result.is_error) == (HALT, True)
     assert DONE == []
 
 
 async def test_a_call_that_was_allowed_does_not_run_once_work_is_stopped(gate: Gate) -> None:
     call = ToolCall(id="w", name="demo_shell", arguments='{"command":"id"}')
     decision = await gate.executor.decide(TURN, 1, call)
-    gate.call_log.now(halt="Everything was stopped by ada.")
+    gate.call_log.now(halt=HALT)
     done = await gate.executor.perform(TURN, 1, call, decision, "allowed")
-    assert (done.result.text, DONE) == ("Everything was stopped by ada.", [])
+    assert (done.result.text, DONE) == (HALT, [])
 
 
 async def test_an_interrupted_write_is_not_tried_again_but_told(gate: Gate) -> None:
@@ -391,7 +394,7 @@ async def test_no_grant_covers_the_refused_case(gate: Gate) -> None:
 async def test_a_tool_that_fails_says_why_and_one_that_crashes_keeps_the_turn_alive(gate: Gate) -> None:
     failed = await gate.run("demo_fail")
     crashed = await gate.run("demo_crash", wire_id="w2")
-    assert failed.result.text == "The list is not there; create it first."
+    assert (failed.result.is_error, "not there" in failed.result.text) == (True, True)
     assert "failed unexpectedly" in crashed.result.text
     assert "boom" not in crashed.result.text
 
@@ -399,7 +402,7 @@ async def test_a_tool_that_fails_says_why_and_one_that_crashes_keeps_the_turn_al
 async def test_a_long_result_goes_to_a_file_with_a_preview(gate: Gate) -> None:
     done = await gate.run("demo_long")
     assert len(done.result.text) < 4_000
-    assert "file_read path='results/x.txt'" in done.result.text
+    assert "'results/x.txt'" in done.result.text
     assert len(next(iter(gate.call_log.spilled.values()))) == 20_000
 
 
@@ -422,7 +425,7 @@ async def test_the_third_identical_call_is_refused(gate: Gate) -> None:
         same_calls={'demo_write {"text":"milk","times":1}': 2},
     )
     done = await gate.run("demo_write", text="milk")
-    assert "made before in this turn" in done.result.text
+    assert (done.result.is_error, "made before" in done.result.text) == (True, True)
     assert DONE == []
 
 
@@ -431,7 +434,7 @@ async def test_a_recipe_that_counts_calls_refuses_the_one_too_many(gate: Gate) -
     await gate.run("demo_write", text="milk")
     gate.call_log.now(calls_left=0)
     done = await gate.run("demo_write", text="eggs", wire_id="w2")
-    assert "allows no further call" in done.result.text
+    assert (done.result.is_error, "no further call" in done.result.text) == (True, True)
     assert DONE == ["milk"]
 
 
@@ -510,7 +513,7 @@ async def test_a_question_that_stands_is_not_taken_back_by_a_later_look(shop: Ga
 async def test_no_check_runs_for_what_is_refused_anyway(shop: Gate) -> None:
     arguments = json.dumps({"shop": "florist"}, sort_keys=True, separators=(",", ":"))
     shop.call_log.now(same_calls={f"demo_order {arguments}": 2})
-    assert "before in this turn" in (await shop.run("demo_order", shop="florist")).result.text
+    assert "in this turn" in (await shop.run("demo_order", shop="florist")).result.text
     shop.call_log.now(permitted=frozenset())
     assert "no tool named" in (await shop.run("demo_order", wire_id="w2", shop="florist")).result.text
     assert not LOOKED

@@ -15,7 +15,8 @@ PAST = tuple(message for exchange in EXCHANGES for message in exchange)
 
 
 TURNS = tuple(enumerate(EXCHANGES, start=4))
-SUMMARY = user(f"{SUMMARY_HEAD}\nthey spoke of milk")
+SPOKEN = "they spoke of milk"
+SUMMARY = user(f"{SUMMARY_HEAD}\n{SPOKEN}")
 
 
 def ten(message: Message) -> int:
@@ -37,10 +38,10 @@ def test_without_a_summary_every_turn_is_seen_as_it_was_said() -> None:
 
 
 def test_a_summary_stands_for_its_turns_and_the_next_one_follows_it_once() -> None:
-    assert view(TURNS, summary="they spoke of milk", upto=4) == (SUMMARY, *PAST[2:])
-    assert view(TURNS, summary="they spoke of milk", upto=5) == (SUMMARY, *PAST[6:])
-    assert view(TURNS, summary="they spoke of milk", upto=6) == (SUMMARY,)
-    assert view(TURNS, summary="they spoke of milk", upto=3) == (SUMMARY, *PAST)
+    assert view(TURNS, summary=SPOKEN, upto=4) == (SUMMARY, *PAST[2:])
+    assert view(TURNS, summary=SPOKEN, upto=5) == (SUMMARY, *PAST[6:])
+    assert view(TURNS, summary=SPOKEN, upto=6) == (SUMMARY,)
+    assert view(TURNS, summary=SPOKEN, upto=3) == (SUMMARY, *PAST)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from cortex.base.logbook import LogBook
+from cortex.base.log import LogBook
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ BETTER_LOW = frozenset({"chat_any", "llm_nonweb", "tools_mean", "tokens_share", 
 SIZES = frozenset({"tools_mean", "tokens_share", "chat_tokens_share"})
 KINDS = {"chat_any": "chat", "llm_nonweb": "llm"}
 SIZE_NOISE, COST_NOISE = 0.05, 0.02
+ROW_SHARE = 0.05  # of all tools' tokens: what one message of small talk carries that carries any
 Figures = dict[str, dict[str, float]]  # set or "cost" -> key -> figure of `cortex`
 Rows = dict[str, dict[str, int]]  # set -> kind -> rows
 
@@ -71,11 +72,14 @@ def regressions(rows: Rows, kept: Figures, now: Figures) -> Iterator[str]:
 
 
 def noise(name: str, key: str, value: float, rows: int) -> float:
-    """What may change without a word: a standard error of a share, a twentieth of a size, a fiftieth of a cost."""
+    """What may change without a word: a standard error of a share, a twentieth of a size, a fiftieth of a cost.
+
+    Of small talk at least what one more message with tools costs.
+    """
     if name == "cost":
         return COST_NOISE * value
     if key in SIZES:
-        return SIZE_NOISE * value
+        return max(SIZE_NOISE * value, ROW_SHARE / rows if key == "chat_tokens_share" else 0.0)
     counted = LEAST_ROWS if key == "worst_category_recall" else rows
     return max(math.sqrt(value * (1 - value) / counted), 1.5 / counted)
 

@@ -15,6 +15,8 @@ from pydantic import ValidationError
 
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
+from cortex.toolkit.examples import parsed
+from cortex.tools import UTTERANCES, load
 from tests.bench.ground import Tell
 from tests.bench.rows import OfferedTool, Query, Utterance, _Row
 
@@ -74,12 +76,33 @@ def read(path: Path, report: Tell) -> Data:
             raise UserError(f"{one.name} has no rows of the bench's format.")
         else:
             report(f"{one.name}: not of the bench's format, passed over")
+    if path.resolve() == CASES:
+        found["routing"] += _of_tool_files()
     if path.is_file() and (found["queries"] or found["examples"]) and not found["catalog"]:
         _add_neighbours(path, found)
     data = _sorted(found, report)
     if not (data.routing or data.retrieval or data.filler):
         raise UserError(f"{path} has no rows of the bench's format.")
     return data
+
+
+def _of_tool_files() -> list[tuple[Path, Any]]:
+    """The rows that stand beside a tool's utterances, below a heading with "?"."""
+    categories = {name: tool.category for name, tool in load().tools.items()}
+    found: list[tuple[Path, Any]] = []
+    for path in sorted(UTTERANCES.glob("*.txt")):
+        rows = [
+            {
+                "id": f"{path.stem}-{number}",
+                "text": said,
+                "kind": "tool",
+                "need_tools": [[name] for name in names],
+                "need_categories": [[categories[name]] for name in names],
+            }
+            for number, (said, names) in enumerate(parsed(path.read_text("utf-8"), path.name, is_judged=True), 1)
+        ]
+        found += [(path, list(enumerate(rows, 1)))] if rows else []
+    return found
 
 
 def _files(path: Path) -> list[Path]:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from cortex.ports.encoder import Encoder
 from cortex.selection.index import sentence_models
-from cortex.selection.recipes import Stage, recipe
+from cortex.selection.recipes import recipe
+from cortex.selection.stage import StageFunction
 from cortex.selection.stages.epoch import epoch
 from cortex.selection.stages.fuse import fuse
 from cortex.selection.ways import punch
@@ -38,7 +39,7 @@ _HELD = (fuse, epoch, centroids)
 # Without gate, fuse and epoch nothing is sent; mode, skills and missing wait for what no row of a set has.
 REMOVABLE = ("pins", "vectors", "learned", "context", "form", "budget")
 Point = dict[str, Any]  # as the JSON has it
-Stages = tuple[Stage, ...]
+Stages = tuple[StageFunction, ...]
 
 
 def settings(name: str) -> Mapping[str, Stages]:
@@ -70,7 +71,7 @@ def most_needed() -> tuple[str, ...]:
 
 def without(name: str, left_out: str) -> Stages:
     """The stages of the recipe but this one."""
-    return tuple(stage for stage in recipe(name) if stage.__name__ != left_out)
+    return tuple(stage for stage in recipe(name) if stage.name != left_out)
 
 
 def frontier(one: RoutingSet, names: KnownNames, ground: BenchGround, recipe_name: str, seed: int) -> list[Point]:
@@ -121,7 +122,7 @@ def ablation(one: RoutingSet, names: KnownNames, ground: BenchGround, recipe_nam
 
 
 def _ablated(one: RoutingSet, names: KnownNames, ground: BenchGround, recipe_name: str, seed: int) -> Iterator[Point]:
-    there = {stage.__name__ for stage in recipe(recipe_name)}
+    there = {stage.name for stage in recipe(recipe_name)}
     for left_out in ("", *(each for each in REMOVABLE if each in there)):
         over = replace(ground, stages=without(recipe_name, left_out))
         yield {"left_out": left_out, **_point(one, names, over, recipe_name, seed)}

@@ -16,8 +16,8 @@ from cortex.base.messages import Message, to_json
 from cortex.base.model import PROFILES, Profile, ProfileName
 from cortex.base.role import Channel, Role
 from cortex.selection.pipeline import plan
-from cortex.selection.recipes import Stage
 from cortex.selection.registry.snapshot import snapshot_of
+from cortex.selection.stage import StageFunction
 from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolPlan
 from cortex.services.roles.roles import PERSONA, Roles
 from cortex.services.tools.plans import role_view
@@ -48,7 +48,7 @@ class BenchGround:
     channel: Channel = "chat"
     ready: tuple[str, ...] = ()
     metas: frozenset[str] = frozenset()
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[StageFunction, ...] = ()
     _counted: dict[str, int] = field(default_factory=dict, repr=False)
 
     def over(self, snapshot: Snapshot, *, profile: Profile | None = None, channel: Channel = "chat") -> "BenchGround":
@@ -145,7 +145,7 @@ def assumed_ground(role: Role, persona: str, assumed: Assumed) -> BenchGround:
 
 async def shipped_role(name: str) -> Role:
     """The role as it ships; UserError for a name that nobody wrote."""
-    roles = Roles()
+    roles = Roles(shipped_registry())
     names = await roles.names(SOMEBODY)
     if name not in names:
         raise UserError(f"There is no role {name!r}; known: {', '.join(names)}.")

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.base import memory, packed
-from cortex.selection.index import bags, semantic_index, shipped_index
+from cortex.selection.index import semantic_index, shipped_index, tool_words
 from cortex.selection.index.documents import TermNumbers
 from cortex.selection.index.index import Index, index_of
 from cortex.selection.types import Snapshot
 from cortex.selection.words import text
+from cortex.selection.words.talk import common_terms
 from tests.bench.ground import DEFAULT_PROFILE, ground
 
 Content = tuple[dict[str, Any], dict[str, NDArray[Any]]]
@@ -24,11 +25,11 @@ def made() -> Content:
     index = index_of(snapshot)
     held, count = _sayings(snapshot)
     made_of = [index.tools.texts[entry.name] for entry in snapshot.entries]
-    from_tools = {term for each in made_of for terms, _ in bags.parts(*each) for term in terms}
+    from_tools = {term for each in made_of for terms, _ in tool_words.parts(*each) for term in terms}
     words = sorted(from_tools | held.keys())
     arrays = packed.word_arrays(words)
     terms = TermNumbers(packed.WordList(arrays))
-    rows = [terms.row(bags.parts(*each)) for each in made_of]
+    rows = [terms.row(tool_words.parts(*each)) for each in made_of]
     facts = {
         "names": [entry.name for entry in snapshot.entries],
         "learned": sorted(index.learned),
@@ -39,7 +40,7 @@ def made() -> Content:
     return facts, {
         **arrays,
         "held": np.array([held[word] for word in words], dtype="<u4"),
-        "digests": np.array([bags.digest(*each) for each in made_of], dtype="<u8"),
+        "digests": np.array([tool_words.digest(*each) for each in made_of], dtype="<u8"),
         "flat": np.concatenate(rows),
         "rows": np.cumsum([0, *map(len, rows)]).astype("<u4"),
     }
@@ -52,8 +53,14 @@ def _sayings(snapshot: Snapshot) -> tuple[Counter[str], int]:
     said += [f"{text.spaced(entry.name)} {entry.summary}" for entry in snapshot.entries]
     held: Counter[str] = Counter()
     for each in said:
-        held.update(set(bags.telling(each)))
+        held.update(set(_telling(each)))
     return held, len(said)
+
+
+def _telling(said: str) -> tuple[str, ...]:
+    """The stemmed words that say something."""
+    common = common_terms()
+    return tuple(term for term in text.terms(said) if term not in common)
 
 
 def _curves(snapshot: Snapshot, index: Index) -> dict[str, Any] | None:

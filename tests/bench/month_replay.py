@@ -25,13 +25,13 @@ from cortex.base.user import User
 from cortex.commands.planned import tools_of
 from cortex.ports.loop import CallEnding, CallRecord
 from cortex.selection.types import META
-from cortex.services.tools.plans import PlannedRound, PlanRequest
+from cortex.services.tools.plans import PlannedRound, PlanRequest, needed, opening
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.calls import CallLog
 from cortex.services.turns.tool_outcomes import SEARCH
 from cortex.services.workshop.refits import CASES_LEAST
 from cortex.storage.plans import PlansRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.bench import month as months
 from tests.bench import routing
 from tests.bench.files import RoutingSet
@@ -108,9 +108,9 @@ class _House:
         turn = _turn(f"{conversation}-1", conversation, person, row, self.clock())
         async with self.cortex.runtime.db.transaction(person.id) as repository:
             await repository(TurnsRepository).create(
-                turn.id, conversation, row.text, mode="auto", role=ROLE, is_tainted=False, reads=NOTHING_READ
+                NewTurn(turn.id, conversation, row.text, mode="auto", role=ROLE, is_tainted=False, reads=NOTHING_READ)
             )
-        asked = replace(await self._asked(row, self.clock()), turn_id=turn.id)
+        asked = (await self._asked(row, self.clock())).with_given(turn=turn.id)
         first = await self._round(asked)
         had = _names(first)
         rounds, lacks = await self._act(turn, row, asked, first)
@@ -152,13 +152,13 @@ class _House:
     async def _asked(self, row: SaidRow, now: datetime) -> PlanRequest:
         person = self.people[row.who]
         role = await self.cortex.roles.role(person, ROLE)
-        return PlanRequest(user=person, role=role, message=row.text, profile=BEHIND, model="bench", now=now)
+        return opening(person, role, row.text, now).with_given(profile=BEHIND, model="bench")
 
     async def _round(self, asked: PlanRequest) -> PlannedRound:
         """A round, planned and kept."""
         made = await self.tools.plan_turn(asked)
         plans = self.cortex.runtime.db.repository(PlansRepository, asked.user.id)
-        await plans.add(asked.turn_id, asked.need.round, made.receipt)
+        await plans.add(asked.given.turn, asked.given.round, made.receipt)
         return made
 
     async def _act(
@@ -181,10 +181,11 @@ class _House:
         """What a search brings, or a second look after an answer that lacks it."""
         need = Need(round=2, missing=LACKS)
         if any(item.name == SEARCH for item in first.plan.sent):
-            found = await self.tools.discover(asked.user, asked.role, asked.message, memory=first.memory)
+            found = await self.tools.discover(asked.user, asked.role, asked.given.message, memory=first.memory)
             await _call(log, turn, 1, f"{turn.id}-search", SEARCH, found.text)
             need = Need(round=2, found=found.names)
-        second = await self._round(replace(asked, need=need, memory=first.memory))
+        given = replace(needed(asked.given, need), memory=first.plan.memory)
+        second = await self._round(replace(asked, given=given))
         return _names(second) | frozenset(need.found)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cortex.base import tokens
+from cortex.base import portable, tokens
 from cortex.base.fact import RECALL_TOKENS, FactFit, KnownFact
+from cortex.base.ids import digest
 from cortex.selection.index.recall import listing, recalled
 
 TABLE = Path(__file__).parent / "recall"
@@ -31,6 +32,12 @@ class RecallPerson:
     set: str
     facts: tuple[KnownFact, ...]
     cases: tuple[RecallCase, ...]
+
+
+def rows_digest() -> str:
+    """What the rows that the weights were fitted on are known by; those of the set `blind` are none of them."""
+    rows = (person for person in people() if person.set != "blind")
+    return digest("\n".join(portable.dumps([person.facts, person.cases]) for person in rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion
 
-from cortex.selection.model.fit import told_by
+from cortex.selection.model.fit import utterances_of
 from cortex.selection.types import Snapshot
 from cortex.selection.votes.evidence import WEB
 from tests.bench import external, files, routing
@@ -63,7 +63,7 @@ class Rival:
 
 def fitted(snapshot: Snapshot) -> Rival:
     """The classifiers of the snapshot's utterances; a minute or two of one core."""
-    told = told_by(snapshot)
+    told = utterances_of(snapshot)
     homes = {entry.name: entry.category for entry in snapshot.entries}
     tools = tuple(sorted({name for row in told for name in row.tools}))
     read = FeatureUnion(

@@ -44,12 +44,14 @@ def test_what_a_household_and_a_developer_would_type_today_is_there(data: Data) 
     assert {row.kind for row in rows} == {"tool", "chat", "llm"}
 
 
-def test_every_tool_is_wanted_and_every_category_often_enough_to_be_judged(rows: list[Utterance]) -> None:
+def test_every_tool_is_wanted_and_every_category_often_enough_to_be_judged(data: Data, rows: list[Utterance]) -> None:
     tools = {tool.name: tool.category for tool in load().tools.values() if tool.category != META}
     single = [row for row in rows if row.conversation is None]
     assert {name for row in single for group in row.need_tools for name in group} == set(tools)
     categories = Counter(name for row in single for group in row.need_categories for name in group)
-    assert min(categories[category] for category in tools.values()) >= 20
+    of_files = {one.name for one in data.routing} & set(tools.values())
+    assert min(categories[category] for category in set(tools.values()) - of_files) >= 20
+    assert all(categories[category] >= 2 for category in of_files)  # beside its utterances: what a new one brings
 
 
 def test_the_rows_say_what_the_registry_says(rows: list[Utterance]) -> None:

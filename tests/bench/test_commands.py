@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from cortex.base.errors import CortexError
 from tests.bench.commands import NAMES, app
-from tests.children import ROOT, environment
+from tests.children import ROOT, environment, run
 from tests.living_house import living_house
 from tests.test_command_contract import paths, written
 
@@ -89,14 +89,7 @@ def refused(*words: str) -> str:
 
 def bench(*words: str, home: Path) -> subprocess.CompletedProcess[str]:
     """As `make bench` runs it."""
-    return subprocess.run(
-        [sys.executable, "-m", "tests.bench", *words],
-        cwd=ROOT,
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run(words, env=environment(home), cwd=ROOT, module="tests.bench")
 
 
 def test_every_command_keeps_its_options() -> None:

@@ -1,19 +1,18 @@
 """What a message may ask of the database and of the files: the bounds that `make bench ARGS=turn` names."""
 
 import json
-import subprocess
-import sys
+import os
 
 from tests.bench.measures.turn import GOALS
-from tests.children import ROOT
+from tests.children import ROOT, run
 from tests.patience import PATIENCE_S
 
 TRIES = 3  # a look of the scheduler or of the outbox may fall into one of them
 
 
 def measured() -> dict[str, dict[str, int]]:
-    command = [sys.executable, "-m", "tests.bench", "turn", "--json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3 * PATIENCE_S, check=True)
+    done = run(("turn", "--json"), env=os.environ, cwd=ROOT, module="tests.bench", timeout_s=3 * PATIENCE_S)
+    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     return {name: found[name] for name in GOALS}
 

@@ -19,7 +19,7 @@ from cortex.services.turns.calls import CallLog
 from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Category, Effect, Output, Risk, Tool
@@ -214,7 +214,7 @@ class Gate:
         turns = self.house.cortex.runtime.db.repository(TurnsRepository, self.house.admin.id)
         id = f"turn:{cid}:{len(await turns.list(cid))}"
         row = await turns.create(
-            id, cid, text, mode="auto", role=ROLE, state="running", is_tainted=False, reads=NOTHING_READ
+            NewTurn(id, cid, text, mode="auto", role=ROLE, state="running", is_tainted=False, reads=NOTHING_READ)
         )
         opened = replace(TURN, id=id, conversation_id=cid, user_id=row.owner_id, role=ROLE, text=text, models=())
         return replace(opened, ordinal=row.ordinal)

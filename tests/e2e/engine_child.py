@@ -38,7 +38,7 @@ class Steps:
 
 async def main(url: str, path: str, runs: int, steps: int, kind: str, executor_id: str) -> None:
     log = Log(Path(path))
-    engine = Engine.create(url, executor_id=executor_id, is_worker=kind == "worker")
+    engine = Engine(url, executor_id=executor_id, is_worker=kind == "worker")
     port = Steps(log)
 
     async def body(run_id: str, argument: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ CALM_S = 0.1
 
 
 async def main(url: str, log: Path, where: str) -> None:
-    engine = Engine.create(url, calm_s=CALM_S)
+    engine = Engine(url, calm_s=CALM_S)
     is_other_begun = asyncio.Event()
 
     async def body(run_id: str, argument: dict[str, Any]) -> None:

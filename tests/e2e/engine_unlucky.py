@@ -15,7 +15,7 @@ from tests.patience import PATIENCE_S
 
 
 async def main(url: str, log: Path, which: str) -> None:
-    engine = Engine.create(url, calm_s=PATIENCE_S if which == "starts" else 0.1)
+    engine = Engine(url, calm_s=PATIENCE_S if which == "starts" else 0.1)
 
     def note(word: str) -> None:
         with log.open("a") as file:

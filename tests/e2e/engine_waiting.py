@@ -32,7 +32,7 @@ async def ended(engine: Engine) -> None:
 
 
 async def main(url: str, log: Path, which: str) -> None:
-    engine = Engine.create(url)
+    engine = Engine(url)
 
     def note(*words: str) -> None:
         with log.open("a") as file:

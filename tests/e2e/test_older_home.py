@@ -207,7 +207,10 @@ def what_was_set_up_works_on(daemon: Daemon, ada: Caller, given: dict[str, str])
     """The queued message, skill, file, token, web address, and the list that is shared."""
     assert "You said nothing about eggs." in page_of(daemon, ada, CUT_OFF)
     assert left_2026_11_27.SKILL[1] in ada.get("/skills").text
-    assert left_2026_11_27.FILE[0] in ada.get("/files").text
+    name, data = left_2026_11_27.FILE
+    link = re.search(rf'href="(/files/[^"]+)">{name}', ada.get("/files").text)
+    assert link is not None
+    assert ada.get(f"{link[1]}/content").content == data
     asked = {"model": "cortex", "messages": [{"role": "user", "content": "does this token let me in?"}]}
     answer = httpx.post(
         f"{daemon.origin}/v1/chat/completions",

@@ -179,8 +179,9 @@ def test_set_up_and_a_broken_house_are_sound(daemon: Daemon, opens: Opens, is_da
 
 
 @pytest.mark.full
-def test_no_page_scrolls_sideways_at_320_pixels(house: Daemon, furnished: Furnished, opens: Opens) -> None:
-    window = opens(house.origin, furnished.admin.token, width=320, height=640)
+@pytest.mark.parametrize("width", [320, 780, 900], ids=["phone", "half", "small-desk"])
+def test_no_page_scrolls_sideways(house: Daemon, furnished: Furnished, opens: Opens, width: int) -> None:
+    window = opens(house.origin, furnished.admin.token, width=width, height=640)
     wide = {}
     for path in (*furnished.paths, furnished.ask_something()):
         page = go(window, path)

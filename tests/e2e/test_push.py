@@ -305,7 +305,7 @@ def test_a_push_that_cannot_be_read_still_shows_something(phone: Phone, payload:
     phone.page.goto("/tasks")
     phone.deliver(payload)
     (note,) = phone.notes()
-    assert (note["title"], note["body"]) == ("Cortex", "Cortex has something for you.")
+    assert (note["title"], "has something" in note["body"]) == ("Cortex", True)
     assert phone.click() == ["/notifications"]
 
 
@@ -361,7 +361,7 @@ def test_a_device_that_was_removed_is_told_no_more_and_can_come_back(phone: Phon
     expect(phone.page.locator("[data-push-on]")).to_be_visible()
 
 
-def test_the_bell_of_an_open_page_rings(house: Daemon, ada: Caller, phone: Phone) -> None:
+def test_the_notices_key_an_open_page_rings(house: Daemon, ada: Caller, phone: Phone) -> None:
     phone.page.goto("/notifications")
     ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
     expect(phone.page.locator("#bell-n .badge")).to_have_count(0)

@@ -180,7 +180,7 @@ def test_a_server_that_still_loads_its_model_is_waited_for(tmp_path: Path, house
         server.go_on()
         ada.until_idle(conversation)
         (answer,) = answers(ada, conversation)
-        assert "its server still loads the model. Waiting for it." in answer
+        assert "loads the model" in answer
         assert rounds(house, conversation)[-1]["state"] == "answered", answer
     finally:
         server.stop()
@@ -196,7 +196,7 @@ def test_a_server_that_goes_in_the_middle_is_told_and_asked_again(tmp_path: Path
         server.kill()
         ada.until_idle(conversation)
         (answer,) = answers(ada, conversation)
-        assert "gone: the answer was cut off." in answer
+        assert "cut off" in answer
         server.start()
         add(ada, server, "gone", previous="gone")
         chat(ada, model, "Name a fruit.", conversation)

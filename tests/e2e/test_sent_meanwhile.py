@@ -105,7 +105,7 @@ async def test_the_receipt_of_the_step_names_the_tool_its_reason_and_whose_words
     decided = next(each for each in receipt["decisions"] if each["name"] == "reminders_add")
     assert decided["is_in"]
     assert decided["reason"]
-    assert receipt["labels"]["planned for"] == "what was sent meanwhile"
+    assert "sent meanwhile" in receipt["labels"]["planned for"]
 
 
 @pytest.mark.parametrize("round_number", [1, 2, 3], ids=["before it", "reading it", "after it"])

@@ -167,7 +167,7 @@ def test_the_page_stops_all_work_and_nothing_starts_over_a_kill_until_it_is_lift
     daemon.start()
     until(lambda: STOPPED in caller.get(f"/c/{waiting}").text, every_s=0.1)
     assert 'class="queued"' in caller.get(f"/c/{waiting}").text
-    assert "stopped for everybody by Ada, " in caller.get("/health").text
+    assert "everybody by Ada" in caller.get("/health").text
     assert [row.text for row in ask(daemon, _unfinished)] == ["hello there"]
     assert len(model.log) == asked, "a model was asked while everything was stopped"
 
@@ -199,7 +199,7 @@ def test_a_shell_ends_by_whatever_way_the_stop_is_ordered_and_the_command_lifts_
     assert command(daemon, "doctor").stdout.count("cortex stop-all --release") == 1
     waiting = caller.send("new", "hello there")
     lifted = command(daemon, "stop-all", "--release")
-    assert (lifted.returncode, lifted.stdout) == (0, "Lifted: nothing is stopped any more.\n"), lifted.stderr
+    assert (lifted.returncode, "nothing is stopped" in lifted.stdout) == (0, True), lifted.stderr
     poll(lambda: "Hello to you too" in caller.get(f"/c/{waiting}").text)
     assert not (daemon.home / "STOP").exists()
 
@@ -212,7 +212,7 @@ def test_what_is_ordered_while_nobody_runs_ends_what_a_kill_left(
     until(lambda: len(model.log) == 1)
     daemon.kill9()
     said = command(daemon, "stop-all")
-    assert "Not ended yet: 1 of the turns" in said.stdout, said.stderr
+    assert "1 of the turns" in said.stdout, said.stderr
     daemon.start()
     until(lambda: busy(daemon) == [], every_s=0.1)
     assert len(model.log) == 1, "the turn was taken up although everything was stopped"
@@ -229,5 +229,5 @@ def test_a_page_stops_what_other_processes_run(tmp_path: Path, model: ScriptedSe
         assert ask(crew.pages[0], _stopped) == {"chat", "agent", "cron"}
         waiting = caller.send("new", "hello there")
         lifted = command(crew.pages[0], "stop-all", "--release")
-        assert lifted.returncode == 0, lifted.stderr
+        assert (lifted.returncode, "nothing is stopped" in lifted.stdout) == (0, True), lifted.stderr
         poll(lambda: "Hello to you too" in caller.get(f"/c/{waiting}").text)

@@ -42,7 +42,7 @@ def test_talk_is_set_up_read_in_a_chat_and_brings_notifications(house: Daemon, a
         way.get_by_role("button", name="Save").click()
         page.locator("section", has=page.locator("#talk")).get_by_role("button", name="Send a test").click()
         expect(page.locator("#main")).to_contain_text("The test was sent")
-        assert nextcloud.texts(ROOM)[-1].startswith("Cortex: test\nNotifications by talk arrive here.")
+        assert nextcloud.texts(ROOM)[-1].startswith("Cortex: test\nNotifications by Nextcloud Talk arrive here.")
 
         page = new_chat(window)
         send(page, 'what is new in the talk room "Family"?')

@@ -94,7 +94,7 @@ def test_a_budget_of_a_few_tokens_ends_a_turn_in_a_text(house: Daemon, ada: Call
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("used up", exact=False).first).to_be_visible()
     answer = ask(new_chat(window), "hello")
-    assert "I stopped: your limit for today is used up" in said(answer)
+    assert "used up" in said(answer)
     assert answer.locator(".fail").count() == 0
     page.goto("/usage")
     expect(page.get_by_role("table", name="Budgets today")).to_contain_text("used up")

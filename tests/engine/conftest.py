@@ -18,7 +18,7 @@ def opened(tmp_path: Path) -> Opener:
     async def opener(
         prepare: Prepare, *, grace_s: float = 2.0, is_worker: bool = False, version: str = VERSION
     ) -> AsyncIterator[Engine]:
-        engine = Engine.create(engine_of(tmp_path), is_worker=is_worker, version=version)
+        engine = Engine(engine_of(tmp_path), is_worker=is_worker, version=version)
         for name, body in prepare(engine).items():
             engine.register(name, body)
         await engine.launch()

@@ -6,7 +6,7 @@ import pytest
 from cortex.base.errors import ConfigError, NotFound, ProviderError, Throttled
 from cortex.base.messages import Message, Opaque, Text, Thinking, ToolCall, ToolResult, ToolSchema, Usage
 from cortex.base.turn import Decision, Outcome, Past, Performed, Reply, RoundPlan
-from cortex.engine.codec import decode, decode_error, encode, encode_error
+from cortex.engine.durable import decode, decode_error, encode, encode_error
 from cortex.ports.stored_names import ERRORS, VALUES, StepName
 from tests import plain_world
 

@@ -1,5 +1,6 @@
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from dbos._workflow_commands import BACKGROUND_JOBS_THREAD_NAME
 
 from cortex.base.errors import DatabaseUnavailable, NotFound
 from cortex.base.outages import Outages
@@ -339,27 +341,6 @@ async def test_a_run_may_start_another_from_inside_a_step(opened: Opener) -> Non
         await until(lambda: is_state(engine, "turn:1:sub:2", "done"))
 
 
-async def test_a_stream_is_read_from_an_offset_until_the_run_ends(opened: Opener) -> None:
-    class Speaker:
-        @step("Speaker.speak")
-        async def speak(self, engine: Engine) -> None:
-            for word in ("one", "two", "three"):
-                await engine.write("text", word)
-
-    def prepare(engine: Engine) -> dict[str, Body]:
-        port = Speaker()
-
-        async def body(run_id: str, argument: dict[str, Any]) -> None:
-            await port.speak(engine)
-
-        return {"turn": body}
-
-    async with opened(prepare) as engine:
-        await engine.start("turn:1", "turn", {})
-        async with asyncio.timeout(PATIENCE_S):
-            assert [word async for word in engine.read("turn:1", "text", 1)] == ["two", "three"]
-
-
 async def test_a_worker_takes_queued_turns(opened: Opener) -> None:
     ran: list[str] = []
 
@@ -371,10 +352,10 @@ async def test_a_worker_takes_queued_turns(opened: Opener) -> None:
 
     async with opened(prepare, is_worker=True) as engine:
         await engine.start("turn:1", "turn", {}, queue="chat", key="ann")
-        await engine.start("job:1", "turn", {}, queue="jobs")
+        await engine.start("agent:1", "turn", {}, queue="agents")
         await until(lambda: is_state(engine, "turn:1", "done"))
-        await until(lambda: is_state(engine, "job:1", "done"))
-    assert sorted(ran) == ["job:1", "turn:1"]
+        await until(lambda: is_state(engine, "agent:1", "done"))
+    assert sorted(ran) == ["agent:1", "turn:1"]
 
 
 async def test_old_runs_are_forgotten_and_open_ones_kept(opened: Opener) -> None:
@@ -395,6 +376,14 @@ async def test_old_runs_are_forgotten_and_open_ones_kept(opened: Opener) -> None
         assert await engine.prune(datetime.now(UTC) + timedelta(seconds=1)) == 1
         assert await engine.status("old") == "unknown"
         assert await engine.unfinished() == ["open"]
+
+
+async def test_nothing_looks_for_delays_and_deadlines_that_no_run_has(opened: Opener) -> None:
+    async def is_gone() -> bool:
+        return BACKGROUND_JOBS_THREAD_NAME not in {thread.name for thread in threading.enumerate()}
+
+    async with opened(lambda engine: {}):
+        await until(is_gone)
 
 
 async def test_only_one_engine_is_open_in_a_process(opened: Opener) -> None:
@@ -473,7 +462,7 @@ async def test_a_step_waits_for_a_database_that_is_away_and_says_so(tmp_path: Pa
     async def body(run_id: str, argument: dict[str, Any]) -> None:
         found.append(await away.write())
 
-    engine = Engine.create(engine_of(tmp_path), outages=outages)
+    engine = Engine(engine_of(tmp_path), outages=outages)
     engine.register("turn", body)
     await engine.launch()
     try:
@@ -495,7 +484,7 @@ async def test_a_step_that_cannot_be_kept_says_that_it_waits(tmp_path: Path) -> 
     async def body(run_id: str, argument: dict[str, Any]) -> None:
         await work.hold("first")
 
-    engine = Engine.create(engine_of(tmp_path), outages=outages)
+    engine = Engine(engine_of(tmp_path), outages=outages)
     engine.register("turn", body)
     await engine.launch()
     try:

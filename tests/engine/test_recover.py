@@ -1,8 +1,7 @@
 """Two workers on one PostgreSQL: a killed one's runs go on in the other, one that lives is left alone."""
 
 import asyncio
-import subprocess
-import sys
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +11,22 @@ import psycopg
 
 from cortex.engine.dbos import Engine
 from cortex.engine.recover import lock_key
+from tests.children import ROOT, Child
 from tests.databases import PostgresTemplate
 from tests.patience import PATIENCE_S
 from tests.postgres import private_postgres
 
-ROOT = Path(__file__).parents[2]
-CHILD = ROOT / "tests/e2e/engine_child.py"
+
+class Worker(Child):
+    """A process that has an engine and nothing else of Cortex."""
+
+    module = "tests.e2e.engine_child"
+
+    def kill(self) -> None:
+        """No warning, no clean-up."""
+        if self.poll() is None:
+            self.send_signal(signal.SIGKILL)
+        self.wait()
 
 
 def test_lock_keys_are_stable_signed_64_bit_numbers() -> None:
@@ -30,24 +39,19 @@ def test_lock_keys_are_stable_signed_64_bit_numbers() -> None:
 def test_a_killed_workers_runs_go_on_in_the_other(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.touch()
-    with private_postgres() as url, (tmp_path / "errors").open("wb") as errors:
+    errors, env = tmp_path / "errors", {"PATH": "/usr/bin:/bin"}
+    with private_postgres() as url:
         pair = [
-            subprocess.Popen(
-                [sys.executable, str(CHILD), url, str(log), "12", "90", "worker", name],
-                cwd=ROOT,
-                env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-                stderr=errors,
-            )
+            Worker((url, str(log), "12", "90", "worker", name), env=env, cwd=ROOT, output=errors)
             for name in ("first", "second")
         ]
         try:
             wait_until(lambda: len(running(log, 12)) == 12)
             pair[0].kill()
-            assert pair[1].wait(PATIENCE_S) == 0, (tmp_path / "errors").read_text()
+            assert pair[1].wait() == 0, errors.read_text()
         finally:
             for process in pair:
                 process.kill()
-                process.wait(PATIENCE_S)
     lines = [line.split() for line in log.read_text().splitlines()]
     assert {line[1] for line in lines if line[0] == "end"} == {f"run:{number}" for number in range(12)}
     kept: set[str] = set()
@@ -81,7 +85,7 @@ async def test_a_run_that_another_worker_took_while_the_line_was_down_ends_here(
         finally:
             ended.set()
 
-    engine = Engine.create(url, executor_id="slow", is_worker=True)
+    engine = Engine(url, executor_id="slow", is_worker=True)
     engine.register("turn", body)
     try:
         await engine.launch()

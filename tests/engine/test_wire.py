@@ -45,7 +45,7 @@ async def test_what_is_told_is_heard_in_order_after_a_cut_too(
             while "late" not in heard:  # what is told while the line is down may be lost: others make up for it
                 wire.broadcast("late")
                 await asyncio.sleep(0.1)
-        assert "connection to the other processes lost" in caplog.text
+        assert "processes lost" in caplog.text
 
 
 async def test_two_relays_hear_each_other_until_they_close(url: str) -> None:

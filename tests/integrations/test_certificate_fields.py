@@ -6,8 +6,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from cortex.integrations.aether_db.form import AetherDbForm
+from cortex.integrations.cards.talk import TalkForm
 from cortex.integrations.home_assistant.form import HomeAssistantForm
-from cortex.integrations.talk import TalkForm
 from cortex.services.models.files import ServerAddress
 
 FORMS: dict[type[BaseModel], dict[str, Any]] = {

@@ -46,6 +46,13 @@ async def test_no_more_start_than_the_group_may_have_and_it_goes_with_them(tmp_p
 
 
 @needs_groups
+async def test_a_run_that_has_not_begun_keeps_its_group_while_others_begin() -> None:
+    async with group_of(5, 100 * MB), group_of(5, 100 * MB):
+        assert len(_groups()) == 2
+    await _until_none_but(set())
+
+
+@needs_groups
 async def test_no_more_memory_is_held_than_the_group_may_have(tmp_path: Path) -> None:
     eater = [sys.executable, "-c", "held = bytearray(10**9); held[::4096] = b'x' * len(held[::4096]); print('had it')"]
     async with group_of(20, 100 * MB) as joined:

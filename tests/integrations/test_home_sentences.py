@@ -118,7 +118,7 @@ async def test_a_house_without_its_conversation_part_is_asked_once(
 async def test_a_house_that_does_not_say_what_it_means_is_the_models_and_left_alone(
     french: HomeDouble, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(understand, "SENTENCE_S", 0.2)
+    monkeypatch.setattr(understand, "SENTENCE_S", 1.0)
     caplog.set_level(logging.INFO)
     french.is_slow = True
     async with reader(french) as (commands, _):
@@ -126,7 +126,7 @@ async def test_a_house_that_does_not_say_what_it_means_is_the_models_and_left_al
         french.is_slow = False
         assert await commands.understand(OFF) is None
         assert len(french.asked) == 1
-        assert "left to the model for 60 seconds: it took too long" in caplog.text
+        assert ("for 60 seconds" in caplog.text, "too long" in caplog.text) == (True, True)
 
 
 async def test_a_house_that_is_away_costs_a_message_nothing(french: HomeDouble) -> None:
@@ -146,7 +146,7 @@ async def test_a_house_that_was_away_is_not_waited_for(french: HomeDouble, caplo
         with pytest.raises(HomeTrouble):
             await commands.understand("turn on Robi")
         assert await commands.understand(OFF) is None
-    assert "left to the model" not in caplog.text  # as soon as it is back, it is asked
+    assert "the model for" not in caplog.text  # as soon as it is back, it is asked
 
 
 async def test_a_language_that_the_house_does_not_speak_is_the_models(french: HomeDouble) -> None:
@@ -207,8 +207,8 @@ async def test_the_card_says_which_sentences_are_read(french: HomeDouble) -> Non
             said.append(await system.test())
         finally:
             await system.close()
-    assert said[0].endswith("It reads plain commands in 9 languages.")
-    assert "does not read sentences" in said[1]
+    assert "9 languages" in said[0]
+    assert "not read sentences" in said[1]
 
 
 def debugged(intent: str, targets: tuple[str, ...] = (), /, **slots: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ async def test_a_program_that_is_not_there_fails_in_words(tmp_path: Path) -> Non
 
 async def test_the_time_limit_ends_it(tmp_path: Path) -> None:
     ended = await run(["/bin/sleep", "300"], cwd=tmp_path, timeout_s=0.2)
-    assert ended.killed == "it ran longer than 0.2 s"
+    assert "0.2 s" in ended.killed
 
 
 async def _until(file: Path, pid: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 from cortex.base.errors import ToolFailed
 from cortex.integrations.aider.clones import TREE, Clones
 from cortex.integrations.aider.door import ModelRefused
-from cortex.integrations.aider.runs import AiderEnd, installation_at, run_aider
+from cortex.integrations.aider.runs import AiderEnd, AiderTask, installation_at, run_aider
 from cortex.integrations.sandbox import Sandbox
 from tests.patience import PATIENCE_S
 from tests.real_aider import AIDER, EDIT, NO_AIDER
@@ -56,10 +56,7 @@ class Person:
         return await run_aider(
             self.clones,
             installation_at(AIDER),
-            folder=self.run,
-            base=base,
-            message=message,
-            files=("hello.py",),
+            AiderTask(folder=self.run, base=base, message=message, files=("hello.py",)),
             complete=complete,
             on_line=self.lines.append,
             timeout_s=timeout_s,
@@ -149,7 +146,7 @@ async def test_a_model_that_hangs_ends_by_the_time_limit_and_by_a_cancel(person:
     (person.run / "again").mkdir()
     person.run = person.run / "again"
     ended = await person.has(hang, timeout_s=15)
-    assert ended.failure == "It took longer than 15 seconds and was stopped."
+    assert "15 seconds" in ended.failure
 
 
 async def test_nothing_that_a_repository_names_is_run(person: Person) -> None:

@@ -93,7 +93,7 @@ async def test_the_houses_own_sentences_are_read_and_what_only_it_knows_is_the_m
 
 async def test_how_many_languages_it_reads_is_counted(real: RealHome) -> None:
     async with reader(real) as (_, made):
-        text = await HomeSentences(made.index.client).told()
+        text = await HomeSentences(made.index.client).languages_read()
     assert int(text.split()[-2]) > 40
 
 
@@ -103,4 +103,4 @@ async def test_one_without_its_conversation_part_leaves_sentences_to_the_model(v
         async with reader(home) as (commands, made):
             assert await commands.understand(OFF) is None
             assert in_words(await commands.understand("Turn on Robi")) == "vacuum.start vacuum.robi"
-            assert "does not read sentences" in await HomeSentences(made.index.client).told()
+            assert "not read sentences" in await HomeSentences(made.index.client).languages_read()

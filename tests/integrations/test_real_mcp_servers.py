@@ -13,6 +13,7 @@ from cortex.base.errors import ToolFailed
 from cortex.ports.mcp import McpServers
 from cortex.services.integrations.mcp import Choice
 from tests.living_house import LivingHouse, living_house
+from tests.on_disk import folder_on_disk as folder_on_disk
 from tests.patience import PATIENCE_S
 from tests.ports import port_for
 from tests.services.integrations.test_mcp_servers import NO_SANDBOX

@@ -59,10 +59,10 @@ async def test_an_order_is_done_without_a_model_and_what_it_says_is_so(house: Li
     on, notices, ends = await said(house, "Mach das Licht in der Küche an")
     assert on == ["Eingeschaltet: Sink (Kitchen), Table lamp (Kitchen)."]
     assert notices == [DONE_NOTE]
-    assert ends[0].endswith("all 2 are on now.")
+    assert "all 2 are on" in ends[0]
     off, notices, ends = await said(house, OFF)
     assert (off, notices) == (["Turned off: Sink (Kitchen), Table lamp (Kitchen)."], [DONE_NOTE])
-    assert ends[0].endswith("all 2 are off now.")
+    assert "all 2 are off" in ends[0]
 
 
 async def test_a_lock_waits_for_a_yes(house: LivingHouse) -> None:
@@ -72,7 +72,7 @@ async def test_a_lock_waits_for_a_yes(house: LivingHouse) -> None:
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
     await house.until(cid, "turn.end", turn=turn)
     (end,) = await house.events(cid, "tool.result")
-    assert end.payload["text"].endswith("it is unlocked now.")
+    assert "is unlocked" in end.payload["text"]
 
 
 async def test_a_degree_too_many_and_an_unknown_room_are_left_to_the_model(house: LivingHouse) -> None:

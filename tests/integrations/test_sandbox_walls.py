@@ -153,7 +153,7 @@ async def test_a_command_that_fills_the_disk_is_stopped(rung: Rung, command: str
 @pytest.mark.parametrize("rung", RUNGS[1:], indirect=True)  # for root, who may run the other, no folder is closed
 async def test_a_folder_that_hides_its_files_stops_the_command(rung: Rung) -> None:
     ended = await rung.run("mkdir d; chmod 300 d; sleep 300", limits=SMALL)
-    assert "cannot be looked into" in ended.killed
+    assert "looked into" in ended.killed
 
 
 async def test_what_is_there_already_is_not_held_against_a_command(rung: Rung) -> None:
@@ -166,7 +166,7 @@ async def test_a_full_workspace_can_be_cleared_but_not_filled(rung: Rung) -> Non
     total = Quota(most_bytes=10 * MB, most_files=1_000)
     await rung.run("for i in $(seq 6); do head -c 2000000 /dev/zero > big$i; done")
     more = await rung.run("for i in $(seq 99); do head -c 2000000 /dev/zero > more$i; done; sleep 300", total=total)
-    assert "10 MB or 1,000 files that are allowed; remove some first" in more.killed
+    assert ("10 MB" in more.killed, "1,000 files" in more.killed) == (True, True)
     assert (await rung.run("rm -r big* more*; sleep 0.5; echo cleared", total=total)).out == "cleared\n"
     assert (await rung.run("echo > new; sleep 0.5", total=total)).killed == ""
 
@@ -177,7 +177,7 @@ async def test_the_temporary_folder_is_bounded_too(rung: Rung) -> None:
         "for i in {1..50}; do head -c 2000000 /dev/zero > $TMPDIR/big$i || { du -sk $TMPDIR; exit; }; done; sleep 300",
         limits=small,
     )
-    assert "added more than 8 MB" in ended.killed or int(ended.out.split()[0]) <= 8_192
+    assert "than 8 MB" in ended.killed or int(ended.out.split()[0]) <= 8_192
 
 
 async def test_shared_memory_counts_as_memory(rung: Rung) -> None:

@@ -194,4 +194,4 @@ def test_without_the_extra_it_says_what_is_missing() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_THE_EXTRA], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
-    assert done.stdout == "the extra `semantic` is not installed (onnxruntime, tokenizers)\n", done.stderr
+    assert "`semantic`" in done.stdout, done.stderr

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from cortex.base.errors import ServiceDown, ToolFailed
-from cortex.integrations.talk import TalkForm, TalkServer
+from cortex.integrations.cards.talk import TalkForm, TalkServer
 from tests.patience import PATIENCE_S
 from tests.talk_server import TalkDouble
 
@@ -29,12 +29,12 @@ def server(nextcloud: TalkDouble, *, total_s: float = PATIENCE_S, **changed: str
 async def test_rooms_come_with_the_latest_first(nextcloud: TalkDouble) -> None:
     found = await server(nextcloud).rooms()
     assert [(room.name, room.unread) for room in found] == [("Office", 0), ("Family", 2)]
-    assert await server(nextcloud).test() == "Nextcloud Talk answers: cortex is in 2 rooms."
+    assert "2 rooms" in await server(nextcloud).test()
 
 
 async def test_an_account_that_nobody_invited_is_told_so(nextcloud: TalkDouble) -> None:
     nextcloud.rooms.clear()
-    assert "in no room yet" in await server(nextcloud).test()
+    assert "no room" in await server(nextcloud).test()
 
 
 async def test_a_post_is_made_once_however_often_it_is_tried(nextcloud: TalkDouble) -> None:

@@ -14,7 +14,7 @@ from tests.model_servers.more_words import BY_ROW
 from tests.model_servers.rows import ROWS, Row
 from tests.model_servers.spoken import Abilities, Answer, Hang, Manner, Page, Refuse, Said
 from tests.model_servers.strict_chat import Looked
-from tests.model_servers.words import Refusal, Words, body_of, event_of
+from tests.model_servers.words import OPENAI, Refusal, Words, body_of, event_of
 from tests.scripted_pipe import Fault, Left, Pipe, Seen, parsed
 from tests.scripted_rules import Call, Spoken
 from tests.scripted_server import ScriptedServer
@@ -53,7 +53,7 @@ class Double(ScriptedServer):
     @property
     def words(self) -> Words:
         """The row's refusals."""
-        return BY_ROW[self.row.id]
+        return BY_ROW.get(self.row.id, OPENAI)
 
     async def _route(self, method: str, path: str, headers: dict[str, str], raw: bytes, pipe: Pipe) -> None:
         ends = self.row.path + _ENDS[self.row.wire] if self.row.wire != "messages" else "/v1/messages"

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.model_servers.rows import row_of
+from tests.model_servers.rows import ROWS, row_of
 from tests.model_servers.server import Double
 from tests.model_servers.spoken import Abilities, Said, Use
 from tests.model_servers.table import doubles
@@ -104,10 +104,7 @@ def test_chat_completions_are_refused_as_there(
     assert double.sent == []
 
 
-ROWS_OF_CHAT = ("openai", "openrouter", "google", "mistral", "groq", "deepseek", "xai", "together", "azure", "ollama")
-
-
-@pytest.mark.parametrize("row_id", [*ROWS_OF_CHAT, "lmstudio", "llamacpp", "vllm", "litellm", "other"])
+@pytest.mark.parametrize("row_id", [row.id for row in ROWS if row.wire == "chat"])
 def test_its_own_answer_sent_back_as_it_came_is_taken(running: dict[str, Double], row_id: str) -> None:
     row = row_of(row_id)
     double = begun(running, row_id, Said(thinking="Milk, then.", calls=(MILK,)), "Added.")

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any, Self
 
-from cortex.notify import ChannelContext, Vapid
+from cortex.notify.context import ChannelContext, Vapid
 from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
@@ -37,7 +37,10 @@ class Reply:
 
 
 class Loopback:
-    """The server; a context manager. `replies` are given one each, then 201 for ever."""
+    """The server; a context manager. `replies` are given one each, then what `judge` says: 201 for ever.
+
+    A double of a real system overrides `judge`, so that it refuses what that system refuses.
+    """
 
     def __init__(self, *replies: Reply, tls: ssl.SSLContext | None = None) -> None:
         self.replies = deque(replies)
@@ -61,6 +64,10 @@ class Loopback:
         hosts = frozenset({self.place})
         return ChannelContext(site=SITE, hosts=hosts, vapid=vapid, total_s=total_s, clock=StillClock())
 
+    def judge(self, seen: Seen) -> Reply:
+        """The answer to this request, where no reply was given."""
+        return Reply()
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
@@ -77,8 +84,9 @@ class Loopback:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-                outer.seen.append(Seen(method=self.command, path=self.path, headers=self.headers, body=body))
-                reply = outer.replies.popleft() if outer.replies else Reply()
+                seen = Seen(method=self.command, path=self.path, headers=self.headers, body=body)
+                outer.seen.append(seen)
+                reply = outer.replies.popleft() if outer.replies else outer.judge(seen)
                 if reply.is_held:
                     outer._closing.wait()
                 with suppress(OSError):  # the other side may have stopped waiting

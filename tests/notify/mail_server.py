@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from cortex.notify import SmtpServer
+from cortex.notify.context import SmtpServer
 
 USER, PASSWORD = "cortex@example.org", "correct horse"
 SENDER = "cortex@example.org"

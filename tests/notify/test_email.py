@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.base.errors import DeliveryError, ToolFailed, UserError
-from cortex.notify import ChannelContext, SmtpServer, open_channel
-from cortex.notify._letter import Letter, message_id, written
-from cortex.notify.email import Email
+from cortex.notify import ChannelContext
+from cortex.notify.channels.email import CHANNEL, Email
+from cortex.notify.context import SmtpServer
+from cortex.notify.letter import Letter, message_id, written
 from cortex.ports.channels import Target
 from tests.notify.loopback import SITE
 from tests.notify.mail_server import PASSWORD, SENDER, Mailbox, mail_server, self_made_certificate
@@ -31,7 +32,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 def mailer(server: SmtpServer, *, total_s: float = PATIENCE_S) -> Email:
     """The channel over this server."""
-    channel = open_channel("email", ChannelContext(site=SITE, smtp=server, clock=StillClock(), total_s=total_s))
+    channel = CHANNEL.open(ChannelContext(site=SITE, smtp=server, clock=StillClock(), total_s=total_s))
     assert isinstance(channel, Email)
     return channel
 
@@ -77,7 +78,7 @@ async def test_a_private_notice_carries_no_content() -> None:
         await mailer(server).send(PRIVATE, ADA)
     whole = str(read(mailbox.mails[0].content))
     assert [word for word in CONTENT if word in whole] == []
-    assert "Cortex has something for you." in whole
+    assert "has something" in whole
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -212,7 +213,7 @@ async def test_what_is_no_address_is_refused_by_its_field(address: str) -> None:
 
 def test_without_a_server_it_says_what_is_missing() -> None:
     with pytest.raises(UserError, match="CORTEX_SMTP_HOST"):
-        open_channel("email", ChannelContext(site=SITE))
+        CHANNEL.open(ChannelContext(site=SITE))
 
 
 async def test_a_mail_to_others_names_who_writes_and_who_is_meant_by_an_answer() -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.notify import ChannelContext, open_channel
+from cortex.notify import ChannelContext
+from cortex.notify.channels.ntfy import CHANNEL
 from cortex.ports.channels import Action, Target, Urgency
 from tests.notify.loopback import SITE, Loopback, Reply, Seen
 from tests.notify.told import CONTENT, PLAIN, PRIVATE
@@ -18,7 +19,7 @@ TOKEN = "tk_agq4hu2lvr5xk0bo"
 
 async def publish(server: Loopback, notice: object = PLAIN, *, topic: str = "/my-topic", secret: str = TOKEN) -> Seen:
     """What the server got of a notice."""
-    channel = open_channel("ntfy", server.surroundings())
+    channel = CHANNEL.open(server.surroundings())
     await channel.send(notice, Target(address=server.origin + topic, secret=secret))  # type: ignore[arg-type]
     return server.seen[-1]
 
@@ -49,7 +50,7 @@ async def test_a_private_notice_carries_no_content() -> None:
     with Loopback(TAKEN) as server:
         seen = await publish(server, PRIVATE)
     assert [word for word in CONTENT if word in seen.body.decode()] == []
-    assert "Cortex has something for you." in seen.body.decode()
+    assert "has something" in seen.body.decode()
 
 
 @pytest.mark.parametrize(("urgency", "priority"), [("low", 2), ("normal", 3), ("high", 4)])
@@ -120,13 +121,13 @@ async def test_a_refusal_says_what_to_do_next(reply: Reply, fate: str, wait_s: f
     ids=str,
 )
 def test_what_is_no_topic_or_token_is_refused_by_its_field(address: str, secret: str, field: str) -> None:
-    channel = open_channel("ntfy", ChannelContext(site=SITE))
+    channel = CHANNEL.open(ChannelContext(site=SITE))
     with pytest.raises(UserError) as caught:
         channel.checked(Target(address=address, secret=secret))
     assert caught.value.field == field
 
 
 def test_a_topic_is_kept_tidy() -> None:
-    channel = open_channel("ntfy", ChannelContext(site=SITE))
+    channel = CHANNEL.open(ChannelContext(site=SITE))
     kept = channel.checked(Target(address=" https://ntfy.sh/my-topic/ ", secret=f" {TOKEN} "))
     assert (kept.address, kept.secret) == ("https://ntfy.sh/my-topic", TOKEN)

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.notify import ChannelContext, Vapid, new_key, open_channel, public_key, rotated
-from cortex.notify.web_push import PAYLOAD_BYTES, payload
+from cortex.notify import ChannelContext
+from cortex.notify.channels.web_push import CHANNEL, PAYLOAD_BYTES, payload
+from cortex.notify.context import Vapid
+from cortex.notify.push_keys import new_key, public_key, rotated
 from cortex.ports.channels import Action, Target
 from tests.notify.browser import Browser, signature
 from tests.notify.loopback import SITE, Loopback, Reply
@@ -25,7 +27,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 async def push(server: Loopback, browser: Browser, **changed: Any) -> None:
     """Push a notice to the browser through the server."""
-    channel = open_channel("web_push", server.surroundings(vapid=VAPID))
+    channel = CHANNEL.open(server.surroundings(vapid=VAPID))
     await channel.send(replace(PLAIN, **changed), browser.target(f"{server.origin}/push/x"))
 
 
@@ -84,14 +86,14 @@ async def test_a_private_push_carries_no_content() -> None:
         await push(server, browser, is_private=True)
     words = browser.decrypted(server.seen[0].body).decode()
     assert [word for word in CONTENT if word in words] == []
-    assert "Cortex has something for you." in words
+    assert "has something" in words
 
 
 async def test_after_a_rotation_a_device_is_signed_for_under_its_own_key() -> None:
     keys = rotated((KEY,))
     vapid = Vapid(keys=keys, subject=VAPID.subject)
     with Loopback() as server:
-        channel = open_channel("web_push", server.surroundings(vapid=vapid))
+        channel = CHANNEL.open(server.surroundings(vapid=vapid))
         for signed_for in (public_key(KEY), public_key(keys[0]), "", "forgotten"):
             await channel.send(PLAIN, Browser().target(f"{server.origin}/push/x", signed_for=signed_for))
     used = [signature(seen.headers["Authorization"])[1] for seen in server.seen]
@@ -136,7 +138,7 @@ async def test_no_error_shows_the_endpoint_or_the_keys() -> None:
         target = browser.target(f"{server.origin}/push/secret-capability?token=abc123")
         echo = f"Cannot POST /push/secret-capability?token=abc123 with {target.secret} at {target.address}"
         server.replies.append(Reply(status=400, body=echo.encode(), headers={"Content-Type": "text/plain"}))
-        channel = open_channel("web_push", server.surroundings(vapid=VAPID))
+        channel = CHANNEL.open(server.surroundings(vapid=VAPID))
         with pytest.raises(DeliveryError, match="Cannot POST") as caught:
             await channel.send(PLAIN, target)
     shown = [part for part in ("secret-capability", "abc123", target.secret) if part in caught.value.message]
@@ -147,7 +149,7 @@ async def test_no_error_shows_the_endpoint_or_the_keys() -> None:
 
 async def test_a_slow_service_is_not_waited_for() -> None:
     with Loopback(Reply(is_held=True)) as server:
-        channel = open_channel("web_push", server.surroundings(vapid=VAPID, total_s=0.2))
+        channel = CHANNEL.open(server.surroundings(vapid=VAPID, total_s=0.2))
         with pytest.raises(DeliveryError, match="did not answer in time") as caught:
             await channel.send(PLAIN, Browser().target(f"{server.origin}/push/x"))
     assert (caught.value.fate, caught.value.is_unknown) == ("later", True)
@@ -157,7 +159,7 @@ async def test_a_service_that_is_down_is_tried_again() -> None:
     with Loopback() as server:
         surroundings, endpoint = server.surroundings(vapid=VAPID), f"{server.origin}/push/x"
     with pytest.raises(DeliveryError, match="could not be reached") as caught:
-        await open_channel("web_push", surroundings).send(PLAIN, Browser().target(endpoint))
+        await CHANNEL.open(surroundings).send(PLAIN, Browser().target(endpoint))
     assert (caught.value.fate, caught.value.is_unknown) == ("later", False)
 
 
@@ -165,7 +167,7 @@ async def test_a_service_that_is_down_is_tried_again() -> None:
 async def test_an_endpoint_inside_the_network_is_never_reached(place: str) -> None:
     with Loopback() as server:
         endpoint = place.format(port=server.place[1])
-        channel = open_channel("web_push", ChannelContext(site=SITE, vapid=VAPID))
+        channel = CHANNEL.open(ChannelContext(site=SITE, vapid=VAPID))
         with pytest.raises(DeliveryError, match="CORTEX_NOTIFY_HOSTS") as caught:
             await channel.send(PLAIN, Browser().target(endpoint))
     assert caught.value.fate == "refused"
@@ -193,7 +195,7 @@ async def test_an_endpoint_inside_the_network_is_never_reached(place: str) -> No
     ids=lambda value: value[:24],
 )
 async def test_what_is_no_subscription_is_refused_by_its_field(field: str, value: str) -> None:
-    channel = open_channel("web_push", ChannelContext(site=SITE, vapid=VAPID))
+    channel = CHANNEL.open(ChannelContext(site=SITE, vapid=VAPID))
     whole = Browser().target("https://push.example.org/x")
     assert channel.checked(whole) == whole
     broken = replace(whole, **{field: value})
@@ -208,7 +210,7 @@ async def test_what_is_no_subscription_is_refused_by_its_field(field: str, value
 def test_without_a_key_or_a_contact_it_says_what_is_missing() -> None:
     for vapid in (None, Vapid(keys=(), subject="mailto:a@example.org"), Vapid(keys=(KEY,), subject="")):
         with pytest.raises(UserError, match="CORTEX_PUSH_SUBJECT"):
-            open_channel("web_push", ChannelContext(site=SITE, vapid=vapid))
+            CHANNEL.open(ChannelContext(site=SITE, vapid=vapid))
 
 
 @given(title=ANY_TEXT, text=ANY_TEXT, times=st.integers(1, 2_000))

@@ -10,8 +10,9 @@ from datetime import timedelta
 import pytest
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.notify import ChannelContext, open_channel
-from cortex.notify.webhook import new_secret, signed
+from cortex.base.standard_webhooks import new_secret, signature
+from cortex.notify import ChannelContext
+from cortex.notify.channels.webhook import CHANNEL
 from cortex.ports.channels import Notice, Target
 from tests.notify.loopback import SITE, Loopback, Reply, Seen
 from tests.notify.told import CONTENT, PLAIN, PRIVATE
@@ -23,7 +24,7 @@ KEY = base64.b64decode(SECRET.removeprefix("whsec_"))
 
 async def call(server: Loopback, notice: Notice = PLAIN, *, path: str = "/hook/T0/B1") -> Seen:
     """What the server got of a notice."""
-    channel = open_channel("webhook", server.surroundings())
+    channel = CHANNEL.open(server.surroundings())
     await channel.send(notice, Target(address=server.origin + path, secret=SECRET))
     return server.seen[-1]
 
@@ -65,7 +66,7 @@ async def test_a_second_try_bears_the_same_id_and_its_own_time() -> None:
     with Loopback(Reply(status=500)) as server:
         surroundings = server.surroundings()
         assert isinstance(surroundings.clock, StillClock)
-        channel = open_channel("webhook", surroundings)
+        channel = CHANNEL.open(surroundings)
         target = Target(address=f"{server.origin}/hook", secret=SECRET)
         with pytest.raises(DeliveryError):
             await channel.send(PLAIN, target)
@@ -85,13 +86,13 @@ async def test_a_private_notice_carries_no_content() -> None:
 
 
 def test_the_signature_is_that_of_the_standard_s_own_example() -> None:
-    headers = signed(
+    signed = signature(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         1614265330,
         b'{"test": 2432232314}',
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
     )
-    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert signed == "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 @pytest.mark.parametrize(
@@ -126,13 +127,13 @@ async def test_an_answer_of_any_size_and_kind_is_one_short_line(body: bytes) -> 
 
 @pytest.mark.parametrize("secret", ["", "short", "whsec_", "whsec_AAAA", "whsec_no base64 at all, but long"])
 def test_a_secret_that_protects_nothing_is_refused(secret: str) -> None:
-    channel = open_channel("webhook", ChannelContext(site=SITE))
+    channel = CHANNEL.open(ChannelContext(site=SITE))
     with pytest.raises(UserError) as caught:
         channel.checked(Target(address="https://example.org/hook", secret=secret))
     assert caught.value.field == "secret"
 
 
 def test_a_secret_of_one_s_own_words_will_do() -> None:
-    channel = open_channel("webhook", ChannelContext(site=SITE))
+    channel = CHANNEL.open(ChannelContext(site=SITE))
     target = Target(address="https://example.org/hook?a=1", secret="sixteen letters!")
     assert channel.checked(target) == target

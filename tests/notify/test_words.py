@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.notify._words import clean, cut, json_bytes, label, one_line, shown, utf8_bytes
+from cortex.notify.words import clean, cut, json_bytes, label, one_line, shown, utf8_bytes
 from cortex.ports.channels import PRIVATE_TEXT, PRIVATE_TITLE, Action, Notice
 from tests.notify.told import PLAIN, PRIVATE
 

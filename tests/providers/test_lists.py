@@ -105,10 +105,11 @@ def test_what_does_not_chat_is_left_out_and_what_is_odd_is_harmless() -> None:
         {"id": "a\u202eb"}, {"id": "x" * 201}, {"id": "two words"}, {"id": 7}, {}, {"id": "ok", "context_length": True},
         {"id": "ok", "created": "late"}, {"id": "b", "architecture": 3, "capabilities": 4, "pricing": {"prompt": "x"}},
         {"id": "c", "pricing": {"prompt": "1e400", "completion": "nan"}, "top_provider": [], "meta": "m", "name": 3},
+        {"id": "d", "pricing": {"prompt": "3", "completion": "15"}},  # of a million, where others say that of one
     ]  # fmt: skip
     models, _ = models_of(odd, OTHER)
     assert [(model.id, model.context_tokens, model.price) for model in models] == [
-        (name, None, Price()) for name in ("ok", "b", "c")
+        (name, None, Price()) for name in ("ok", "b", "c", "d")
     ]
     found, _ = models_of([{"id": "models/big.gguf"}, {"id": "models/gemini-3-pro"}], OTHER)
     assert [model.id for model in found] == ["models/big.gguf", "gemini-3-pro"], "a folder is no way of Google's"

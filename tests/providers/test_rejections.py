@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cortex.base.model import ModelEntry
-from cortex.providers.rejections import rejection, told
+from cortex.providers.rejections import rejection, sentence_of
 from cortex.providers.servers import OTHER, by_id
 
 ENTRY = ModelEntry(name="house", provider="openai", model="some-model")
@@ -31,7 +31,7 @@ def test_what_was_refused_is_read_from_the_body(heard: dict[str, Any]) -> None:
     assert found is not None
     assert (found.what, {name: getattr(found, name) for name in limits}) == (heard["what"], limits)
     assert found.said
-    assert found.said[:20] in told(ENTRY, found)
+    assert found.said[:20] in sentence_of(ENTRY, found)
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_a_body_that_repeats_the_request_for_ever_costs_no_time_and_no_crash() -
 def test_keys_are_in_no_sentence() -> None:
     found = rejection(OTHER, 400, {"error": {"message": "bad header: Bearer sk-abcdef1234567890abcdef is refused"}}, "")
     assert found is not None
-    assert "abcdef1234567890" not in told(ENTRY, found)
+    assert "abcdef1234567890" not in sentence_of(ENTRY, found)

@@ -8,28 +8,25 @@ from urllib.parse import urlsplit
 import pytest
 
 from cortex.base.errors import RejectionKind
+from cortex.providers.server_row import ServerRow
 from cortex.providers.servers import (
     OTHER,
     SERVERS,
-    ServerRow,
     asked_at,
     base_of,
     by_id,
     headers_of,
     server_of,
 )
+from tests.model_servers.rows import ROWS
 from tests.server_words import SAID
 
 ALL = (*SERVERS, OTHER)
 GROUPS = {"window", "output", "name", "index"}
-IDS = {
-    "openrouter", "openai", "anthropic", "google", "mistral", "groq", "deepseek", "xai", "together", "azure", "ollama",
-    "lmstudio", "llamacpp", "vllm", "litellm", "other",
-}  # fmt: skip
 
 
-def test_every_server_that_people_have_is_a_row() -> None:
-    assert {row.id for row in ALL} == IDS
+def test_every_row_has_a_double_that_speaks_as_its_server_does() -> None:
+    assert {row.id for row in ALL} == {row.engine or OTHER.id for row in ROWS}
     assert len({row.id for row in ALL}) == len({row.label for row in ALL}) == len(ALL)
 
 
@@ -79,8 +76,6 @@ def test_an_address_leads_to_its_row(row: ServerRow) -> None:
 
 def test_without_an_address_it_is_the_makers_own_and_at_home_what_it_was_found_to_be() -> None:
     assert server_of("").id == "openai"
-    assert server_of("", "responses").id == "openai"
-    assert server_of("", "messages").id == "anthropic"
     assert server_of("http://127.0.0.1:8080/v1") is OTHER
     assert server_of("http://127.0.0.1:8080/v1", engine="llamacpp").id == "llamacpp"
     assert server_of("http://127.0.0.1:8080/v1", engine="gone-since") is OTHER

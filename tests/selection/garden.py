@@ -84,7 +84,7 @@ GARDEN = Snapshot(
 @lru_cache(maxsize=1)
 def fitted() -> fit.FittedModel:
     """The garden's model, with what it makes of each utterance when it is left out."""
-    return fit.fit(GARDEN, fit.told_by(GARDEN), made="the garden")
+    return fit.fit(GARDEN, fit.utterances_of(GARDEN), made="the garden")
 
 
 class SmallEncoder:

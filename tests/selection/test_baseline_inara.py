@@ -66,13 +66,15 @@ def test_an_empty_intersection_means_none(tools: tuple[str, ...]) -> None:
 
 def test_it_says_which_keyword_spoke_and_which_did_not() -> None:
     made = plan(wish("inara", "turn off the light"))
-    assert why(made, "ha_get_state") == 'the keyword "light" was said'
-    assert why(made, "git_log") == "no keyword of git was said"
-    assert why(made, "memory_add") == "no category of keywords holds it"
+    assert '"light"' in why(made, "ha_get_state")
+    assert "no keyword" in why(made, "git_log")
+    assert "no category" in why(made, "memory_add")
 
 
 def test_the_receipt_says_what_the_tools_take() -> None:
-    assert plan(wish("inara", "turn off the light")).labels == (("estimate", "420 tokens of tools"),)
+    assert [(name, label.split()[0]) for name, label in plan(wish("inara", "turn off the light")).labels] == [
+        ("estimate", "420")
+    ]
 
 
 def test_a_tool_used_in_this_turn_stays_for_its_rounds() -> None:

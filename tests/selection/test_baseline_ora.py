@@ -84,8 +84,8 @@ def test_a_found_tool_that_is_not_permitted_any_more_is_gone() -> None:
 
 def test_every_tool_has_its_reason() -> None:
     made = plan(wish("ora", "hello", found=("git_log",)))
-    assert why(made, "web_search") == "core: used on nearly every turn"
-    assert why(made, "git_log") == "found in this conversation"
+    assert why(made, "web_search").startswith("core")
+    assert why(made, "git_log").startswith("found")
     assert why(made, "git_diff").startswith("deferred")
 
 

@@ -152,8 +152,8 @@ def test_a_restricted_role_has_what_it_was_granted_at_once() -> None:
     role = RoleView(name="house", tools=("ha", "tasks"))
     made = plan(wish("punch", "hello", role=role))
     assert sent(made) == ["task_list", "task_create", "ha_get_state", "ha_get_states", "ha_call_service"]
-    assert why(made, "ha_get_state") == "group ha: granted, and none of its tools is core"
-    assert why(made, "task_update") == "its group tasks is not active"
+    assert "granted" in why(made, "ha_get_state")
+    assert "not active" in why(made, "task_update")
 
 
 def test_permission_is_for_each_tool_of_a_group() -> None:
@@ -177,7 +177,7 @@ def test_a_fixed_list_of_tools_bypasses_selection(channel: str) -> None:
     role = RoleView(name="job", tools=("git_log", "ha_get_state"))
     made = plan(wish("punch", "hello", role=role, channel=channel))
     assert sent(made) == ["git_log", "ha_get_state"]
-    assert why(made, "git_log") == "the role is a fixed list of tools"
+    assert "fixed list" in why(made, "git_log")
 
 
 def test_the_hash_tells_a_changed_schema_and_nothing_else() -> None:

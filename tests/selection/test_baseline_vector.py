@@ -48,7 +48,7 @@ def test_fifteen_are_taken_best_first() -> None:
     names = [each.name for each in BUSINESS if each.category not in vector.NOISY][:20]
     scores = {name: 0.54 - at / 100 for at, name in enumerate(names)}
     assert taken(**scores) == names[:15]
-    assert vector.choose({**SCORES, **scores}, BUSINESS).out[names[15]] == "15 tools were more alike"
+    assert "15 tools" in vector.choose({**SCORES, **scores}, BUSINESS).out[names[15]]
 
 
 @pytest.mark.parametrize("name", ["ae_journal_list", "session_read"])
@@ -111,7 +111,7 @@ def test_an_unlike_message_sends_nothing() -> None:
 def test_a_blank_message_brings_nothing(message: str) -> None:
     made = plan(asked(message, recipe="vector"))
     assert made.sent == ()
-    assert {decided.reason for decided in made.decisions} == {"the message is blank"}
+    assert {"blank" in decided.reason for decided in made.decisions} == {True}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_the_receipt_carries_a_label_of_safety(message: str, label: str) -> None
 def test_every_tool_has_its_figure_as_reason() -> None:
     made = plan(wish("vector", "git log", role=RoleView(name="x", tools=("git", "session"))))
     assert why(made, "session_read").endswith("of 0.60)")
-    assert "like its example queries" in why(made, "git_log")
+    assert "example queries" in why(made, "git_log")
     assert {decided.threshold for decided in made.decisions} == {0.3}
 
 

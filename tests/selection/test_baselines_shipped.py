@@ -1,20 +1,23 @@
 """The baselines on the shipped tools and roles."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from cortex.base.role import Role
+from cortex.base.user import User
 from cortex.selection.pipeline import plan
 from cortex.selection.types import META, PlanInput, RoleView, Snapshot, ToolPlan
 from cortex.selection.ways import inara, punch
-from cortex.services.roles.files import fields_of
+from cortex.services.roles.roles import Roles
+from cortex.tools import load
 
+ROOT = User(id="root", name="root", rank="admin", time_zone="UTC")
 FOLDER = Path(__file__).parents[2] / "cortex" / "roles"
 
 
-def shipped_role(path: Path) -> RoleView:
-    role = Role(name=path.stem, **{"prompt": "", **fields_of(path.read_text(encoding="utf-8"), path.name)})
+def shipped_role(name: str) -> RoleView:
+    role = asyncio.run(Roles(load()).role(ROOT, name))
     return RoleView(
         name=role.name,
         tools=role.tools,
@@ -24,7 +27,7 @@ def shipped_role(path: Path) -> RoleView:
     )
 
 
-ROLES = [shipped_role(path) for path in sorted(FOLDER.glob("*.md"))]
+ROLES = [shipped_role(path.stem) for path in sorted(FOLDER.glob("*.md"))]
 WITH_TOOLS = [role for role in ROLES if role.tools]
 
 

@@ -30,9 +30,8 @@ def test_always_is_sent_and_never_is_not_under_every_recipe(recipe: str) -> None
 
 def test_always_is_there_for_a_greeting_too_and_says_why() -> None:
     made = plan(asked("hello", always=("repo_log",)))
-    assert [(item.name, item.form, item.reason) for item in made.sent if item.name == "repo_log"] == [
-        ("repo_log", "full", "you chose “always” for this chat")
-    ]
+    ((form, reason),) = [(item.form, item.reason) for item in made.sent if item.name == "repo_log"]
+    assert (form, "“always”" in reason) == ("full", True)
     assert plan(asked("hello", always=("repo_log",), mode="chat")).sent == ()
     assert "repo_log" not in dict(made.hints)  # to be there is no wish to be called
 
@@ -49,7 +48,7 @@ def test_never_holds_against_words_names_and_searches(message: str) -> None:
     made = plan(asked(message, profile=WEAK, never=("lamp_set",), found=("lamp_set",), fixed_tokens=1_500))
     assert "lamp_set" not in (*sent(made), *made.reachable, *made.noted, *dict(made.hints))
     assert "lamp_set" not in made.catalog
-    assert {each.name: each.reason for each in made.decisions}["lamp_set"] == "you chose “never” for this chat"
+    assert "“never”" in {each.name: each.reason for each in made.decisions}["lamp_set"]
 
 
 def test_a_choice_in_an_open_epoch_leaves_the_cached_prefix_as_it_is() -> None:
@@ -58,8 +57,8 @@ def test_a_choice_in_an_open_epoch_leaves_the_cached_prefix_as_it_is() -> None:
     assert (later.schemas, later.catalog, later.boundary) == (first.schemas, first.catalog, "")
     assert later.noted == ("task_add",)  # comes as a late tool does
     reasons = {each.name: each.reason for each in later.decisions}
-    assert reasons["lamp_set"].startswith("you chose “never” for this chat: not called any more")
-    assert reasons["repo_log"] == "you chose “never” for this chat"
+    assert ("“never”" in reasons["lamp_set"], "any more" in reasons["lamp_set"]) == (True, True)
+    assert ("“never”" in reasons["repo_log"], "any more" in reasons["repo_log"]) == (True, False)
     back = plan(next_one(later, "turn on the light"))
     assert (back.schemas, back.catalog) == (first.schemas, first.catalog)
 
@@ -68,5 +67,5 @@ def test_a_new_epoch_leaves_out_what_is_never_wanted() -> None:
     first = plan(asked(LIGHT, profile=CACHED, fixed_tokens=4_000))
     cold = "2026-11-21T12:00:00+00:00"
     later = plan(replace(next_one(first, LIGHT, never=("lamp_set",)), profile=CACHED, now=cold))
-    assert later.boundary == "the cache had run out"
+    assert "run out" in later.boundary
     assert "lamp_set" not in (*sent(later), *later.catalog.split())

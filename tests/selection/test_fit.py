@@ -10,21 +10,21 @@ from cortex.selection.model.fit import LabelledUtterance
 from cortex.selection.types import Example
 from tests.selection.garden import GARDEN, fitted
 
-TOLD = fit.told_by(GARDEN)
+TOLD = fit.utterances_of(GARDEN)
 
 
 def test_every_wording_is_told_once_and_the_first_one_counts() -> None:
     pumps, *others = GARDEN.domains
     doubled = Example(text="START  the pump", tools=("pump_stop",))
     again = replace(GARDEN, domains=(replace(pumps, examples=(*pumps.examples, doubled)), *others))
-    assert fit.told_by(again) == TOLD
+    assert fit.utterances_of(again) == TOLD
     assert LabelledUtterance(text="start the pump", tools=("pump_start",)) in TOLD
 
 
 def test_what_wants_a_tool_that_is_gone_is_not_told() -> None:
     gone = Example(text="prune the roses", tools=("rose_prune",))
     half = Example(text="prune the roses and stop the pump", tools=("rose_prune", "pump_stop"))
-    told = fit.told_by(replace(GARDEN, several=(gone, half)))
+    told = fit.utterances_of(replace(GARDEN, several=(gone, half)))
     assert [row for row in told if "roses" in row.text] == [LabelledUtterance(text=half.text, tools=("pump_stop",))]
 
 

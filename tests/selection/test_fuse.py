@@ -10,7 +10,6 @@ from cortex.selection.plan.cache_economics import price
 from cortex.selection.plan.draft import ModelChances, PlanDraft, Vote
 from cortex.selection.registry.rights import rights_of
 from cortex.selection.stages.fuse import FULL_WORK, WORK_POWER, fuse
-from cortex.selection.types import StageName
 from cortex.selection.votes.evidence import FULL_WISH, WISH_POWER
 from tests.selection.garden import GARDEN
 from tests.selection.made import CACHED, ROLE, asked
@@ -21,7 +20,7 @@ OPEN = {"wish": 1.0, "work": 1.0}
 LEARNED = "similar to requests that use it"
 
 
-def vote(p: float, stage: StageName = "phrases", **changes: Any) -> Vote:
+def vote(p: float, stage: str = "phrases", **changes: Any) -> Vote:
     return Vote(stage=stage, p=p, why=f"by {stage}", **changes)
 
 

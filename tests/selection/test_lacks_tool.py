@@ -107,4 +107,4 @@ def test_without_its_file_no_answer_is_a_refusal_and_the_log_says_so_once(
         assert not does_not_answer("OK.")
     (record,) = caplog.records
     assert "lacks_tool.bin" in record.getMessage()
-    assert "Install this version of Cortex again" in record.getMessage()
+    assert "Install this" in record.getMessage()

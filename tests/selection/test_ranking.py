@@ -109,7 +109,7 @@ def test_a_phrase_of_the_house_finds_its_tool() -> None:
     own = Trigger(text="cosy hour", tools=("lamp_set",))
     taught = replace(HOUSE, version="cosy", domains=(replace(lamps, triggers=(*lamps.triggers, own)), *others))
     hits = ranked(Index(taught), "it is cosy hour", NAMES, 5)
-    assert (hits[0].name, hits[0].how) == ("lamp_set", "a phrase of this server")
+    assert (hits[0].name, "a phrase" in hits[0].how) == ("lamp_set", True)
     assert {hit.how for hit in ranked(FRESH, "it is cosy hour", NAMES, 5)} <= {"its words"}
 
 

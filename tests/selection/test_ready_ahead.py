@@ -8,7 +8,6 @@ import pytest
 from cortex.base import tokens
 from cortex.base.memory import give_back, mapped
 from cortex.selection.index.index import Index
-from cortex.selection.registry.signatures import signature
 from cortex.selection.registry.snapshot import LATER, SEPARATOR, described
 from cortex.selection.types import Snapshot, ToolEntry
 from tests.selection.made import entry
@@ -40,7 +39,7 @@ def test_short_forms_are_counted_at_their_first_use(described_anew: ToolEntry) -
     assert uncounted(one) == set(LATER)
     assert one.cost("stub") == tokens.count_schema(one.stub) + SEPARATOR
     assert one.cost("compact") == tokens.count_schema(one.schema("compact")) + SEPARATOR
-    assert one.tokens_noted == tokens.count_once(f"- {signature(one)}") + SEPARATOR
+    assert one.tokens_noted == tokens.count_once(f"- {one.signature}") + SEPARATOR
     assert uncounted(one) == set()
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from cortex.base import tokens
 from cortex.base.fact import FROM_OUTSIDE, RECALL_TOKENS, FactFit, KnownFact
-from cortex.selection.index.recall import HEAD, LEAST, MOST, fitting, line, listing, recalled
+from cortex.selection.index.recall import HEAD, LEAST, MOST, fitting, line, listing, recalled, weights
 from cortex.selection.pipeline import plan
-from tests.bench.recall import people, score
+from tests.bench.recall import people, rows_digest, score
 from tests.selection.made import asked
 
 
@@ -55,6 +55,10 @@ def test_the_rule(said: str, wanted: list[str]) -> None:
     assert carried(said) == wanted
 
 
+def test_the_weights_are_those_of_the_rows_that_are_there() -> None:
+    assert weights().fitted_on == rows_digest(), "look at recall_weights.toml anew, then write this digest into it"
+
+
 def test_the_table_of_the_bench_stays_as_good() -> None:
     scores = {each.set: each for each in (score(person) for person in people())}
     assert {each.wanted + each.plain >= 50 for each in scores.values()} == {True}
@@ -67,10 +71,10 @@ def test_the_table_of_the_bench_stays_as_good() -> None:
 def test_each_fit_says_why_and_what_it_costs() -> None:
     (fit,) = recalled("How old is Lotte?", ALL, RECALL_TOKENS, tokens.count)
     assert fit.score >= LEAST
-    assert fit.reason == "close in wording (lotte)"
+    assert "(lotte)" in fit.reason
     assert fit.tokens == tokens.count(line(fit)) + 1
     (fit,) = recalled("a recipe for Sunday", ALL, RECALL_TOKENS, tokens.count)
-    assert fit.reason == "bears on “recipe” (vegetarian)"
+    assert ("“recipe”" in fit.reason, "(vegetarian)" in fit.reason) == (True, True)
 
 
 def test_the_best_fill_the_budget_and_none_goes_beyond() -> None:
@@ -103,7 +107,7 @@ def test_a_fact_is_one_quoted_line_that_says_where_it_is_from(text: str) -> None
     assert told.startswith('- "')
     assert told.endswith(f'" {FROM_OUTSIDE}')
     assert told.count('"') == 2
-    assert HEAD.endswith("use them only where they matter):")
+    assert "only where" in HEAD
 
 
 VOCABULARY = ("my", "cat", "recipe", "dinner", "Lotte", "hello", "nixos", "the", "user", "explain", "how", "lamp_on")

@@ -16,7 +16,8 @@ MESSAGES = ("hello", "turn off the kitchen lights", "add milk to my list and sho
 def test_every_stage_says_something_and_what_goes_out_is_the_plan(recipe: str, message: str) -> None:
     given = asked(message, recipe=recipe)
     told = steps(given)
-    assert [step.stage for step in told] == [stage.__name__ for stage in RECIPES[recipe]]
+    assert [step.stage for step in told] == [stage.name for stage in RECIPES[recipe]]
+    assert [step.label for step in told] == [stage.label for stage in RECIPES[recipe]]
     assert all(step.told for step in told)
     out = [step for step in told if "go out" in step.told]
     named = {mark.name for step in out[-1:] for mark in step.marks}
@@ -26,11 +27,11 @@ def test_every_stage_says_something_and_what_goes_out_is_the_plan(recipe: str, m
 def test_a_phrase_is_named_where_it_counted() -> None:
     told = {step.stage: step for step in steps(asked("turn off the kitchen lights"))}
     assert [(mark.name, mark.why) for mark in told["phrases"].marks] == [("lamp_set", 'you wrote "lights"')]
-    assert "tools may be used" in told["gate"].told
+    assert "may be used" in told["gate"].told
 
 
 def test_chat_only_says_so() -> None:
-    assert "nothing is sent: chat only" in [step.told for step in steps(asked("hello", mode="chat"))]
+    assert any("chat only" in step.told for step in steps(asked("hello", mode="chat")))
 
 
 def test_an_unknown_recipe_is_refused() -> None:

@@ -1,12 +1,14 @@
 """Whatever is given to be read: the daemon goes on, stays small, and says in words what was wrong with it."""
 
 import asyncio
+import copy
 import gc
 import io
 import os
 import re
 import resource
 import time
+import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import cortex
-from cortex.base.errors import CortexError
+from cortex.base.errors import CortexError, UserError
 from cortex.integrations.foreign.documents import DocumentReader
 from cortex.integrations.foreign.door import ForeignFiles
 from cortex.integrations.sandbox import Sandbox
@@ -193,6 +195,18 @@ async def test_without_a_sandbox_it_is_read_all_the_same_within_limits(house: Li
     assert (await said("skills", house, ALL["aliases seven levels deep"]()))[0].count("anchors") == 1
     made = await house.cortex.skills.bring_in(house.admin, io.BytesIO(skill("name: tea\ndescription: x")))
     assert made.added == ["tea"]
+
+
+async def test_files_that_are_the_same_bytes_are_not_unpacked_twice(house: LivingHouse) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        file.writestr("tea/SKILL.md", skill("name: tea\ndescription: x"))
+        twin = copy.copy(file.filelist[0])
+        twin.filename = "tea/more.md"
+        file.filelist.append(twin)
+    with pytest.raises(UserError, match="same bytes"):
+        await house.cortex.skills.bring_in(house.admin, made)
+    assert not await house.cortex.skills.list(house.admin)
 
 
 async def test_no_program_runs_when_nothing_is_read(house: LivingHouse) -> None:

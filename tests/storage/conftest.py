@@ -10,7 +10,7 @@ from cortex.storage.accounts import AccountsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.databases import PostgresTemplate, SqliteTemplate
 from tests.plain_world import PLAIN_TURN
 from tests.still_clock import StillClock
@@ -53,7 +53,7 @@ class Written:
         self.id = conversation_id
 
     async def turn(self, id: str, *messages: Message) -> str:
-        await self.db.repository(TurnsRepository, self.owner_id).create(id, self.id, "hello", **PLAIN_TURN)
+        await self.db.repository(TurnsRepository, self.owner_id).create(NewTurn(id, self.id, "hello", **PLAIN_TURN))
         for number, message in enumerate(messages or (user("hello"),)):
             await self.db.repository(MessagesRepository, self.owner_id).add(id, number, message, False)
         return id

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import Conflict, NotFound
+from cortex.ports.loop import UndoOffer
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.db import Database
@@ -28,18 +29,22 @@ def call_of(talk: Any, id: str = "call-1", arguments_hash: str = "aa") -> CallRo
     )
 
 
+def offer_of(target: str, before: dict[str, Any] | None = None) -> UndoOffer:
+    return UndoOffer(category="tasks", target=target, before=before, expected="3", label="Put it back")
+
+
 async def ask(db: Database, owner_id: str, clock: StillClock, call_id: str = "call-1") -> ApprovalRow:
     return await db.repository(ApprovalsRepository, owner_id).ask(
         call_id,
         "turn:1",
-        "shell_exec",
-        "aa",
-        "this machine",
-        "Run a command",
-        "df -h",
-        "you asked for it",
-        "high",
-        clock() + timedelta(minutes=5),
+        tool="shell_exec",
+        arguments_hash="aa",
+        destination="this machine",
+        verb="Run a command",
+        detail="df -h",
+        why="you asked for it",
+        risk="high",
+        expires_at=clock() + timedelta(minutes=5),
     )
 
 
@@ -54,7 +59,7 @@ async def test_an_intent_is_recorded_once(db: Database, talk: Any, ann: str) -> 
     assert sorted(intents) == [False, False, False, False, True]
     assert await calls.decided(call_of(talk)) is False
     assert await calls.get("call-1") == replace(kept, state="intended")
-    await calls.finish("call-1", "done", "12 GB free", ms=40, is_tainted=True, spill="files/.results/1.txt")
+    await calls.finish("call-1", "done", text="12 GB free", ms=40, is_tainted=True, spill="files/.results/1.txt")
     done = await calls.get("call-1")
     assert (done.state, done.text, done.ms, done.is_tainted) == ("done", "12 GB free", 40, True)
     assert await calls.of_turn("turn:1") == [done]
@@ -127,9 +132,9 @@ async def test_an_undo_is_offered_for_a_while_and_used_once(
     await db.repository(CallsRepository, ann).decided(call_of(talk))
     undos = db.repository(UndosRepository, ann)
     day = timedelta(hours=24)
-    first = await undos.add("call-1", "tasks", "t1", {"title": "Milk"}, "3", "Put it back", clock() + day)
-    assert await undos.add("call-1", "tasks", "t1", None, "9", "again", clock() + day) == first
-    second = await undos.add("call-1", "tasks", "t2", None, "1", "Delete it again", clock() + day)
+    first = await undos.add("call-1", offer_of("t1", {"title": "Milk"}), clock() + day)
+    assert await undos.add("call-1", offer_of("t1"), clock() + day) == first
+    second = await undos.add("call-1", offer_of("t2"), clock() + day)
     assert {undo.id for undo in await undos.of_call("call-1")} == {first.id, second.id}
     assert (await undos.use(first.id)).before == {"title": "Milk"}
     with pytest.raises(Conflict, match="already"):
@@ -161,20 +166,18 @@ async def test_another_user_can_neither_see_nor_answer_nor_use(
     await talk.turn("turn:1")
     await db.repository(CallsRepository, ann).decided(call_of(talk))
     asked = await ask(db, ann, clock)
-    undo = await db.repository(UndosRepository, ann).add(
-        "call-1", "tasks", "t1", None, "1", "x", clock() + timedelta(days=1)
-    )
+    undo = await db.repository(UndosRepository, ann).add("call-1", offer_of("t1"), clock() + timedelta(days=1))
     grant = await db.repository(GrantsRepository, ann).add("a", "b", None, clock() + timedelta(days=1))
     summary = await db.repository(SummariesRepository, ann).add(talk.id, 1, "x", False)
     for attempt in (
         db.repository(CallsRepository, ben).get("call-1"),
-        db.repository(CallsRepository, ben).finish("call-1", "done", "", is_tainted=False),
+        db.repository(CallsRepository, ben).finish("call-1", "done", text="", is_tainted=False),
         db.repository(CallsRepository, ben).decided(call_of(talk)),
         db.repository(ApprovalsRepository, ben).get(asked.id),
         db.repository(ApprovalsRepository, ben).answer(asked.id, "allowed", "ben"),
         ask(db, ben, clock),
         db.repository(UndosRepository, ben).use(undo.id),
-        db.repository(UndosRepository, ben).add("call-1", "tasks", "t2", None, "1", "x", clock()),
+        db.repository(UndosRepository, ben).add("call-1", offer_of("t2"), clock()),
         db.repository(GrantsRepository, ben).revoke(grant.id),
         db.repository(GrantsRepository, ben).add("a", "b", talk.id, clock()),
         db.repository(SummariesRepository, ben).add(talk.id, 1, "x", False),

@@ -37,7 +37,7 @@ async def test_where_it_cannot_be_told_everything_counts_as_new(
     assert await commits.are_new()
     assert await commits.are_new()
     commits.close()
-    assert "cannot read the database's change counter" in caplog.text
+    assert "change counter" in caplog.text
 
 
 async def test_a_look_that_nobody_waits_for_any_more_ends_before_its_file_is_closed(

@@ -9,7 +9,7 @@ from cortex.base.role import Channel
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import AllTurnsRepository, TurnsRepository
+from cortex.storage.turns import AllTurnsRepository, NewTurn, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.still_clock import StillClock
@@ -115,7 +115,7 @@ async def test_nothing_of_another_users_conversation_can_be_reached(
         theirs.save_selection_state(talk.id, {}),
         theirs.create("orchestrator", "auto", id=talk.id, is_title_tainted=False),
         turns.get("turn:1"),
-        turns.create("turn:2", talk.id, "hello", **PLAIN_TURN),
+        turns.create(NewTurn("turn:2", talk.id, "hello", **PLAIN_TURN)),
         turns.move("turn:1", "done"),
         db.repository(MessagesRepository, ben).add("turn:1", 5, user("mine now"), False),
     ):
@@ -170,7 +170,7 @@ async def test_a_jobs_run_that_waits_is_not_taken_as_steering(db: Database, talk
     await turns.move("turn:1", "running")
     waiting: list[tuple[str, Channel]] = [("cron:news", "cron"), ("turn:found", "result"), ("turn:2", "chat")]
     for id, channel in waiting:
-        await turns.create(id, talk.id, "hello", channel=channel, **PLAIN_TURN)
+        await turns.create(NewTurn(id, talk.id, "hello", channel=channel, **PLAIN_TURN))
     assert [turn.id for turn in await turns.take_queued(talk.id, "turn:1", 1)] == ["turn:2"]
     assert [turn.id for turn in await turns.queued(talk.id)] == ["cron:news", "turn:found"]
 
@@ -178,7 +178,7 @@ async def test_a_jobs_run_that_waits_is_not_taken_as_steering(db: Database, talk
 async def test_the_engines_start_sees_everybodys_unfinished_turns(db: Database, talk: Any, ann: str, ben: str) -> None:
     await talk.turn("turn:1")
     other = await db.repository(ConversationsRepository, ben).create("orchestrator", "auto", is_title_tainted=False)
-    await db.repository(TurnsRepository, ben).create("turn:2", other.id, "hi", state="running", **PLAIN_TURN)
+    await db.repository(TurnsRepository, ben).create(NewTurn("turn:2", other.id, "hi", state="running", **PLAIN_TURN))
     await talk.turn("turn:3")
     await db.repository(TurnsRepository, ann).move("turn:3", "done")
     assert {(turn.id, turn.owner_id) for turn in await db.repository(AllTurnsRepository).unfinished()} == {
@@ -207,8 +207,6 @@ async def test_the_transcript_leaves_out_what_was_superseded(db: Database, talk:
     assert [one.ordinal for one in transcript] == [1, 1, 4]
     before = await db.repository(MessagesRepository, ann).of_conversation(talk.id, before_ordinal=4)
     assert [one.message.text for one in before] == ["say 1", "said 1"]
-    after = await db.repository(MessagesRepository, ann).of_conversation(talk.id, after_ordinal=1)
-    assert [one.message.text for one in after] == ["say 4"]
     assert [turn.id for turn in await db.repository(TurnsRepository, ann).list(talk.id)] == ["turn:1", "turn:4"]
     assert len(await db.repository(TurnsRepository, ann).list(talk.id, True)) == 4
     assert [turn.id for turn in await db.repository(TurnsRepository, ann).list(talk.id, True, before=4, limit=2)] == [

@@ -23,7 +23,7 @@ from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.revisions import newest
 from cortex.storage.schema import PreferenceTable, Table
 from cortex.storage.tasks import TasksRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from cortex.storage.write_line import people_first, writes_within
 from tests.databases import PostgresTemplate, SqliteTemplate, is_on_postgresql, migrate
 from tests.patience import PATIENCE_S
@@ -82,7 +82,7 @@ async def test_what_was_read_before_the_marks_were_kept_is_worked_out(db: Databa
     ).id
     for ordinal in range(1, 5):
         turn = await db.repository(TurnsRepository, ann).create(
-            f"turn:{ordinal}", cid, "go on", mode="auto", role="admin", is_tainted=False, reads=NOTHING_READ
+            NewTurn(f"turn:{ordinal}", cid, "go on", mode="auto", role="admin", is_tainted=False, reads=NOTHING_READ)
         )
         for index, message in enumerate((user("go on"), assistant("It says so."))):
             await db.repository(MessagesRepository, ann).add(turn.id, index, message, is_tainted=False)

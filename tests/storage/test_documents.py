@@ -108,4 +108,4 @@ async def test_what_a_killed_process_was_reading_is_taken_up_and_given_up_in_the
         clock.forward(seconds=READ_FOR.total_seconds() + 1)
     assert await everybodys.claim() is None
     row = await db.repository(DocumentsRepository, ann).get("one")
-    assert (row.state, row.note) == ("failed", "This file could not be read.")
+    assert (row.state, "not be read" in row.note) == ("failed", True)

@@ -11,7 +11,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.distill_marks import AllDistillMarksRepository, DistillMarksRepository
 from cortex.storage.facts import AllFactsRepository, FactsRepository, FactValues
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.still_clock import StillClock
 
 
@@ -98,7 +98,7 @@ async def spoken(db: Database, user: str, clock: StillClock, *ids: str, **values
     turns = db.repository(TurnsRepository, user)
     for id in ids:
         await turns.create(
-            id, conversation.id, "hello", mode="auto", role="r", is_tainted=False, reads=NOTHING_READ, **values
+            NewTurn(id, conversation.id, "hello", mode="auto", role="r", is_tainted=False, reads=NOTHING_READ, **values)
         )
         await turns.move(id, "done")
     clock.forward(minutes=1)
@@ -121,7 +121,7 @@ async def test_what_is_new_and_over_is_found_once(db: Database, ann: str, clock:
     assert await everybody.quiet(began, clock(), 9) == []
     assert ((await marks.get(cid)).upto_ordinal, (await marks.get(cid)).outcome) == (2, "2 facts")
     turns = db.repository(TurnsRepository, ann)
-    await turns.create("turn:3", cid, "more", mode="auto", role="r", is_tainted=False, reads=NOTHING_READ)
+    await turns.create(NewTurn("turn:3", cid, "more", mode="auto", role="r", is_tainted=False, reads=NOTHING_READ))
     clock.forward(minutes=9)
     assert await everybody.quiet(began, clock(), 9) == [], "it is being answered"
     await turns.move("turn:3", "done")

@@ -38,7 +38,7 @@ async def test_a_full_disk_passes_by_itself_and_nothing_is_kept(
 
 async def test_a_lock_of_another_program_passes_by_itself(sqlite_template: SqliteTemplate, tmp_path: Path) -> None:
     url = sqlite_template.fresh(tmp_path)
-    db = Database(url)
+    db = Database(url, write_wait_s=0.5)
 
     @event.listens_for(db.write.sync_engine, "checkout")
     def at_once(connection: object, *_: object) -> None:

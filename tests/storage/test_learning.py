@@ -5,7 +5,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.learning import AllCasesRepository, AnswersRepository, CasesRepository
 from cortex.storage.refits import RefitsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.still_clock import StillClock
 from tests.storage.conftest import Written
@@ -48,7 +48,7 @@ async def test_words_that_are_taken_back_are_gone_and_others_stay(db: Database, 
     other = await db.repository(ConversationsRepository, ben).create(
         "orchestrator", "auto", "Ben's", is_title_tainted=False
     )
-    await db.repository(TurnsRepository, ben).create("t2", other.id, "hello", **PLAIN_TURN)
+    await db.repository(TurnsRepository, ben).create(NewTurn("t2", other.id, "hello", **PLAIN_TURN))
     await note(db, talk.owner_id, "t1")
     await note(db, ben, "t2")
     await db.repository(CasesRepository, ben).forget_words()

@@ -2,8 +2,9 @@
 
 import inspect
 import pkgutil
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import cortex.storage
 from cortex.base import scan
@@ -11,6 +12,7 @@ from cortex.storage.repository import Repository
 from cortex.storage.table import Table
 
 MARKS = {"is_tainted", "is_title_tainted", "is_private", "has_read_outside", "has_read_private", "reads"}
+CHANGES = {"change", "move", "update"}  # what they leave out stays as it is
 UNWRITTEN = {"CallRow"}  # a call that has not ended holds no text; `finish` says it
 MODULES = [scan.load(f"cortex.storage.{found.name}") for found in pkgutil.iter_modules(cortex.storage.__path__)]
 
@@ -28,20 +30,38 @@ def test_every_mark_is_a_column_that_must_be_given() -> None:
     assert lax == []
 
 
+def given_to(method: Callable[..., Any]) -> dict[str, bool]:
+    """What can be given to it by name, also in a row of keywords or a value of ours: whether it has to be."""
+    found: dict[str, bool] = {}
+    hints = get_type_hints(method, include_extras=True)
+    for parameter in inspect.signature(method).parameters.values():
+        kind = hints.get(parameter.name)
+        if parameter.kind is parameter.VAR_KEYWORD and get_origin(kind) is Unpack:
+            (kind,) = get_args(kind)
+            found |= {name: name in kind.__required_keys__ for name in kind.__annotations__}
+        elif isinstance(kind, type) and is_dataclass(kind) and kind.__name__ not in UNWRITTEN:
+            found |= {one.name: one.default is MISSING for one in fields(kind)}
+        else:
+            found[parameter.name] = parameter.default is parameter.empty
+    return found
+
+
 def test_no_query_that_writes_takes_a_text_for_clean_unasked() -> None:
     found = [
-        (f"{kind.__name__}.{name}", parameter)
+        (f"{kind.__name__}.{name}", is_required)
         for kind in of_storage(Repository)
         for name, method in inspect.getmembers(kind, inspect.isfunction)
-        for parameter in inspect.signature(method).parameters.values()
-        if parameter.name in MARKS
+        if not name.startswith("_") and name not in CHANGES
+        for mark, is_required in given_to(method).items()
+        if mark in MARKS
     ]
     assert {"TurnsRepository.create", "TasksRepository.create", "CallsRepository.finish"} <= {name for name, _ in found}
-    assert [name for name, parameter in found if parameter.default is not parameter.empty] == []
+    assert [name for name, is_required in found if not is_required] == []
 
 
 def test_no_row_that_is_written_is_clean_unasked() -> None:
     rows = [kind for kind in of_storage(object) if is_dataclass(kind) and kind.__name__ not in UNWRITTEN]
     marked = [(kind.__name__, field) for kind in rows for field in fields(kind) if field.name in MARKS]
-    assert {"NoticeValues", "JobValues", "ReminderValues"} <= {name for name, _ in marked}
-    assert [name for name, field in marked if field.default is not MISSING] == ["TaskListRow"], "what is only read"
+    assert {"NewTurn", "NoticeValues", "JobValues", "ReminderValues"} <= {name for name, _ in marked}
+    lax = [name for name, field in marked if field.default is not MISSING]
+    assert lax == ["EntryChange", "TaskListRow"], "one can only set the mark, the other is only read"

@@ -5,7 +5,7 @@ import pytest
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.storage.db import Database
-from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository, DeliveryRow
+from cortex.storage.deliveries import AllDeliveriesRepository, ChannelLine, DeliveriesRepository, DeliveryRow
 from cortex.storage.notices import AllNoticesRepository, NoticeFilter, NoticesRepository, Way
 from tests.still_clock import StillClock
 from tests.storage.made_time import HOUR, TOLD, second_process
@@ -121,14 +121,14 @@ async def test_two_takers_never_take_the_same_delivery(db: Database, ann: str) -
 
 async def test_a_channel_takes_its_own_deliveries_when_they_are_due(db: Database, ann: str, clock: StillClock) -> None:
     outbox = db.repository(AllDeliveriesRepository)
-    assert await outbox.next_at() is None
+    assert await outbox.lines() == []
     await db.repository(NoticesRepository, ann).add("one", TOLD, [NTFY, replace(MAIL, not_before=clock() + HOUR)])
     assert await outbox.take("email", 9, 60) == []
     (taken,) = await outbox.take("ntfy", 9, 60)
     assert (taken.state, taken.attempt, taken.owner_id, taken.notice_id) == ("attempting", 1, ann, "one")
     assert await db.repository(DeliveriesRepository, ann).get(taken.id) == taken
     assert await db.repository(DeliveriesRepository, ann).end(taken.id, 1, "delivered") is True
-    assert await outbox.next_at() == clock() + HOUR
+    assert await outbox.lines() == [ChannelLine(channel="email", next_at=clock() + HOUR, due=0)]
     clock.forward(minutes=60)
     assert [row.channel for row in await outbox.take("email", 9, 60)] == ["email"]
 

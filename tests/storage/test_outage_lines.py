@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from cortex.base.errors import DatabaseUnavailable, ToolFailed
+from cortex.base.errors import CortexError, DatabaseUnavailable, ToolFailed
 from cortex.base.outages import Outages
 from cortex.storage.outage_lines import BACK_S, OutageLines
 
@@ -76,10 +76,10 @@ def test_ninety_seconds_are_two_lines_and_one_that_it_is_back(outage: Outage) ->
     outage.at_s += BACK_S
     outage.outages.answered()
     first, again, back = outage.log.lines
-    assert "alarm: database error, retrying: The database does not answer" in first
-    assert "one such line a minute" in first
-    assert "(for 60 s now; 359 lines like this were left out)" in again
-    assert back == "the database answers again, after 90 s; 179 lines like this were left out"
+    assert "database error, retrying" in first
+    assert "line a minute" in first
+    assert ("60 s now" in again, "359 lines" in again) == (True, True)
+    assert ("after 90 s" in back, "179 lines" in back) == (True, True)
     assert outage.book.lines == outage.log.lines
     outage.every_kind()
     assert len(outage.log.lines) == 4, "another outage is told of at once"
@@ -108,3 +108,10 @@ def test_all_else_is_written_whole_while_it_is_away(outage: Outage) -> None:
         "Workflow a is run twice",
     ]
     assert "no such column" in outage.log.lines[2]
+
+
+def test_errors_that_stand_behind_each_other_hold_nobody() -> None:
+    first, second = CortexError("the first"), CortexError("the second")
+    first.__cause__, second.__cause__ = second, first
+    record = logging.LogRecord("cortex", logging.WARNING, __file__, 1, "failed: %s", (first,), None)
+    assert OutageLines(Outages()).filter(record)

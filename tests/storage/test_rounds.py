@@ -11,11 +11,10 @@ from cortex.base.messages import Usage
 from cortex.base.turn import agent_turn
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
-from cortex.storage.plans import PlansRepository
+from cortex.storage.plans import PlansRepository, TextsRepository
 from cortex.storage.round_rows import Spent
 from cortex.storage.rounds import AllRoundsRepository, RoundsRepository
-from cortex.storage.texts import TextsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 from tests.still_clock import StillClock
 
@@ -96,15 +95,17 @@ async def test_a_turn_takes_what_its_agents_take_though_it_asked_no_model_itself
 async def test_what_a_job_takes_is_counted_under_its_id(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
     turns = db.repository(TurnsRepository, ann)
     made = await turns.create(
-        "turn:9",
-        talk.id,
-        "back up",
-        mode="auto",
-        role="admin",
-        channel="cron",
-        job_id="nightly",
-        is_tainted=False,
-        reads=NOTHING_READ,
+        NewTurn(
+            "turn:9",
+            talk.id,
+            "back up",
+            mode="auto",
+            role="admin",
+            channel="cron",
+            job_id="nightly",
+            is_tainted=False,
+            reads=NOTHING_READ,
+        )
     )
     rounds = db.repository(RoundsRepository, ann)
     await rounds.answered("turn:9", 1, "m", LONG, None)

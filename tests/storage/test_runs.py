@@ -8,7 +8,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.runs import AllRunsRepository, RunFilter, RunsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 
 ANY = RunFilter()
@@ -51,15 +51,17 @@ async def test_a_person_has_their_own_runs_and_the_house_has_all(db: Database, t
         await db.repository(ConversationsRepository, ben).create("coder", "auto", "Ben's", is_title_tainted=False)
     ).id
     await db.repository(TurnsRepository, ben).create(
-        "turn:2",
-        other,
-        "hi",
-        mode="auto",
-        role="coder",
-        job_id="backup",
-        state="running",
-        is_tainted=False,
-        reads=NOTHING_READ,
+        NewTurn(
+            "turn:2",
+            other,
+            "hi",
+            mode="auto",
+            role="coder",
+            job_id="backup",
+            state="running",
+            is_tainted=False,
+            reads=NOTHING_READ,
+        )
     )
     assert [row.id for row in await db.repository(RunsRepository, ann).list(ANY, skip=0, limit=9)] == ["turn:1"]
     everybody = db.repository(AllRunsRepository)
@@ -75,7 +77,7 @@ async def test_a_person_has_their_own_runs_and_the_house_has_all(db: Database, t
 async def test_a_call_by_hand_is_a_run_and_no_conversation_of_the_list(db: Database, ann: str) -> None:
     conversations = db.repository(ConversationsRepository, ann)
     made = await conversations.create("orchestrator", "auto", "Tried: git_log", source="try", is_title_tainted=False)
-    await db.repository(TurnsRepository, ann).create("turn:1", made.id, "x", state="running", **PLAIN_TURN)
+    await db.repository(TurnsRepository, ann).create(NewTurn("turn:1", made.id, "x", state="running", **PLAIN_TURN))
     await called(db, ann, made.id, "turn:1", 1, "git_log")
     (row,) = await db.repository(RunsRepository, ann).list(RunFilter(tool="git_log"), skip=0, limit=9)
     assert row.source == "try"

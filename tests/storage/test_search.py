@@ -55,7 +55,7 @@ async def test_finds_word_beginnings_without_case_and_accents(db: Database, talk
 
 
 async def test_the_snippet_shows_the_word_in_its_sentence(db: Database, talk: Any, ann: str) -> None:
-    await talk.turn("turn:1", assistant("before " * 60 + "the Gärtner came " + "after " * 60))
+    await talk.turn("turn:1", assistant("before " * 600 + "the Gärtner came " + "after " * 60))
     (hit,) = await db.repository(SearchRepository, ann).messages_matching("gartner")
     assert "the Gärtner came" in hit.snippet
     assert (hit.snippet[0], hit.snippet[-1], len(hit.snippet) < 170) == ("…", "…", True)

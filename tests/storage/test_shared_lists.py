@@ -81,6 +81,9 @@ async def test_a_member_sees_whose_it_is_with_whom_and_who_did_what(
     assert (his.label, his.with_whom, his.open, his.done) == (THEIRS, ("Ann", "Eve"), 1, 1)
     assert (await of(db, ann).get(eggs.id)).adder == "Ben"
     assert await lists(db, ben).readers(ann, "shopping") == sorted([ann, ben, eve])
+    al = await db.repository(AccountsRepository).add("al", "Al", "member", None, "UTC")
+    await share(db, ann, "shopping", [ben, eve, al.id])
+    assert (await of(db, ann).lists())[0].with_whom == ("Al", "Ben", "Eve"), "by name, whoever came last"
 
 
 ACTS: dict[str, Callable[[TasksRepository, TaskRow], Awaitable[Any]]] = {

@@ -13,7 +13,9 @@ from cortex.storage.tasks import TaskListRow, TaskRow, TasksRepository
 
 async def test_a_task_created_twice_is_one_task(db: Database, ann: str) -> None:
     tasks = db.repository(TasksRepository, ann)
-    first = await tasks.create("id-1", "Milk", "shopping", date(2026, 11, 21), 2, "two litres", is_tainted=True)
+    first = await tasks.create(
+        "id-1", "Milk", "shopping", due=date(2026, 11, 21), priority=2, notes="two litres", is_tainted=True
+    )
     assert await tasks.create("id-1", "Eggs", "shopping", is_tainted=False) == first
     assert (first.due, first.priority, first.notes, first.is_tainted) == (date(2026, 11, 21), 2, "two litres", True)
     assert await tasks.list() == [first]

@@ -4,12 +4,10 @@ import pytest
 from sqlalchemy import text
 
 from cortex.base.errors import NotFound
-from cortex.storage.calls import CallRow, CallsRepository, CallState
+from cortex.storage.calls import CallRow, CallsRepository, CallState, ToolUsesRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
-from cortex.storage.tool_cases import ToolCasesRepository
-from cortex.storage.tool_settings import ToolSettingRow, ToolSettingsRepository, ToolWordRow
-from cortex.storage.tool_uses import ToolUsesRepository
+from cortex.storage.tool_settings import ToolCasesRepository, ToolSettingRow, ToolSettingsRepository, ToolWordRow
 from tests.still_clock import StillClock
 from tests.storage.conftest import Written
 
@@ -119,7 +117,7 @@ async def _called(
     )
     calls = db.repository(CallsRepository, talk.owner_id)
     await calls.decided(row)
-    await calls.finish(id, state, "what was said", is_error=state != "done", is_tainted=False)
+    await calls.finish(id, state, text="what was said", is_error=state != "done", is_tainted=False)
 
 
 async def test_moving_up_and_down_keeps_what_older_versions_know(db: Database, ann: str) -> None:

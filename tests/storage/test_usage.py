@@ -12,7 +12,7 @@ from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from cortex.storage.usage import AllUsageRepository, ExpensiveTurn, Span, ToolUsage, UsageRepository
 from tests.still_clock import StillClock
 
@@ -26,7 +26,7 @@ def receipt(**sent: int) -> dict[str, Any]:
 
 async def answered(db: Database, owner: str, cid: str, turn: str, round: int, cost: float | None, **sent: int) -> None:
     await db.repository(TurnsRepository, owner).create(
-        turn, cid, "x", mode="auto", role="coder", is_tainted=False, reads=NOTHING_READ
+        NewTurn(turn, cid, "x", mode="auto", role="coder", is_tainted=False, reads=NOTHING_READ)
     )
     rounds = db.repository(RoundsRepository, owner)
     await rounds.planned(turn, round, receipt(**sent), 500, "m", "e")

@@ -1,10 +1,11 @@
 """Utterances stand in text files, a line each, under the names of the tools that they want."""
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from cortex.toolkit.examples import examples_for, read
+from cortex.toolkit.examples import examples_of, parsed, read
 
 
 def written(folder: Path, text: str) -> Path:
@@ -29,6 +30,25 @@ def test_an_utterance_without_tools_is_refused_with_its_line(tmp_path: Path, tex
         read(written(tmp_path, text))
 
 
+def module(file: Path, **parts: str) -> ModuleType:
+    made = ModuleType("cortex.tools.star")
+    vars(made).update({"__file__": str(file), **parts})
+    return made
+
+
 def test_a_category_file_finds_its_own_utterances(tmp_path: Path) -> None:
     written(tmp_path, "[star_find]\nwhich star is that\n")
-    assert examples_for(str(tmp_path / "star.py")) == (("which star is that", ("star_find",)),)
+    assert examples_of(module(tmp_path / "star.py")) == (("which star is that", ("star_find",)),)
+    assert examples_of(module(tmp_path / "moon.py")) == ()
+
+
+def test_utterances_may_stand_in_the_tool_file_itself(tmp_path: Path) -> None:
+    written(tmp_path, "[star_find]\nwhich star is that\n")
+    own = module(tmp_path / "star.py", UTTERANCES="[star_name]\nname that star")
+    assert examples_of(own) == (("name that star", ("star_name",)),)
+
+
+def test_what_the_bench_judges_by_is_no_example() -> None:
+    text = "[a_one]\nlearned\n[? a_one a_two]\nheld out\n[a_two]\nlearned too"
+    assert parsed(text, "star.txt") == (("learned", ("a_one",)), ("learned too", ("a_two",)))
+    assert parsed(text, "star.txt", is_judged=True) == (("held out", ("a_one", "a_two")),)

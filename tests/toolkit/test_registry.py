@@ -80,7 +80,7 @@ def test_an_unknown_name_is_nothing() -> None:
 
 
 def test_a_file_becomes_a_category() -> None:
-    made = category_of(_module(star_find=FIND, EXAMPLES=(("which star is that", ("star_find",)),)))
+    made = category_of(_module(star_find=FIND, UTTERANCES="[star_find]\nwhich star is that"))
     assert (made.name, made.summary, [one.name for one in made.tools]) == ("star", "stars", ["star_find"])
 
 
@@ -89,9 +89,13 @@ def test_a_file_becomes_a_category() -> None:
     [
         {},
         {"star_find": FIND, "PREFIXES": ("moon_",)},
-        {"star_find": FIND, "EXAMPLES": (("eat", ("star_eat",)),)},
+        {"star_find": FIND, "UTTERANCES": "[star_eat]\neat"},
+        {"star_find": FIND, "ROLES": {"orchestrator": ("star", "star_eat")}},
+        {"star_find": FIND, "ROLES": {"orchestrator": "star"}},
+        {"star_find": FIND, "ADMIN_ROLES": {"admin": ("system",)}},
+        {"star_find": FIND, "SAMPLES": {"star_eat": {}}},
     ],
-    ids=["no-tool", "prefix", "example"],
+    ids=["no-tool", "prefix", "example", "role", "role-text", "others-tools", "sample"],
 )
 def test_a_file_that_is_not_whole_is_refused(parts: dict[str, object]) -> None:
     with pytest.raises(TypeError):

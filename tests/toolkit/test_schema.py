@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
+from cortex.toolkit.json_schema import harmless
 from cortex.toolkit.schema import canonical, forms, minify, read_docstring
 from cortex.toolkit.spec import Tool
 
@@ -200,3 +201,10 @@ def test_the_order_of_definition_does_not_show(names: list[str]) -> None:
     assert canonical(minify({"properties": properties, "type": "object"})) == (
         '{"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}},"type":"object"}'
     )
+
+
+def test_a_reference_finds_a_name_that_holds_a_slash_or_a_tilde() -> None:
+    parts = {"a/b": {"type": "integer"}, "c~d": {"type": "boolean"}}
+    properties = {"n": {"$ref": "#/$defs/a~1b"}, "flag": {"$ref": "#/$defs/c~0d"}}
+    made = harmless({"type": "object", "$defs": parts, "properties": properties})
+    assert {name: node["type"] for name, node in made["properties"].items()} == {"n": "integer", "flag": "boolean"}

@@ -50,16 +50,17 @@ async def test_a_card_moves_with_its_task(board: World, ann: User) -> None:
     await board.text(ann, "task_create", title="invoice", list_name="doing")
     await board.text(ann, "task_update", task="invoice", list_name="review")
     assert (await board.text(ann, "ae_task_list", column="Review")).startswith("review (1)")
-    assert "no column 'doing'. Columns: review, done" in await board.text(ann, "ae_task_list", column="doing")
+    told = await board.text(ann, "ae_task_list", column="doing")
+    assert ("'doing'" in told, "Columns: review, done" in told) == (True, True)
 
 
 async def test_columns_are_narrowed_and_cut(board: World, ann: User) -> None:
-    assert "nothing on the board yet" in await board.text(ann, "ae_task_list")
+    assert "nothing on" in await board.text(ann, "ae_task_list")
     for number in range(4):
         await board.text(ann, "task_create", title=f"thing {number}", list_name="backlog")
     assert "... and 2 more" in await board.text(ann, "ae_task_list", count=2)
     assert "thing 3" in await board.text(ann, "ae_task_list", query="thing 3")
-    assert "No task on the board fits" in await board.text(ann, "ae_task_list", query="dog")
+    assert "No task" in await board.text(ann, "ae_task_list", query="dog")
     with pytest.raises(ValidationError):
         await board.text(ann, "ae_task_list", count=1_000)
 
@@ -74,11 +75,10 @@ async def test_what_was_finished_long_ago_is_left_out(board: World, ann: User) -
 async def test_a_remote_board_keeps_its_columns_and_its_mark(world: World, ann: User) -> None:
     world.wired[Board] = RemoteBoard()
     made = await world.run(world.ctx(ann), "ae_task_list")
-    assert made.text == "In review (1)\n  - Login (id 000001)"
+    assert [line.strip() for line in made.text.splitlines()] == ["In review (1)", "- Login (id 000001)"]
     assert made.is_tainted
-    assert await world.text(ann, "ae_task_list", column="blocked") == (
-        "No task on the board fits. Columns: In review, Blocked."
-    )
+    told = await world.text(ann, "ae_task_list", column="blocked")
+    assert ("(id " in told, "Columns: In review, Blocked" in told) == (False, True)
 
 
 async def test_words_from_outside_stay_marked(board: World, ann: User) -> None:

@@ -12,6 +12,8 @@ from cortex.ports.aether import EntryChange, Journal, JournalEntry, Journals
 from tests.plain_clients import MemoryJournals
 from tests.tool_world import World
 
+ENTRY = "The dahlias are in."
+
 
 class DeadJournals(MemoryJournals):
     async def list(self) -> Sequence[Journal]:
@@ -29,11 +31,15 @@ def kept(world: World) -> dict[str, MemoryJournals]:
 
 
 async def _frost(world: World, user: User) -> None:
-    await world.text(user, "ae_journal_entry_create", text="The dahlias are in.", journal="Garden", title="First frost")
+    await world.text(user, "ae_journal_entry_create", text=ENTRY, journal="Garden", title="First frost")
 
 
 async def _texts(kept: dict[str, MemoryJournals], user: User) -> list[str]:
     return [row.text for row in await kept[user.id].entries(None, "", None, None, 99)]
+
+
+async def _titles(kept: dict[str, MemoryJournals], user: User) -> list[str]:
+    return [row.title for row in await kept[user.id].entries(None, "", None, None, 99)]
 
 
 @pytest.mark.usefixtures("kept")
@@ -43,8 +49,8 @@ async def test_an_entry_is_written_listed_and_read(world: World, ann: User) -> N
     assert await world.text(ann, "ae_journal_list") == "- Garden (1 entry)"
     text = await world.text(ann, "ae_journal_entries_list")
     assert text.startswith("- First frost (id ")
-    assert text.endswith("Garden, 2026-11-20 09:00): The dahlias are in.")
-    assert (await world.text(ann, "ae_journal_entry_read", entry="frost")).endswith("\nThe dahlias are in.")
+    assert text.endswith(f"Garden, 2026-11-20 09:00): {ENTRY}")
+    assert (await world.text(ann, "ae_journal_entry_read", entry="frost")).endswith(f"\n{ENTRY}")
 
 
 async def test_a_repeated_step_writes_one(world: World, ann: User, kept: dict[str, MemoryJournals]) -> None:
@@ -89,8 +95,8 @@ async def test_entries_are_found_by_words_journal_and_day(world: World, ann: Use
     assert "..." in text
     assert "Otter came back" in text
     assert "Walk" not in await world.text(ann, "ae_journal_search", query="the", journal="garden")
-    assert "No entry fits" in await world.text(ann, "ae_journal_entries_list", since="2026-11-21")
-    assert "may be more" in await world.text(ann, "ae_journal_entries_list", count=1)
+    assert "No entry" in await world.text(ann, "ae_journal_entries_list", since="2026-11-21")
+    assert (await world.text(ann, "ae_journal_entries_list", count=1)).count("(id ") == 1
     with pytest.raises(ToolFailed):
         await world.text(ann, "ae_journal_search", query=" ")
 
@@ -106,8 +112,8 @@ async def test_a_long_entry_is_read_in_stretches(world: World, ann: User) -> Non
     ("name", "arguments", "text"),
     [
         ("ae_journal_entry_update", {"text": "All lost."}, "All lost."),
-        ("ae_journal_entry_append", {"text": "And watered."}, "The dahlias are in.\nAnd watered."),
-        ("ae_journal_entry_prepend", {"text": "Cold night."}, "Cold night.\nThe dahlias are in."),
+        ("ae_journal_entry_append", {"text": "And watered."}, f"{ENTRY}\nAnd watered."),
+        ("ae_journal_entry_prepend", {"text": "Cold night."}, f"Cold night.\n{ENTRY}"),
     ],
 )
 async def test_an_entry_is_changed_and_put_back(
@@ -116,17 +122,17 @@ async def test_an_entry_is_changed_and_put_back(
     await _frost(world, ann)
     _, note = await world.noted(ann, name, entry="frost", **arguments)
     assert await _texts(kept, ann) == [text]
-    assert await world.undo(ann, "aether", note) == "The entry 'First frost' is as it was."
-    assert await _texts(kept, ann) == ["The dahlias are in."]
+    await world.undo(ann, "aether", note)
+    assert await _texts(kept, ann) == [ENTRY]
 
 
 @pytest.mark.usefixtures("kept")
-async def test_a_title_is_changed_and_put_back(world: World, ann: User) -> None:
+async def test_a_title_is_changed_and_put_back(world: World, ann: User, kept: dict[str, MemoryJournals]) -> None:
     await _frost(world, ann)
     _, note = await world.noted(ann, "ae_journal_entry_update", entry="frost", title="Second frost")
-    assert "Second frost" in await world.text(ann, "ae_journal_entries_list")
+    assert await _titles(kept, ann) == ["Second frost"]
     await world.undo(ann, "aether", note)
-    assert "First frost" in await world.text(ann, "ae_journal_entries_list")
+    assert await _titles(kept, ann) == ["First frost"]
 
 
 async def test_disabling_is_soft(world: World, ann: User, kept: dict[str, MemoryJournals]) -> None:
@@ -135,7 +141,7 @@ async def test_disabling_is_soft(world: World, ann: User, kept: dict[str, Memory
     assert await _texts(kept, ann) == []
     assert len(kept[ann.id].rows) == 1
     await world.undo(ann, "aether", note)
-    assert await _texts(kept, ann) == ["The dahlias are in."]
+    assert await _texts(kept, ann) == [ENTRY]
 
 
 async def test_writing_can_be_taken_back(world: World, ann: User, kept: dict[str, MemoryJournals]) -> None:
@@ -203,7 +209,7 @@ async def test_what_is_no_entry_is_not_written(
     await _frost(world, ann)
     with pytest.raises(ToolFailed):
         await world.text(ann, name, **arguments)
-    assert await _texts(kept, ann) == ["The dahlias are in."]
+    assert await _texts(kept, ann) == [ENTRY]
 
 
 @pytest.mark.usefixtures("kept")
@@ -227,7 +233,7 @@ async def test_another_users_journals_are_out_of_reach(
 ) -> None:
     _, note = await world.noted(ann, "ae_journal_entry_create", text="ann's secret", journal="Private")
     assert "Private" not in await world.text(ben, "ae_journal_list")
-    assert await world.text(ben, "ae_journal_entries_list") == "No entry fits. ae_journal_list shows the journals."
+    assert "No entry" in await world.text(ben, "ae_journal_entries_list")
     for name in ("ae_journal_entry_read", "ae_journal_entry_disable"):
         with pytest.raises(ToolFailed):
             await world.text(ben, name, entry=note.target)

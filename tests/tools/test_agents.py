@@ -13,6 +13,9 @@ from cortex.base.user import User
 from cortex.ports.agents import AgentRun, Agents
 from tests.tool_world import World
 
+TASK = "compare three offers"
+
+
 START = datetime(2026, 11, 20, 22, tzinfo=UTC)
 ROLES = ("orchestrator", "research", "coder")
 
@@ -67,7 +70,7 @@ async def test_a_task_is_handed_over_once(world: World, ann: User, kept: dict[st
     for _ in range(2):
         ctx = world.ctx(ann, call_id="one")
         text = (await world.run(ctx, "spawn_agent", task=" compare three offers ", role="research")).text
-    assert text.startswith("Started in the background: compare three offers (id ")
+    assert text.startswith(f"Started in the background: {TASK} (id ")
     assert "research, running since 2026-11-20 23:00" in text
     assert len(kept[ann.id].rows) == 1
 
@@ -103,11 +106,11 @@ async def test_wrong_arguments_run_nothing(world: World, ann: User) -> None:
 async def test_a_result_is_shown_and_marked_as_its_run_is(
     world: World, ann: User, kept: dict[str, MemoryAgents], is_tainted: bool
 ) -> None:
-    assert await world.text(ann, "agent_status") == "No agent has run."
-    await world.run(world.ctx(ann, is_tainted=is_tainted), "spawn_agent", task="compare three offers")
+    assert "No agent" in await world.text(ann, "agent_status")
+    await world.run(world.ctx(ann, is_tainted=is_tainted), "spawn_agent", task=TASK)
     kept[ann.id].end(next(iter(kept[ann.id].rows)), "The second one." + "x" * 5_000)
     done = await world.run(world.ctx(ann), "agent_status", agent="offers")
-    assert "done 2026-11-20 23:00, 1,200 tokens)\nThe second one." in done.text
+    assert all(part in done.text for part in ("done 2026-11-20 23:00", "1,200 tokens", "The second one."))
     assert len(done.text) < 4_200
     looks = (done, await world.run(world.ctx(ann), "agent_status"))
     stopped = await world.run(world.ctx(ann), "agent_cancel", agent="offers")
@@ -115,9 +118,10 @@ async def test_a_result_is_shown_and_marked_as_its_run_is(
 
 
 async def test_an_agent_is_stopped_by_its_words(world: World, ann: User, kept: dict[str, MemoryAgents]) -> None:
-    await world.text(ann, "spawn_agent", task="compare three offers")
-    assert (await world.text(ann, "agent_cancel", agent="three offers")).startswith("Stopped: compare three offers")
-    assert (await world.text(ann, "agent_cancel", agent="offers")).startswith("It has ended already")
+    await world.text(ann, "spawn_agent", task=TASK)
+    assert TASK in await world.text(ann, "agent_cancel", agent="three offers")
+    again = await world.text(ann, "agent_cancel", agent="offers")
+    assert "already" in again
     assert [run.state for run in kept[ann.id].rows.values()] == ["cancelled"]
 
 
@@ -145,7 +149,7 @@ async def test_another_users_agents_are_out_of_reach(
 ) -> None:
     await world.text(ann, "spawn_agent", task="ann's secret")
     (run_id,) = kept[ann.id].rows
-    assert await world.text(ben, "agent_status") == "No agent has run."
+    assert "No agent" in await world.text(ben, "agent_status")
     for words in (run_id, "secret"):
         for name in ("agent_status", "agent_cancel"):
             with pytest.raises(ToolFailed):
@@ -156,4 +160,4 @@ async def test_another_users_agents_are_out_of_reach(
 async def test_a_spent_budget_is_no_silent_success(world: World, ann: User) -> None:
     world.wired[Agents] = SpentAgents()
     with pytest.raises(ToolFailed, match="budget"):
-        await world.text(ann, "spawn_agent", task="compare three offers")
+        await world.text(ann, "spawn_agent", task=TASK)

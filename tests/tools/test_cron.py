@@ -1,5 +1,6 @@
 """Scheduled jobs from the chat: the next three times are told, paused and deleted ones come back, users stay apart."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +13,8 @@ from cortex.base.user import User
 from cortex.ports.schedule import Job, Jobs, Timings
 from tests.tool_world import World
 from tests.tools.timed import MemoryJobs, PlainTimings
+
+PROMPT = "Sum up the news."
 
 
 class DeadJobs(MemoryJobs):
@@ -28,7 +31,7 @@ def kept(world: World) -> dict[str, MemoryJobs]:
 
 
 async def _news(world: World, user: User, name: str = "News") -> None:
-    await world.text(user, "cron_add", prompt="Sum up the news.", when="every day at 7", name=name)
+    await world.text(user, "cron_add", prompt=PROMPT, when="every day at 7", name=name)
 
 
 async def test_a_new_job_is_told_with_its_next_three_times(
@@ -36,16 +39,16 @@ async def test_a_new_job_is_told_with_its_next_three_times(
 ) -> None:
     arguments = {"prompt": " Sum up the news. ", "when": "every day at 7"}
     text = (await world.run(world.ctx(ann, role="research"), "cron_add", **arguments)).text
-    assert text.startswith("Scheduled: Sum up the news. (id ")
-    assert text.endswith("every day at 07:00). Next: 2026-11-21 07:00, 2026-11-22 07:00, 2026-11-23 07:00.")
+    assert text.startswith(f"Scheduled: {PROMPT} (id ")
+    assert re.findall(r"2026-11-\d\d 07:00", text) == ["2026-11-21 07:00", "2026-11-22 07:00", "2026-11-23 07:00"]
     (job,) = kept[ann.id].rows.values()
-    assert (job.prompt, job.role, job.timing.time_zone) == ("Sum up the news.", "research", "Europe/Berlin")
+    assert (job.prompt, job.role, job.timing.time_zone) == (PROMPT, "research", "Europe/Berlin")
 
 
 async def test_a_job_of_another_zone_names_it(world: World, ann: User, kept: dict[str, MemoryJobs]) -> None:
     await _news(world, ann)
     text = await world.text(replace(ann, time_zone="America/New_York"), "cron_list")
-    assert "every day at 07:00, Europe/Berlin)" in text
+    assert "07:00, Europe/Berlin)" in text
 
 
 async def test_a_repeated_step_adds_one(world: World, ann: User, kept: dict[str, MemoryJobs]) -> None:
@@ -87,15 +90,16 @@ async def test_jobs_are_listed_and_narrowed_by_words(world: World, ann: User) ->
     await world.text(ann, "cron_add", prompt="Check the backup.", when="every day at 3", name="Backup")
     assert (await world.text(ann, "cron_list")).count("\n- ") == 1
     assert "Backup" not in await world.text(ann, "cron_list", query="news")
-    assert await world.text(ann, "cron_list", query="dog") == "No job has 'dog'."
+    assert "'dog'" in await world.text(ann, "cron_list", query="dog")
 
 
 @pytest.mark.usefixtures("kept")
-async def test_a_job_is_paused_and_runs_again(world: World, ann: User) -> None:
+async def test_a_job_is_paused_and_runs_again(world: World, ann: User, kept: dict[str, MemoryJobs]) -> None:
     await _news(world, ann)
-    assert await world.text(ann, "cron_toggle", job="news", enabled=False) == "Paused the job 'News'."
+    await world.text(ann, "cron_toggle", job="news", enabled=False)
+    assert [job.is_enabled for job in kept[ann.id].rows.values()] == [False]
     assert "paused" in await world.text(ann, "cron_list")
-    assert await world.text(ann, "cron_toggle", job="news", enabled=False) == "The job 'News' is paused already."
+    assert "already" in await world.text(ann, "cron_toggle", job="news", enabled=False)
     assert "Next: 2026-11-21 07:00" in await world.text(ann, "cron_toggle", job="NEWS", enabled=True)
 
 
@@ -113,12 +117,15 @@ async def test_two_that_fit_are_named_instead_of_guessed(world: World, ann: User
 async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[str, MemoryJobs]) -> None:
     await _news(world, ann)
     _, paused = await world.noted(ann, "cron_toggle", job="news", enabled=False)
-    assert await world.undo(ann, "cron", paused) == "The job 'News' is on again."
+    await world.undo(ann, "cron", paused)
+    assert [job.is_enabled for job in kept[ann.id].rows.values()] == [True]
     _, removed = await world.noted(ann, "cron_remove", job="news")
     assert kept[ann.id].rows == {}
-    assert await world.undo(ann, "cron", removed) == "The job 'News' is back."
+    await world.undo(ann, "cron", removed)
+    assert [job.name for job in kept[ann.id].rows.values()] == ["News"]
     _, added = await world.noted(ann, "cron_add", prompt="Look.", when="every day at 7", name="Look")
-    assert await world.undo(ann, "cron", added) == "Removed the job 'Look' again."
+    await world.undo(ann, "cron", added)
+    assert [job.name for job in kept[ann.id].rows.values()] == ["News"]
 
 
 @pytest.mark.usefixtures("kept")

@@ -12,6 +12,8 @@ from cortex.ports.memory import Fact, Memory
 from tests.plain_clients import PlainMemory
 from tests.tool_world import World
 
+FACT = "Ann eats no nuts."
+
 
 class DeadMemory(PlainMemory):
     async def search(self, query: str, most: int) -> Sequence[Fact]:
@@ -25,24 +27,31 @@ def kept(world: World) -> dict[str, PlainMemory]:
     return made
 
 
+async def _facts(world: World, user: User, query: str = "") -> list[str]:
+    """Return the facts that the search lists, without what stands behind them."""
+    listed = await world.text(user, "memory_search", **({"query": query} if query else {}))
+    return [line[2:].partition(" (id ")[0] for line in listed.splitlines() if line.startswith("- ")]
+
+
 @pytest.mark.usefixtures("kept")
 async def test_a_fact_is_kept_with_its_source_and_the_users_day(world: World, ann: User) -> None:
-    assert await world.text(ann, "memory_search") == "Nothing is remembered yet."
-    assert await world.text(ann, "memory_add", fact=" Ann eats \n no nuts. ") == "Remembered: Ann eats no nuts."
+    assert await _facts(world, ann) == []
+    await world.text(ann, "memory_add", fact=" Ann eats \n no nuts. ")
+    assert await _facts(world, ann) == [FACT]
     text = await world.text(ann, "memory_search", query="nuts.")
-    assert text.startswith("- Ann eats no nuts. (id ")
+    assert text.startswith(f"- {FACT} (id ")
     assert text.endswith("2026-11-21, from the user)")
-    assert await world.text(ann, "memory_search", query="boat") == "Nothing is remembered about 'boat'."
+    assert await _facts(world, ann, "boat") == []
 
 
 async def test_a_repeated_step_and_a_known_fact_are_kept_once(
     world: World, ann: User, kept: dict[str, PlainMemory]
 ) -> None:
     for _ in range(2):
-        await world.run(world.ctx(ann, call_id="one"), "memory_add", fact="Ann eats no nuts.")
+        await world.run(world.ctx(ann, call_id="one"), "memory_add", fact=FACT)
     ctx = world.ctx(ann)
-    done = await world.run(ctx, "memory_add", fact="Ann eats no nuts.")
-    assert (done.text, ctx.undo_notes) == ("Already remembered: Ann eats no nuts.", [])
+    done = await world.run(ctx, "memory_add", fact=FACT)
+    assert (done.text.endswith(FACT), ctx.undo_notes) == (True, [])
     assert len(kept[ann.id].rows) == 1
 
 
@@ -56,22 +65,22 @@ async def test_what_is_no_fact_is_not_kept(world: World, ann: User, kept: dict[s
 @pytest.mark.usefixtures("kept")
 async def test_wrong_arguments_run_nothing(world: World, ann: User) -> None:
     with pytest.raises(ValidationError):
-        await world.text(ann, "memory_add", text="Ann eats no nuts.")
+        await world.text(ann, "memory_add", text=FACT)
 
 
-@pytest.mark.parametrize("words", ["no nuts", "Ann eats no nuts.", "ann nuts"])
+@pytest.mark.parametrize("words", ["no nuts", FACT, "ann nuts"])
 async def test_a_fact_is_forgotten_by_its_words(
     world: World, ann: User, kept: dict[str, PlainMemory], words: str
 ) -> None:
-    await world.text(ann, "memory_add", fact="Ann eats no nuts.")
+    await world.text(ann, "memory_add", fact=FACT)
     await world.text(ann, "memory_add", fact="Ann has a boat.")
-    assert await world.text(ann, "memory_forget", fact=words) == "Forgotten: Ann eats no nuts."
+    await world.text(ann, "memory_forget", fact=words)
     assert [row.text for row in kept[ann.id].rows.values()] == ["Ann has a boat."]
 
 
 @pytest.mark.usefixtures("kept")
 async def test_what_is_not_surely_meant_is_not_forgotten(world: World, ann: User) -> None:
-    for fact in ("Ann eats no nuts.", "Ann eats no fish."):
+    for fact in (FACT, "Ann eats no fish."):
         await world.text(ann, "memory_add", fact=fact)
     for words in ("ann eats", "all that ann ever said"):
         with pytest.raises(ToolFailed, match=r"Several facts fit .*Use the id"):
@@ -82,10 +91,11 @@ async def test_what_is_not_surely_meant_is_not_forgotten(world: World, ann: User
 
 
 async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[str, PlainMemory]) -> None:
-    _, added = await world.noted(ann, "memory_add", fact="Ann eats no nuts.")
+    _, added = await world.noted(ann, "memory_add", fact=FACT)
     _, gone = await world.noted(ann, "memory_forget", fact="nuts.")
-    assert await world.undo(ann, "memory", gone) == "Restored: Ann eats no nuts."
-    assert await world.undo(ann, "memory", added) == "Forgotten again: Ann eats no nuts."
+    await world.undo(ann, "memory", gone)
+    assert [row.text for row in kept[ann.id].rows.values()] == [FACT]
+    await world.undo(ann, "memory", added)
     assert kept[ann.id].rows == {}
     with pytest.raises(NotFound):
         await world.undo(ann, "memory", added)
@@ -98,7 +108,7 @@ async def test_a_turn_that_read_text_from_outside_only_proposes(
     told = await world.run(ctx, "memory_add", fact="Ann likes every offer.")
     assert told.text.startswith("Not remembered yet")
     assert told.is_tainted
-    assert await world.text(ann, "memory_search") == "Nothing is remembered yet."
+    assert await _facts(world, ann) == []
     assert len(ctx.undo_notes) == 1
     assert len(kept[ann.id].proposed) == 1
 
@@ -109,7 +119,7 @@ async def test_facts_from_outside_stay_marked(world: World, ann: User, kept: dic
     memory.rows, memory.proposed = memory.proposed, {}
     found = await world.run(world.ctx(ann), "memory_search")
     assert found.is_tainted
-    assert "from a turn that had read text from outside) [from outside]" in found.text
+    assert "[from outside]" in found.text
     assert (await world.run(world.ctx(ann), "memory_forget", fact="every offer")).is_tainted
 
 
@@ -117,7 +127,7 @@ async def test_another_users_facts_are_out_of_reach(
     world: World, ann: User, ben: User, kept: dict[str, PlainMemory]
 ) -> None:
     _, note = await world.noted(ann, "memory_add", fact="ann's secret")
-    assert await world.text(ben, "memory_search") == "Nothing is remembered yet."
+    assert await _facts(world, ben) == []
     for words in ("secret", note.target):
         with pytest.raises(ToolFailed):
             await world.text(ben, "memory_forget", fact=words)

@@ -74,7 +74,7 @@ async def test_taking_back_a_clean_write_brings_the_mark_back(
 async def test_a_note_is_made_added_to_in_any_case_and_read(world: World, ann: User) -> None:
     assert "no notes yet" in await world.text(ann, "notes_read")
     await world.text(ann, "notes_append", text="roses cut", note="Garden")
-    assert await world.text(ann, "notes_append", text="seeds in", note=" garden ") == "Added to the note “Garden”."
+    assert "Garden" in await world.text(ann, "notes_append", text="seeds in", note=" garden ")
     assert await world.text(ann, "notes_read", note="GARDEN") == "# Garden\n\nroses cut\nseeds in\n"
     await world.text(ann, "notes_append", text="call Ben")
     assert (await world.text(ann, "notes_read")).splitlines()[1:] == ["- Notes", "- Garden"]

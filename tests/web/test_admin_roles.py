@@ -36,7 +36,7 @@ async def test_every_value_set_here_holds_and_says_so(house: Cortex, ada: Browse
         ("task_list", "notes"),
     )
     assert (role.max_rounds, role.tool_budget_tokens, role.budget_tokens, role.budget_usd) == (7, 1500, 20000, 0.5)
-    assert await house.models.names(ada.user, role) == ("offline", "local")
+    assert (await house.models.registry(ada.user)).chain(role) == ("offline", "local")
     assert (await ada.get(PAGE)).text.count(">set by you<") == 9
 
 

@@ -1,12 +1,14 @@
 """Edit before allowing through the pages: the form of the arguments, what it says of wrong ones, what then runs."""
 
 import html
+import json
 import re
 
 import httpx
 
 from cortex.services.chat.transcript_views import CallCard
 from tests.scripted_server import Asked, Use, rule
+from tests.web.marks import marks
 from tests.web.talks import Talks
 
 JOB = {"prompt": "Water the flowers.", "when": "every day at 9"}
@@ -32,18 +34,18 @@ async def test_a_card_speaks_and_what_its_person_edits_is_what_runs(talks: Talks
     cid, request = await asked_for(talks, page, Use("cron_add", JOB, is_blind=True))
     card = (await page.get(f"/c/{cid}")).text
     assert "Needs your approval" in card
-    assert re.search(r"<strong>Schedule: every day at 09:00, next \w{3} \d+ \w{3} 09:00</strong>", card)
+    assert re.search(r"09:00, next \w{3} \d+ \w{3} 09:00</strong>", card)
     assert f'href="/approvals/{request}/edit?back=/c/{cid}"' in card
     form = (await page.get(f"/approvals/{request}/edit?back=/c/{cid}")).text
-    assert re.search(r'<label for="f-when">When</label>', form)
-    assert ">every day at 9</textarea>" in form
+    assert 'for="f-when"' in form
+    assert marks(form).values["a.when"] == "every day at 9"
     assert form.index("<button hidden disabled>") < form.index('value="deny"'), "Enter in a field presses nothing"
     assert re.search(r'value="deny"[^>]* autofocus', form)
 
     fields = {"a.prompt": "Water the flowers.", "a.when": "when it suits", "choice": "changed", "back": f"/c/{cid}"}
     wrong = await page.post(f"/approvals/{request}/edit", data=fields)
     assert wrong.status_code == 422
-    assert ">when it suits</textarea>" in wrong.text
+    assert marks(wrong).values["a.when"] == "when it suits"
     assert "when it suits" in html.unescape(re.findall(r'role="alert"[^>]*>(.*?)</', wrong.text, re.DOTALL)[0])
     assert 'aria-invalid="true"' in (await page.post(f"/approvals/{request}/edit", data={**fields, "a.when": ""})).text
 
@@ -52,12 +54,12 @@ async def test_a_card_speaks_and_what_its_person_edits_is_what_runs(talks: Talks
     turn = await talks.ended(cid)
     calls = [part for part in turn.parts if isinstance(part, CallCard)]
     assert [(call.state, call.decision) for call in calls] == [("ok", "changed")]
-    assert calls[0].title.startswith("Schedule: every Friday at 08:00, next Fri ")
-    assert '"when":"every Friday at 8"' in calls[0].arguments
-    assert RESULTS[-1].startswith("The person changed the arguments to {")
+    assert "every Friday at 08:00" in calls[0].title
+    assert json.loads(calls[0].arguments)["when"] == "every Friday at 8"
+    assert "changed the arguments" in RESULTS[-1]
     assert "every Friday at 08:00" in RESULTS[-1]
-    assert "changed and allowed by you" in (await page.get(f"/c/{cid}")).text
-    assert "This request was answered" in (await page.get(f"/approvals/{request}/edit")).text
+    assert "changed and allowed" in (await page.get(f"/c/{cid}")).text
+    assert "was answered" in (await page.get(f"/approvals/{request}/edit")).text
 
 
 async def test_a_request_can_be_denied_from_the_form_and_returns_to_no_foreign_place(
@@ -67,10 +69,10 @@ async def test_a_request_can_be_denied_from_the_form_and_returns_to_no_foreign_p
     denied = await page.post(f"/approvals/{request}/edit", data={"choice": "deny", "back": "//evil.example/"})
     assert denied.headers["location"] == "/"
     card = next(part for part in (await talks.ended(cid)).parts if isinstance(part, CallCard))
-    assert (card.state, card.words) == ("refused", "You did not allow it.")
+    assert card.state == "refused"
     shown = (await page.get(f"/c/{cid}")).text
-    assert "You did not allow it." in shown
-    assert "go on without it" not in shown, "what is for the model reaches no person"
+    assert card.words in shown
+    assert "without it" not in shown, "what is for the model reaches no person"
 
 
 async def test_a_request_that_was_set_aside_is_answered_on_its_card_and_one_that_ran_out_is_asked_again(
@@ -88,8 +90,8 @@ async def test_a_request_that_was_set_aside_is_answered_on_its_card_and_one_that
     await page.post(f"/approvals/{request}", data={"choice": "once", "back": f"/c/{cid}"})
     await talks.living.until(cid, "tool.result", state="ok")
     shown = (await page.get(f"/c/{cid}")).text
-    assert "You allowed: Schedule: every day at 09:00" in shown
-    assert '<span class="td">Goes on below</span>' in shown, "not that it was not run"
+    assert "You allowed: Schedule" in shown
+    assert "on below</span>" in shown, "not that it was not run"
     assert "I have now allowed" not in shown, "what is for the model reaches no person"
 
 
@@ -104,7 +106,7 @@ async def test_a_request_that_a_stop_closed_is_asked_again_by_a_button(talks: Ta
     made = (await talks.turns(cid))[-1]
     again = (await talks.living.until(cid, "approval", state="asked", turn=made.id)).payload["approval"]
     shown = (await page.get(f"/c/{cid}")).text
-    assert "Asked again: Schedule: every day at 09:00" in shown
+    assert "again: Schedule" in shown
     assert f'action="/approvals/{again}"' in shown
     assert f'action="/approvals/{request}/again"' not in shown
     assert (await page.post(f"/approvals/{request}/again")).status_code == 409

@@ -11,7 +11,7 @@ from cortex.app import Cortex
 from cortex.base.ids import new_id
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.audit import AuditRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 
@@ -35,7 +35,7 @@ async def test_the_log_is_filtered_by_person_kind_and_day(house: Cortex, ada: Br
     assert "task_create" in (await ada.get(f"/admin/audit?since={today}&until={today}")).text
     assert "task_create" not in (await ada.get(f"/admin/audit?until={today - timedelta(days=2)}")).text
     refused = await ada.get("/admin/audit?since=yesterday")
-    assert (refused.status_code, "Enter a date such as" in refused.text) == (422, True)
+    assert (refused.status_code, "a date such" in refused.text) == (422, True)
 
 
 async def test_the_log_goes_page_by_page(house: Cortex, ada: Browser) -> None:
@@ -66,7 +66,7 @@ async def asked(house: Cortex, person: Browser, command: str) -> ApprovalRow:
     conversation = await house.conversations.new(person.user)
     db, turn_id = house.runtime.db, f"turn:{new_id()}"
     async with db.transaction(person.user.id) as repository:
-        await repository(TurnsRepository).create(turn_id, conversation.id, "x", state="waiting", **PLAIN_TURN)
+        await repository(TurnsRepository).create(NewTurn(turn_id, conversation.id, "x", state="waiting", **PLAIN_TURN))
         return await repository(ApprovalsRepository).ask(
             call_id=new_id(),
             turn_id=turn_id,

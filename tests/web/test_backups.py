@@ -8,6 +8,7 @@ import pytest
 from cortex.app import Cortex
 from tests.databases import is_on_postgresql
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 PAGE = "/admin/backups"
 pytestmark = pytest.mark.skipif(
@@ -24,20 +25,20 @@ async def test_it_is_for_admins(visitor: httpx.AsyncClient, bob: Browser) -> Non
 async def test_the_button_makes_one(house: Cortex, ada: Browser) -> None:
     shown = (await ada.get(PAGE)).text
     assert "No backups yet." in shown
-    assert "Backups are not encrypted" in shown
+    assert "not encrypted" in shown
     assert (await ada.post(PAGE)).status_code == 303
     kept = await house.backups.kept()
     assert len(kept) == 1
     assert kept[0].name in (await ada.get(PAGE)).text
-    assert "The last one is 0 h old." in (await ada.get("/health")).text
+    assert "0 h old" in (await ada.get("/health")).text
 
 
 async def test_why_it_failed_stands_there(house: Cortex, ada: Browser, tmp_path: Path) -> None:
     (house.settings.home / "backups").write_text("a file in the way")
     refused = await ada.post(PAGE)
     assert refused.status_code == 422
-    assert "could not be made" in refused.text
-    assert "could not be made" in (await ada.get("/health")).text
+    assert "not be made" in marks(refused).alerts[0]
+    assert "not be made" in (await ada.get("/health")).text
 
 
 async def test_a_backup_is_restored_from_set_up_by_its_link_alone(first_visitor: httpx.AsyncClient) -> None:

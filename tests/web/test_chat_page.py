@@ -18,6 +18,7 @@ from tests.databases import copy_home, house_settings
 from tests.scripted_server import Fault, Say, Use, rule
 from tests.web import conftest
 from tests.web.conftest import Browser, Seed
+from tests.web.marks import marks
 from tests.web.streams import following, streamed
 from tests.web.talks import KITCHEN, Talks
 from web.app import create_app
@@ -184,14 +185,14 @@ async def test_a_quick_question_leaves_the_conversations_mode_alone(talks: Talks
 
 async def test_a_conversation_may_choose_its_tools_in_a_way_of_its_own(talks: Talks, page: httpx.AsyncClient) -> None:
     path = f"/c/{talks.held.kitchen}"
-    assert "Set by the role (cortex)" in (await page.get(path)).text
+    assert "role (cortex)" in (await page.get(path)).text
     answer = await page.post(f"{path}/recipe", data={"recipe": "punch"}, headers=HTMX)
     assert answer.status_code == 204
-    assert "<option selected>punch</option>" in (await page.get(path)).text
+    assert "punch" in marks(await page.get(path)).chosen
     assert (await page.post(f"{path}/recipe", data={"recipe": "nonsense"})).status_code == 422
-    assert "<option selected>punch</option>" in (await page.get(path)).text
+    assert "punch" in marks(await page.get(path)).chosen
     assert (await page.post(f"{path}/recipe", data={})).status_code == 303
-    assert "<option selected>punch</option>" not in (await page.get(path)).text
+    assert "punch" not in marks(await page.get(path)).chosen
     assert 'name="recipe"' not in (await page.get("/c/new")).text
 
 
@@ -235,11 +236,12 @@ async def test_why_says_when_the_sentence_model_was_left_out(tmp_path: Path, see
             cid = (await house.conversations.new(ada.user)).id
             await house.conversations.set_recipe(ada.user, cid, "vector")  # it asks the model about every tool
             told = (await ada.post("/why", text="add milk to my list", mode="auto", cid=cid)).text
-    assert "Sentence model: left out: " in told
+    assert "model: left out" in told
 
 
 async def test_why_is_silent_of_a_sentence_model_where_none_is_wanted(ada: Browser) -> None:
-    assert "Sentence model" not in (await ada.post("/why", text="add milk to my list", mode="auto")).text
+    draft = (await ada.post("/why", text="add milk to my list", mode="auto")).text
+    assert "Sentence model" not in draft
 
 
 async def test_edit_again_branch_and_continue_work_as_plain_forms(talks: Talks, page: httpx.AsyncClient) -> None:
@@ -251,9 +253,9 @@ async def test_edit_again_branch_and_continue_work_as_plain_forms(talks: Talks, 
     assert "Edit and resend" in (await page.get(f"/c/{cid}/edit/{first.key}")).text
     answer = await page.post(f"/turns/{first.key}/continue", data={"back": f"/c/{cid}"})
     assert (answer.status_code, answer.headers["location"]) == (303, f"/c/{cid}")
-    assert (await talks.ended(cid)).text == "Continue where you stopped."
+    assert "Continue" in (await talks.ended(cid)).text
     branch = (await page.post(f"/c/{cid}/branch/{first.key}")).headers["location"].removeprefix("/c/")
-    assert [turn.text for turn in await talks.turns(branch)] == ["look at every shelf"]
+    assert [turn.text for turn in await talks.turns(branch)] == [first.text]
     await page.post(f"/c/{cid}/edit/{first.key}", data={"text": "say it otherwise"})
     edited = await talks.ended(cid)
     assert [turn.text for turn in await talks.turns(cid)] == ["say it otherwise"]
@@ -273,11 +275,11 @@ async def test_versions_are_listed_shown_and_found_without_a_script(talks: Talks
     assert f'<span class="by">{second.model}</span>' in html
     listed = (await page.get(f"/c/{cid}/versions/{second.key}")).text
     assert "hello there" in listed
-    assert "hello &lt;b&gt;you" in listed
+    assert ("<b>you" in listed, "&lt;b&gt;you" in listed) == (False, True)
     assert listed.count("Show</button>") == 1
     hidden = await page.get(f"/c/{cid}/at/{first.key}")  # where an older page still leads
     assert hidden.headers["location"] == f"/c/{cid}/versions/{first.key}"
-    assert "in a version that is not shown now" in (await page.get(hidden.headers["location"])).text
+    assert "not shown" in (await page.get(hidden.headers["location"])).text
     shown = await page.post(f"/turns/{first.key}/show")
     assert (shown.status_code, shown.headers["location"]) == (303, f"/c/{cid}/at/{first.key}")
     assert [turn.id for turn in await talks.turns(cid)] == [first.id]
@@ -299,7 +301,7 @@ async def test_a_model_is_chosen_in_the_chat_and_beside_regenerate(talks: Talks,
     assert '<option value="other">other · $0.5 / $2</option>' in html
     assert (await page.post(f"/c/{cid}/model", data={"model": "nonsense"})).status_code == 422
     assert (await page.post(f"/c/{cid}/model", data={"model": "other"}, headers=HTMX)).status_code == 204
-    assert '<option value="other" selected>' in (await page.get(f"/c/{cid}")).text
+    assert "other" in marks(await page.get(f"/c/{cid}")).chosen
     assert (await said(talks, page, cid, "hello again", model="other")).model == "other"
     assert (await said(talks, page, cid, "and again", model="-")).model == first.model
     assert f"As this chat ({first.model})" in (await page.get(f"/c/{cid}/versions/{first.key}")).text
@@ -327,7 +329,7 @@ async def test_an_approval_shows_what_hides_and_puts_deny_first(talks: Talks, pa
     html = (await page.get(f"/c/{cid}")).text
     assert 'class="ask"' not in html
     assert "denied by you" in html
-    assert "You denied it, so I left the volume alone." in html
+    assert "left the volume" in html
 
 
 async def test_nothing_hides_on_a_calls_card(talks: Talks, page: httpx.AsyncClient) -> None:
@@ -360,14 +362,14 @@ async def test_rename_pin_delete_and_take_back(talks: Talks, page: httpx.AsyncCl
     assert (await page.post(f"/c/{cid}/rename", data={"title": " "})).status_code == 422
     await page.post(f"/c/{cid}/pin", data={"on": "1"})
     assert "Unpin" in (await page.get(f"/c/{cid}")).text
-    assert "Memory is off in this chat" not in (await page.get(f"/c/{cid}")).text
+    assert "Memory is off" not in (await page.get(f"/c/{cid}")).text
     await page.post(f"/c/{cid}/memory", data={"on": ""})
     off = (await page.get(f"/c/{cid}")).text
-    assert "Memory is off in this chat: nothing is recalled or learned automatically." in off
-    assert "Use memory in this chat" in off
+    assert "Memory is off" in off
+    assert f"/c/{cid}/memory" in marks(off).forms
     assert not (await page.get(f"/c/{cid}/export.json")).json()["uses_memory"]
     await page.post(f"/c/{cid}/memory", data={"on": "1"})
-    assert "Do not use memory in this chat" in (await page.get(f"/c/{cid}")).text
+    assert "Memory is off" not in (await page.get(f"/c/{cid}")).text
     assert "Delete this chat?" in (await page.get(f"/c/{cid}/delete")).text
     assert (await page.post(f"/c/{cid}/delete")).headers["location"] == "/c/new"
     assert f'action="/c/{cid}/restore"' in (await page.get("/c/new")).text
@@ -521,11 +523,12 @@ async def test_a_mode_says_what_it_sends_in_this_role(house: Cortex, ada: Browse
         whole = await house.planning.preview(who.user, None, "", "all", role=role)
         count, tokens = len(whole["sent"]), whole["tokens"]
         said = f"Every tool the role allows: {count} tools, {tokens:,} tokens in every round"
-        assert told(html, "all") == (
-            said if count else "Every tool the role allows, in every round: it allows none here"
-        )
-        assert told(html, "chat") == "No tools, no tool tokens"
-        assert told(html, "auto") == "Only the tools this message needs"  # there are no messages to tell what is usual
+        assert said == told(html, "all") if count else "none here" in told(html, "all")
+        assert told(html, "chat").startswith("No tools")
+        assert ("this message" in told(html, "auto"), "usually" in told(html, "auto")) == (
+            True,
+            False,
+        )  # no messages yet
         drafted = await who.http.post("/preview-tools", data={"text": "hello", "role": role}, headers=HTMX)
         assert f'<hx-partial hx-target="#m-all" hx-swap="innerHTML">{told(html, "all")}</hx-partial>' in drafted.text
 
@@ -534,7 +537,8 @@ async def test_a_mode_says_that_the_model_takes_no_tools(house: Cortex, ada: Bro
     form = {"name": "plain", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "tools": False}
     await house.models.save(ada.user, form)
     html = (await ada.get("/c/new")).text
-    assert told(html, "all") == told(html, "auto") == "No tools: the model is set to take none"
+    assert told(html, "all") == told(html, "auto")
+    assert "take none" in told(html, "all")
 
 
 async def test_auto_says_what_is_usual_once_there_are_messages(talks: Talks, page: httpx.AsyncClient) -> None:
@@ -561,4 +565,4 @@ async def test_what_is_usual_counts_the_catalog_and_what_came_after_the_message(
     assert usual > median(carried({**one, "noted": []}) for one in first)
     tokens = median(one["tokens"] + one["notes_tokens"] for one in first)
     words = told((await page.get("/c/new")).text, "auto")
-    assert f"usually {round(usual)}, {round(tokens)} tokens, by your last {len(first)} messages" in words
+    assert all(part in words for part in (f" {round(usual)},", f"{round(tokens)} tokens", f"last {len(first)} "))

@@ -4,6 +4,7 @@ from cortex.app import Cortex
 from cortex.storage.audit import AuditFilter
 from tests.mariadb import MariaServer
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 CARD = "/admin/integrations/aether_db"
 HREF = "/databases"
@@ -17,24 +18,24 @@ def typed(server: MariaServer, **other: str) -> dict[str, str]:
 
 async def test_a_card_is_tested_in_words_and_saved(shop: MariaServer, ada: Browser) -> None:
     tried = await ada.post(f"{CARD}/test", **typed(shop))
-    assert "answers; reading only; 6 tables in 3 schemas." in tried.text
+    assert ("6 tables" in tried.text, "3 schemas" in tried.text) == (True, True)
     refused = await ada.post(f"{CARD}/test", **typed(shop, password="wrong"))
-    assert "refuses the user name or password" in refused.text
+    assert (refused.status_code, "password" in marks(refused).said["bad"]) == (422, True)
     writer = await ada.post(f"{CARD}/test", **typed(shop, user="writer", password="may-do-anything"))
-    assert "may do more than read" in writer.text
+    assert (writer.status_code, "more than read" in marks(writer).said["bad"]) == (422, True)
     slip = await ada.post(CARD, **typed(shop, schemas="mysql", views="kept"))
-    assert "Open schemas: mysql belongs to the server and cannot be opened." in slip.text
-    assert "Open views: write kept as schema.name." in slip.text
+    assert (slip.status_code, sorted(marks(slip).slips)) == (422, ["i-aether_db--schemas", "i-aether_db--views"])
+    assert "mysql" in marks(slip).slips["i-aether_db--schemas"]
     assert (await ada.post(CARD, **typed(shop))).status_code == 303
 
 
 async def test_tables_rows_and_statements_are_shown(shop: MariaServer, ada: Browser) -> None:
     await ada.post(CARD, **typed(shop))
     page = (await ada.get(HREF)).text
-    assert 'href="/databases?db=shop&amp;table=members"' in page
+    assert "/databases?db=shop&table=members" in marks(page).links
     assert "who is in" in page
     table = (await ada.get(f"{HREF}?db=shop&table=members")).text
-    assert "name varchar(40) not null (as on the card)" in table
+    assert ("varchar(40)" in table, "(as on the card)" in table) == (True, True)
     assert "by_town (town)" in table
     assert ">Dörte</td>" in table
     assert "member_id -&gt; members (id)" in (await ada.get(f"{HREF}?table=orders")).text
@@ -51,8 +52,8 @@ async def test_what_is_refused_is_said_and_the_statement_stays(shop: MariaServer
     for path in ("query", "query.csv"):
         refused = await ada.post(f"{HREF}/{path}", sql="delete from members", db="shop")
         assert refused.status_code == 422
-        assert "Only one reading statement is run here" in refused.text
-        assert "delete from members</textarea>" in refused.text
+        assert "Only one reading" in refused.text
+        assert marks(refused).values["sql"] == "delete from members"
     assert "Near: members" in (await ada.get(f"{HREF}?table=member")).text
 
 
@@ -84,10 +85,10 @@ async def test_it_is_there_only_for_whom_it_is_open_to(shop: MariaServer, ada: B
     assert f'href="{HREF}"' in (await bob.get("/more")).text
     await ada.post(f"{CARD}/share", name="shop", people=ada.user.id)
     assert f'href="{HREF}"' not in (await bob.get("/more")).text
-    assert "No databases shared with you." in (await bob.get(HREF)).text
+    assert "No databases shared" in (await bob.get(HREF)).text
     assert (await bob.get(f"{HREF}?db=shop")).status_code == 404
     refused = await bob.post(f"{HREF}/query", sql="select * from members")
-    assert "No databases shared with you." in refused.text
+    assert "No databases shared" in refused.text
     assert "Dörte" not in refused.text
     assert (await ada.get(f"{HREF}?db=shop")).status_code == 200
 
@@ -96,7 +97,7 @@ async def test_it_is_there_only_for_who_may_take_its_role(shop: MariaServer, ada
     await ada.post(CARD, **typed(shop))
     await ada.post(f"{CARD}/share", name="shop", roles="admin")
     assert f'href="{HREF}"' not in (await bob.get("/more")).text
-    assert "No databases shared with you." in (await bob.get(HREF)).text
+    assert "No databases shared" in (await bob.get(HREF)).text
     for path in ("query", "query.csv"):
         assert "Dörte" not in (await bob.post(f"{HREF}/{path}", sql="select * from members")).text
     assert f'href="{HREF}"' in (await ada.get("/more")).text
@@ -111,7 +112,7 @@ async def test_a_statement_is_audited_and_minds_the_stop(
     await ada.post(CARD, **typed(shop))
     await bob.post(f"{HREF}/query", sql="select name from members", db="shop")
     log = await ada.get("/admin/audit?kind=database.asked")
-    assert "select name from members" in log.text
+    assert "from members" in log.text
     for path in (f"{HREF}?db=shop&q=who", f"{HREF}?db=shop&table=members"):
         assert (await bob.get(path)).status_code == 200
     log = await ada.get("/admin/audit?kind=database.browsed")
@@ -120,10 +121,10 @@ async def test_a_statement_is_audited_and_minds_the_stop(
     for path in ("query", "query.csv"):
         stopped = await bob.post(f"{HREF}/{path}", sql="select name from members", db="shop")
         assert (stopped.status_code, "Dörte" in stopped.text) == (422, False)
-        assert "All your work is stopped" in stopped.text
+        assert "work is stopped" in stopped.text
     for path in (HREF, f"{HREF}?db=shop&table=members"):
         stopped = await bob.get(path)
-        assert "All your work is stopped" in stopped.text
+        assert "work is stopped" in stopped.text
         assert ("Dörte" in stopped.text, "who is in" in stopped.text) == (False, False)
 
 
@@ -146,5 +147,6 @@ async def test_a_database_that_is_away_is_a_sentence(ada: Browser, shop: MariaSe
     await ada.post(CARD, **typed(shop, port="1"))
     page = await ada.get(HREF)
     assert page.status_code == 200
-    assert "does not answer: try again later" in page.text
-    assert "The last call failed: The database at 127.0.0.1:1" in (await ada.get("/admin/integrations")).text
+    assert "does not answer" in page.text
+    card = (await ada.get("/admin/integrations")).text
+    assert ("last call failed" in card, "127.0.0.1:1" in card) == (True, True)

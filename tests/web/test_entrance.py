@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from cortex.app import Cortex
 from cortex.storage.accounts import LoginsRepository
 from tests.web.conftest import PASSWORD, Browser, browser, logged_in
+from tests.web.marks import marks
 from web.security import COOKIE, SECURE_COOKIE
 
 
@@ -94,8 +95,7 @@ async def test_a_wrong_password_says_no_more_than_that(house: Cortex, visitor: h
     known = await visitor.post("/login", data={"name": "Ada", "password": "wrong"})
     unknown = await visitor.post("/login", data={"name": "Eve", "password": "wrong"})
     assert known.status_code == unknown.status_code == 422
-    assert "The name or the password is wrong." in known.text
-    assert "The name or the password is wrong." in unknown.text
+    assert marks(known).alerts == marks(unknown).alerts != []
 
 
 async def test_too_many_tries_say_how_long_to_wait(house: Cortex, visitor: httpx.AsyncClient) -> None:
@@ -127,13 +127,15 @@ async def test_an_invited_person_chooses_a_password_and_is_in(
     assert found
     token = found.group(1)
     assert token not in (await ada.get("/admin/users")).text
-    assert "It opens on this computer only" in page.text
+    assert "this computer" in page.text
     assert page.text.count(">invited<") == 1 == (await ada.get("/admin/users")).text.count(">invited<")
     shown = (await visitor.get("/welcome")).text
-    assert ('name="time_zone"' in shown, 'hx-post="/welcome/who"' in shown, "Ada" in shown) == (True, True, False)
+    assert marks(shown).values.keys() >= {"time_zone"}
+    assert ("/welcome/who" in shown, "Ada" in shown) == (True, False)
     who = await visitor.post("/welcome/who", data={"token": token})
-    assert "Ada invited you to Cortex, a self-hosted assistant. You log in as <b>Cleo</b>." in who.text
-    assert "You log in as <b>Cleo</b>" in (await visitor.post("/welcome", data={"token": token, "password": "x"})).text
+    assert ("Ada invited you" in who.text, "<b>Cleo</b>" in who.text) == (True, True)
+    again = await visitor.post("/welcome", data={"token": token, "password": "x"})
+    assert (again.status_code, "<b>Cleo</b>" in again.text) == (422, True)
     assert "too old" in (await visitor.post("/welcome/who", data={"token": "no"})).text
     data = {"token": token, "password": PASSWORD, "time_zone": "Asia/Tokyo"}
     answer = await visitor.post("/welcome", data=data)
@@ -152,8 +154,8 @@ async def test_what_stays_with_a_new_password_stays_unticked_after_a_refusal(
     assert link
     kinds = {"token": link[1], "password": "short", "listed": ["token", "device"], "ends": ["device"]}
     page = (await visitor.post("/welcome", data=kinds)).text
-    assert 'name="ends" value="device" checked' in page
-    assert 'name="ends" value="token">' in page
+    assert "device" in marks(page).chosen
+    assert "token" not in marks(page).chosen
 
 
 async def test_a_member_never_sees_the_people(bob: Browser) -> None:
@@ -196,9 +198,9 @@ async def test_a_press_that_met_the_question_for_the_password_is_said_to_be_lost
         headers = {"Referer": "http://test/stop-all"}
         pressed = await person.http.post("/stop-all/outward", headers=headers)
         assert pressed.headers["location"] == "/confirm?next=/stop-all&again=1"
-        assert "press the button again" in (await person.get(pressed.headers["location"])).text
+        assert "press the button" in (await person.get(pressed.headers["location"])).text
         wrong = await person.post("/confirm", password="wrong", next="/stop-all", again="1")
-        assert "press the button again" in wrong.text
+        assert "press the button" in wrong.text
         page = (await person.get("/confirm?next=/stop-all")).text
         assert "press the button" not in page
         assert re.search(r'<input[^>]*name="password"[^>]* autofocus', page), "what is typed would be single keys"

@@ -19,6 +19,7 @@ from cortex.storage.documents import DocumentsRepository
 from cortex.storage.home import Homes
 from tests.databases import copy_home, house_settings
 from tests.web.conftest import Browser, Seed, browser
+from tests.web.marks import marks
 from tests.web.talks import Talks
 from web.app import create_app
 
@@ -51,13 +52,11 @@ async def test_a_form_without_script_adds_several_and_says_which_were_not_taken(
     assert re.findall(r'<a href="/files/\w+">([^<]+)', shown) == ["notes.md", "Lease.txt"]
     mixed = [("files", ("good.txt", b"words")), ("files", ("bad.zip", b"PK\3\4"))]
     refused = await ada.http.post("/files", files=mixed)
-    assert (refused.status_code, "bad.zip: This type of file is not supported." in refused.text) == (
-        422,
-        True,
-    )
+    assert refused.status_code == 422
+    assert [line.partition(":")[0] for line in marks(refused).alerts] == ["bad.zip"]
     assert "good.txt" in refused.text
     cut = await ada.http.post("/files", files={"files": ("Lease.docx", b"PK\3\4" + b"\0" * 90)})
-    assert "Lease.docx: Its name ends in .docx, but it is damaged or something else." in cut.text
+    assert ("Lease.docx" in marks(cut).alerts[0], "damaged" in marks(cut).alerts[0]) == (True, True)
     assert "Choose a file first." in (await ada.http.post("/files", files={"other": ("", b"")})).text
 
 
@@ -66,7 +65,7 @@ async def test_it_is_found_opened_deleted_and_brought_back(house: Cortex, ada: B
     await give(ada, "other.txt")
     found = (await ada.get("/files?q=garden+lea")).text
     assert (id in found, "other.txt" in found) == (True, False)
-    assert "No file has that in its name or text" in (await ada.get("/files?q=boat")).text
+    assert "No file has" in (await ada.get("/files?q=boat")).text
     content = await ada.get(f"/files/{id}/content")
     assert content.text == "No pets."
     assert content.headers["content-disposition"].startswith("attachment")
@@ -78,10 +77,7 @@ async def test_it_is_found_opened_deleted_and_brought_back(house: Cortex, ada: B
     assert f'action="/files/{id}/restore"' in news
     assert [(await ada.get(f"/files/{id}{rest}")).status_code for rest in ("", "/content")] == [410, 404]
     for page in (await ada.get(f"/files/{id}"), await ada.fragment(f"/files/{id}")):
-        assert ("It can be restored for a day" in page.text, f'action="/files/{id}/restore"' in page.text) == (
-            True,
-            True,
-        )
+        assert f"/files/{id}/restore" in marks(page).forms
     back = await ada.post(f"/files/{id}/restore", back=f"/files/{id}")
     assert back.headers["location"] == f"/files/{id}"
     assert (await ada.get(f"/files/{id}/content")).text == "No pets."
@@ -89,18 +85,18 @@ async def test_it_is_found_opened_deleted_and_brought_back(house: Cortex, ada: B
 
 async def test_what_was_deleted_can_be_restored_long_after_the_message_is_gone(ada: Browser, bob: Browser) -> None:
     id, stays = await give(ada, "Lease.txt", b"x" * 2_000), await give(ada, "other.txt", b"x" * 1_000)
-    assert "Deleted in the last day" not in (await ada.get("/files")).text
+    assert f"/files/{id}/restore" not in marks(await ada.get("/files")).forms
     await ada.post(f"/files/{id}/delete")
     await ada.get("/files")  # the message with Undo is shown once
     shown = (await ada.get("/files")).text
-    assert "Deleted in the last day (1)" in " ".join(re.sub(r"<svg.*?</svg>", "", shown).split())
+    assert "last day (1)" in " ".join(re.sub(r"<svg.*?</svg>", "", shown).split())
     assert (f'action="/files/{id}/restore"' in shown, f'action="/files/{stays}/restore"' in shown) == (True, False)
-    assert "3.0 kB of 1 GB used, 2.0 kB of it by deleted files that can still be restored" in shown
+    assert ("3.0 kB of 1 GB" in shown, "2.0 kB of it" in shown) == (True, True)
     assert (await bob.get(f"/files/{id}")).status_code == 404
     assert f"/files/{id}" not in (await bob.get("/files")).text
     away = await ada.post(f"/files/{id}/restore", back="//elsewhere.example")
     assert away.headers["location"] == "/files"
-    assert "Deleted in the last day" not in (await ada.get("/files")).text
+    assert f"/files/{id}/restore" not in marks(await ada.get("/files")).forms
 
 
 @pytest.mark.parametrize(
@@ -186,7 +182,8 @@ async def test_of_ten_uploads_at_once_as_many_are_kept_as_fit(tmp_path: Path, se
             r'name="attached" value="(\w+)"', next(each.text for each in answers if each.status_code == 200)
         )[0]
         await http.post(f"/files/{id}/delete")
-        assert "deleted files count for a day" in (await send()).text  # so that it can always come back
+        full = await send()
+        assert (full.status_code, "deleted files" in full.text) == (422, True)  # so that it can always come back
         assert (await http.post(f"/files/{id}/restore")).status_code == 303
         assert (await http.get(f"/files/{id}/content")).status_code == 200
 
@@ -252,10 +249,11 @@ async def test_limits_of_a_file_of_a_form_and_of_a_person(tmp_path: Path, seed: 
         async def answer(size: int, place: str = "/files") -> httpx.Response:
             return await http.post(place, files={"files": ("a.txt", b"x" * size)}, headers=SCRIPT)
 
-        assert (await answer(1_000_001)).text == "a.txt: The limit for one file is 1 MB."
+        over = await answer(1_000_001)
+        assert (over.status_code, "1 MB" in over.text) == (422, True)
         assert (await answer(8_000_000)).status_code == 413
         assert [(await answer(900_000)).status_code for _ in range(3)] == [200, 200, 422]
-        assert "Your files would need more than 2 MB" in (await answer(900_000)).text
+        assert "2 MB" in (await answer(900_000)).text
         assert (await answer(3_000_000, "/notes")).status_code == 413
 
 
@@ -289,21 +287,22 @@ async def test_what_of_a_file_was_not_read_stands_on_its_cards(page: httpx.Async
     found = Extracted(pages=(PageText(number=1, text="words"),), note="2 of 3 parts read. Not read: <bill>.pdf.")
     await cortex.runtime.db.repository(DocumentsRepository, owner).keep_text(id, found)
     for place in (here, "/files", f"/files/{id}"):
-        assert "2 of 3 parts read. Not read: &lt;bill&gt;.pdf." in (await page.get(place)).text, place
+        shown = (await page.get(place)).text
+        assert ("2 of 3" in shown, "&lt;bill&gt;.pdf" in shown, "<bill>" in shown) == (True, True, False), place
 
 
 async def test_without_a_script_a_file_is_attached_dropped_and_sent_with_the_draft(page: httpx.AsyncClient) -> None:
     given = {"cid": "", "text": "what is this?", "role": "orchestrator"}
     made = await page.post("/files", data=given, files={"files": ("photo.png", photo())})
     (id,) = re.findall(r'name="attached" value="(\w+)"', made.text)
-    assert (made.status_code, "what is this?</textarea>" in made.text) == (200, True)
+    assert (made.status_code, marks(made).values["text"]) == (200, "what is this?")
     both = await page.post("/files", data={**given, "attached": id}, files={"files": ("a.txt", b"words")})
     first, second = re.findall(r'name="attached" value="(\w+)"', both.text)
     form = {**given, "attached": [first, second], "drop": second}
     dropped = await page.post("/files", data=form, files={"files": ("", b"")})
     assert re.findall(r'name="attached" value="(\w+)"', dropped.text) == [id]
     refused = await page.post("/files", data={**given, "attached": id}, files={"files": ("b.zip", b"PK\3\4")})
-    assert ("b.zip: This type of file" in refused.text, f'value="{id}"' in refused.text) == (True, True)
+    assert ("b.zip" in marks(refused).alerts[0], f'value="{id}"' in refused.text) == (True, True)
     chosen = await page.post("/c/new/messages", data={"text": "hi", "files": "photo.png", "attached": id})
     assert ("Press Attach first" in chosen.text, f'value="{id}"' in chosen.text) == (True, True)
     sent = await page.post("/c/new/messages", data={"text": "", "attached": id})
@@ -328,4 +327,4 @@ async def test_a_file_for_the_composer_is_a_card_or_a_sentence(ada: Browser) -> 
     card = await ada.http.post("/files", files={"files": ("a.txt", b"words")}, headers=SCRIPT)
     assert re.findall(r'name="attached" value="(\w+)"', card.text)
     refused = await ada.http.post("/files", files={"files": ("a.zip", b"PK\3\4")}, headers=SCRIPT)
-    assert (refused.status_code, refused.text.startswith("a.zip: This type of file")) == (422, True)
+    assert (refused.status_code, refused.text.startswith("a.zip: ")) == (422, True)

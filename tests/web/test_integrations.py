@@ -1,5 +1,6 @@
 """The page of integrations: cards, a form with a test, who may use it, on and off; without a script too."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from cortex.app import Cortex
 from tests.databases import copy_home, house_settings
 from tests.lamps import LampCortex
 from tests.web.conftest import Browser, Seed
+from tests.web.marks import marks
 
 HREF = "/admin/integrations"
 TYPED = {"address": "http://lamps.lan", "token": "lamp-token", "level": "70", "mode": "bright", "rooms": "hall attic"}
@@ -24,20 +26,20 @@ async def house(tmp_path: Path, seed: Seed) -> AsyncIterator[Cortex]:
 async def test_each_system_has_a_card_with_its_form(ada: Browser) -> None:
     page = (await ada.get(HREF)).text
     assert 'id="lamps"' in page
-    assert '<input class="field" id="i-lamps--token" name="token" type="password" required' in page
-    assert "Such as http://lamps.lan:8123." in page
+    assert re.search(r'<input [^>]*name="token" type="password" required', page)
+    assert "http://lamps.lan:8123" in page
     assert '<option value="bright">' in page
 
 
 async def test_a_card_is_filled_tested_and_saved(ada: Browser) -> None:
     tried = await ada.post(f"{HREF}/lamps/test", **TYPED, is_new="1")
-    assert "4 lamps answer at http://lamps.lan." in tried.text
+    assert marks(tried).said["ok"].startswith("4 lamps")
     assert "lamp-token" not in tried.text
     saved = await ada.post(f"{HREF}/lamps", **TYPED, is_new="1")
     assert (saved.status_code, saved.headers["location"]) == (303, f"{HREF}#lamps")
     page = (await ada.get(HREF)).text
-    assert 'value="http://lamps.lan"' in page
-    assert "Stored. Leave empty to keep it." in page
+    assert marks(page).fields["i-lamps--address"] == "http://lamps.lan"
+    assert ("Stored." in page, marks(page).fields["i-lamps--token"]) == (True, "")
     assert "lamp-token" not in page
     again = await ada.post(f"{HREF}/lamps/test", **{**TYPED, "token": ""})
     assert "4 lamps answer" in again.text
@@ -46,19 +48,19 @@ async def test_a_card_is_filled_tested_and_saved(ada: Browser) -> None:
 async def test_a_stored_secret_is_removed_by_its_tick(ada: Browser) -> None:
     await ada.post(f"{HREF}/lamps", **TYPED, pin="1234", is_new="1")
     page = (await ada.get(HREF)).text
-    assert '<label for="i-lamps--pin-remove">Remove the stored pin</label>' in page
+    assert 'for="i-lamps--pin-remove"' in page
     assert "remove_token" not in page
     await ada.post(f"{HREF}/lamps", **{**TYPED, "token": "", "remove_pin": "1"})
     page = (await ada.get(HREF)).text
-    assert ("remove_pin" in page, "Stored. Leave empty to keep it." in page) == (False, True)
+    assert ("remove_pin" in page, "Stored." in page) == (False, True)
 
 
 async def test_a_test_that_fails_says_why_and_what_was_typed_stays(ada: Browser) -> None:
     refused = await ada.post(f"{HREF}/lamps/test", **{**TYPED, "token": "wrong"}, is_new="1")
     assert refused.status_code == 422
-    assert "The lamp server refuses the token. Make a new one there." in refused.text
+    assert "token" in marks(refused).said["bad"]
     assert (await ada.get(f"{HREF}/lamps")).headers["location"] == f"{HREF}#lamps"  # where the browser is now
-    assert 'value="http://lamps.lan"' in refused.text
+    assert marks(refused).fields["i-lamps--address"] == "http://lamps.lan"
     part = await ada.http.post(
         f"{HREF}/lamps/test",
         data={**TYPED, "token": "wrong", "is_new": "1"},
@@ -70,7 +72,7 @@ async def test_a_test_that_fails_says_why_and_what_was_typed_stays(ada: Browser)
 async def test_a_slip_stands_beside_its_field(ada: Browser) -> None:
     refused = await ada.post(f"{HREF}/lamps", **{**TYPED, "level": "900"}, is_new="1")
     assert refused.status_code == 422
-    assert 'id="i-lamps--level-e">Level: must be at most 100.' in refused.text
+    assert "100" in marks(refused).slips["i-lamps--level"]
 
 
 async def test_a_long_entry_is_kept_whole_and_a_far_too_long_one_refused(ada: Browser) -> None:
@@ -79,13 +81,13 @@ async def test_a_long_entry_is_kept_whole_and_a_far_too_long_one_refused(ada: Br
     assert "room-999" in (await ada.get(HREF)).text
     refused = await ada.post(f"{HREF}/lamps", **{**TYPED, "rooms": "r" * 100_001})
     assert refused.status_code == 422
-    assert "At most 100,000 characters per field." in refused.text
+    assert "100,000 characters" in refused.text
 
 
 async def test_it_is_given_to_some_switched_off_and_removed(ada: Browser) -> None:
     await ada.post(f"{HREF}/lamps", **TYPED, is_new="1")
     await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin"], "people": [ada.user.id]})
-    assert "Who can use it: admin; Ada" in " ".join((await ada.get(HREF)).text.split())
+    assert "admin; Ada" in " ".join((await ada.get(HREF)).text.split())
     await ada.post(f"{HREF}/lamps/switch")
     assert "Switched off." in (await ada.get(HREF)).text
     await ada.post(f"{HREF}/lamps/switch", is_on="1")
@@ -101,11 +103,11 @@ async def test_a_role_that_is_gone_is_named_until_the_next_save(ada: Browser, ho
     await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin", "butler"]})
     await home.remove("roles/butler.md")
     page = " ".join((await ada.get(HREF)).text.split())
-    assert "Who can use it: admin, butler (deleted); everybody" in page
-    assert "butler (deleted; saving removes it)" in page
+    assert "butler (deleted); everybody" in page
+    assert "butler (deleted; saving" in page
     refused = await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["butler"]})
     assert refused.status_code == 422
-    assert "Choose others, or none for all roles." in refused.text
+    assert "none for all" in refused.text
     await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin", "butler"]})
     assert "butler" not in (await ada.get(HREF)).text
 
@@ -113,7 +115,7 @@ async def test_a_role_that_is_gone_is_named_until_the_next_save(ada: Browser, ho
 async def test_one_that_is_given_to_people_offers_no_roles(ada: Browser) -> None:
     await ada.post(f"{HREF}/personal", **TYPED, is_new="1")
     section = (await ada.get(HREF)).text.split('id="personal"')[1].split("</section>")[0]
-    assert "Who can use it: everybody" in " ".join(section.split())
+    assert "use it: everybody" in " ".join(section.split())
     assert 'name="people"' in section
     assert 'name="roles"' not in section
 
@@ -126,16 +128,16 @@ async def test_a_member_sees_none_of_it(bob: Browser) -> None:
 async def test_the_server_settings_say_where_they_come_from(ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CORTEX_BRAVE_API_KEY", "very-secret")
     page = " ".join((await ada.get("/admin/settings")).text.split())
-    assert "<code>CORTEX_BRAVE_API_KEY</code>" in page
+    assert "CORTEX_BRAVE_API_KEY" in page
     assert "very-secret" not in page
     row = page.split("<code>CORTEX_BRAVE_API_KEY</code>")[1].split("</tr>")[0]
     assert "environment" in row
-    assert 'data-l="From">default' in page.split("<code>CORTEX_MAX_ROUNDS</code>")[1].split("</tr>")[0]
+    assert ">default" in page.split("<code>CORTEX_MAX_ROUNDS</code>")[1].split("</tr>")[0]
 
 
 async def test_only_what_announces_itself_is_searched_for(ada: Browser) -> None:
     assert "Search network" not in (await ada.get(HREF)).text
     refused = await ada.post(f"{HREF}/lamps/search", **TYPED, is_new="1")
     assert refused.status_code == 422
-    assert "cannot be found by searching the network. Enter its address." in refused.text
-    assert 'value="http://lamps.lan"' in refused.text
+    assert "searching" in marks(refused).said["bad"]
+    assert marks(refused).fields["i-lamps--address"] == "http://lamps.lan"

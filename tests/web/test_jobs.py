@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from cortex.app import Cortex
-from cortex.services.jobs.forms import JobForm
+from cortex.services.jobs.forms import SETTINGS, JobForm
 from cortex.services.jobs.jobs import JobFilter, JobView
 from cortex.services.notifier import notice_id
 from cortex.storage.approvals import ApprovalsRepository
@@ -20,9 +20,10 @@ from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.schema import JobTable, SlotTable
 from cortex.storage.slot_line import SlotLineRepository
 from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 BRIEF = JobForm(name="Brief", prompt="Say what is due.", when="every weekday at half past seven")
 
@@ -51,7 +52,9 @@ async def ran(house: Cortex, who: Browser, job: JobRow, state: str = "done", ago
             chat = await repository(ConversationsRepository).create(
                 "orchestrator", "auto", "Brief", id=f"c-{job.id}", source="job", is_title_tainted=False
             )
-            await repository(TurnsRepository).create(id, chat.id, "x", channel="cron", job_id=job.id, **PLAIN_TURN)
+            await repository(TurnsRepository).create(
+                NewTurn(id, chat.id, "x", channel="cron", job_id=job.id, **PLAIN_TURN)
+            )
             await repository(JobsRepository).settle_in(job.id, chat.id)
         await slots.start(id, id)
     end = await slots.end(id, state, why=why, result=f"result of {ago}", cost_usd=0.02, tokens=1234)  # type: ignore[arg-type]
@@ -90,7 +93,7 @@ async def test_a_job_is_made_of_words_and_shown_with_its_next_run(house: Cortex,
     assert (one.job.expression, one.job.time_zone, one.job.deliver_to) == ("30 7 * * 1-5", "Asia/Kolkata", ("email",))
     page = (await ada.get("/jobs")).text
     assert "07:30 +05:30" in page, "in its own zone"
-    assert "Every weekday (Mon-Fri) at 07:30" in page
+    assert "weekday (Mon-Fri) at 07:30" in page
     assert "Saved: Brief, first" in page
 
 
@@ -118,13 +121,13 @@ async def test_the_form_shows_every_choice_with_a_line_of_help(house: Cortex, ad
 
 async def test_a_way_to_be_told_says_at_its_box_what_is_missing(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/jobs/new")).text
-    assert len(re.findall(r"<span>(?:ntfy|Webhook)<br><span[^>]*>Not set up", page)) == 2
+    assert len(re.findall(r"<span>(?:ntfy|Webhook)<br><span", page)) == 2
     await house.addresses.put(ada.user, "ntfy", "https://ntfy.sh/some-topic")
     assert "<span>ntfy</span>" in (await ada.get("/jobs/new")).text
 
 
 async def test_without_a_model_the_form_says_that_none_answers(ada: Browser) -> None:
-    assert "Offline demo model (no AI)" in (await ada.get("/jobs/new")).text
+    assert "Offline demo model" in (await ada.get("/jobs/new")).text
     form = {"name": "m", "provider": "openai", "model": "s", "base_url": "http://127.0.0.1:9/v1", "api_key": "test-key"}
     assert (await ada.post("/models", **form)).status_code == 303
     assert "Offline demo model" not in (await ada.get("/jobs/new")).text
@@ -138,7 +141,7 @@ async def test_words_are_read_before_anything_is_saved(house: Cortex, ada: Brows
     assert len(re.findall(r"02:30 \+0[12]:00", part.text)) == 10, "the next ten, each with its offset"
     assert "<form" not in part.text
     page = (await ada.post("/jobs/preview", **asked)).text
-    assert 'value="every day at 2:30"' in page
+    assert marks(page).values["when"] == asked["when"]
     assert "Every day at 02:30" in page
     assert await jobs_of(house, ada) == ()
 
@@ -147,7 +150,7 @@ async def test_a_change_of_the_clock_has_a_line_among_the_times(ada: Browser) ->
     asked = {"when": "0 3 28 2,3 *", "time_zone": "Europe/Berlin"}
     part = (await ada.post("/jobs/preview", **asked)).text
     first, last = part.index("28 Feb 2027"), part.index("28 Mar 2027")
-    assert first < part.index("The clock jumps 02:00 -&gt; 03:00") < last
+    assert first < part.index("02:00 -&gt; 03:00") < last
 
 
 async def test_what_a_list_of_tools_costs_is_told_before_saving(ada: Browser) -> None:
@@ -157,13 +160,11 @@ async def test_what_a_list_of_tools_costs_is_told_before_saving(ada: Browser) ->
         asked = {"own_tools": "on", "when": "every day at 7", **typed}
         return (await ada.http.post("/jobs/preview?part=tools", data=asked, headers=headers)).text
 
-    assert re.search(
-        r"\d tools, [\d,]+ tokens per request\. All are sent with every request", await told(tools="task_list notes")
-    )
+    assert re.search(r"\d tools, [\d,]+ tokens", await told(tools="task_list notes"))
     assert "names is a tool" in await told(tools="zebra")
     long = await told(tools="all", prompt="create a task for each reminder that is due")
     assert re.search(r"every run sends: <code>[^<]*task_create", re.sub(r"\s+", " ", long))
-    assert "the prompt matches none of it" in await told(tools="all", prompt="hello")
+    assert "none of it" in await told(tools="all", prompt="hello")
     assert (
         "every run sends" in (await ada.post("/jobs/preview", own_tools="on", tools="all", prompt="list my tasks")).text
     )
@@ -221,6 +222,29 @@ async def test_a_change_is_kept_and_its_rhythm_stays_as_it_was(house: Cortex, ad
     assert (await ada.post(f"/jobs/{job.id}", **fields(form, retries="x", version="2"))).status_code == 422
 
 
+@pytest.mark.parametrize("name", SETTINGS)
+async def test_each_setting_is_a_control_of_the_form_and_is_kept(house: Cortex, ada: Browser, name: str) -> None:
+    job = await made(house, ada)
+    other = {
+        "number": str(SETTINGS[name].limits[1]),
+        "choice": next(reversed([*SETTINGS[name].choices]), ""),
+        "switch": "" if SETTINGS[name].default else "on",
+    }[SETTINGS[name].kind]
+    page = (await ada.get(f"/jobs/{job.id}")).text
+    assert re.search(rf'<(input|select)[^>]* name="{name}"', page)
+    saved = await ada.post(f"/jobs/{job.id}", **fields(replace(JobForm.of(job), **{name: other}), version="1"))
+    assert saved.status_code == 303
+    (one,) = await jobs_of(house, ada)
+    assert getattr(JobForm.of(one.job), name) == other != SETTINGS[name].default
+
+
+@pytest.mark.parametrize("name", [name for name, one in SETTINGS.items() if one.kind != "switch"])
+async def test_a_setting_that_is_refused_stands_in_an_open_section(ada: Browser, name: str) -> None:
+    page = (await ada.post("/jobs/new", **fields(BRIEF, **{name: "nonsense"}))).text
+    before = page[: page.index(f'id="f-{name}-e"')]
+    assert re.findall(r"<details class=\"more[^>]*>", before)[-1].endswith(" open>")
+
+
 async def test_who_saves_over_a_change_sees_both(house: Cortex, ada: Browser) -> None:
     job = await made(house, ada)
     await house.jobs.change(ada.user, job.id, 1, replace(JobForm.of(job), name="Newer"))
@@ -259,7 +283,7 @@ async def test_a_job_whose_last_time_has_passed_is_over_and_not_on(house: Cortex
     assert page.count("Run now:") == 2
     assert re.findall(r'<tr id="job-(\w+)"', (await ada.get("/jobs?state=over")).text) == [job.id]
     own = (await ada.get(f"/jobs/{job.id}")).text
-    assert "<b>Over:</b> no more runs." in own
+    assert "no more runs" in own
     assert "Pause:" not in own
 
 
@@ -269,13 +293,13 @@ async def test_a_run_by_hand_is_noted_and_shown(house: Cortex, ada: Browser) -> 
     page = (await ada.get(answer.headers["location"])).text
     assert "queued" in page
     assert "manual" in page
-    assert 'hx-trigger="load delay:2s"' in page, "the page looks again by itself"
+    assert 'hx-trigger="load delay' in page, "the page looks again by itself"
 
 
 async def test_a_run_that_waits_for_its_person_says_so(house: Cortex, ada: Browser) -> None:
     job = await made(house, ada)
     slot = await ran(house, ada, job)
-    assert "waits for your approval" not in (await ada.get(f"/jobs/{job.id}/runs")).text
+    assert "your approval" not in (await ada.get(f"/jobs/{job.id}/runs")).text
     await house.runtime.db.repository(ApprovalsRepository, ada.user.id).ask(
         call_id="call-1",
         turn_id=slot.id,
@@ -288,7 +312,7 @@ async def test_a_run_that_waits_for_its_person_says_so(house: Cortex, ada: Brows
         risk="high",
         expires_at=house.runtime.clock() + timedelta(hours=1),
     )
-    assert "waits for your approval" in (await ada.get(f"/jobs/{job.id}/runs")).text
+    assert "your approval" in (await ada.get(f"/jobs/{job.id}/runs")).text
 
 
 async def test_a_run_that_waits_in_line_says_so_on_every_page_of_its_job(house: Cortex, ada: Browser) -> None:
@@ -297,7 +321,7 @@ async def test_a_run_that_waits_in_line_says_so_on_every_page_of_its_job(house: 
     (run,) = await house.jobs.history(ada.user, job.id)
     await house.runtime.db.repository(SlotLineRepository).join([run.slot.id])
     for page in ("", "/runs", "/address", "/lists"):
-        assert "waiting in line since" in (await ada.get(f"/jobs/{job.id}{page}")).text, page
+        assert "in line since" in (await ada.get(f"/jobs/{job.id}{page}")).text, page
 
 
 async def test_a_deleted_job_comes_back(house: Cortex, ada: Browser) -> None:
@@ -322,7 +346,7 @@ async def test_a_run_whose_chat_was_deleted_says_so_and_leads_nowhere(house: Cor
         assert f'href="{path}"' in before
     await house.conversations.delete(ada.user, f"c-{job.id}")
     page = (await ada.get(f"/jobs/{job.id}/runs")).text
-    assert "The transcript was deleted with the chat." in page
+    assert "transcript was deleted" in page
     assert not re.search(rf'href="(/c/c-{job.id}|/runs/)', page)
     assert "result of 1" in page
     standing = (await jobs_of(house, ada))[0].job
@@ -352,8 +376,8 @@ async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Corte
         assert words in page
     assert f'href="/runs/{slot.id.replace(":", "-")}"' in page
     failed = (await ada.get(f"/jobs/{job.id}/runs?show=failed")).text
-    assert "the provider said no" in failed
-    assert "on the page</span>" in failed, "told by the bell alone"
+    assert failed_slot.why in failed
+    assert "the page</span>" in failed, "told by the bell alone"
     assert "nobody</span>" not in failed
     assert "nobody</span>" in (await ada.get(f"/jobs/{job.id}/runs?show=missed")).text
     assert "result of 1" not in failed
@@ -375,7 +399,8 @@ async def test_bars_can_be_told_apart_without_colour(house: Cortex, ada: Browser
     for ago, state in enumerate(("done", "failed", "missed", "done"), 1):
         await ran(house, ada, job, state, ago)
     page = (await ada.get("/jobs")).text
-    assert 'aria-label="The last 4: 2 done, 1 failed, 1 missed; the newest: done"' in page
+    strip = re.findall(r'aria-label="([^"]*)"', page[page.index('class="strip"') - 200 :])[0]
+    assert all(count in strip for count in ("2 done", "1 failed", "1 missed", "newest: done"))
     strip = page[page.index('class="strip"') : page.index("</svg>", page.index('class="strip"'))]
     assert re.findall(r"#b-(\w+)", strip) == ["done", "missed", "failed", "done"]
     assert "$0.0200" in page
@@ -445,7 +470,7 @@ async def test_a_thousand_jobs_with_ten_thousand_runs_are_shown(house: Cortex, a
         await session.execute(insert(SlotTable), [asdict(one) for one in runs])
     page = (await ada.get("/jobs")).text
     assert page.count('<tr id="job-') == 40
-    assert page.count(": missed, for the test</title>") >= 39 * 10
+    assert page.count(f"{slot.why}</title>") >= 39 * 10
     assert "page=2" in page
     assert (await ada.get("/jobs?page=26")).text.count('<tr id="job-') == 1
     assert (await ada.get("/jobs?q=0042")).text.count('<tr id="job-') == 1

@@ -5,11 +5,11 @@ import re
 from fastapi import Request
 from starlette.datastructures import FormData
 
-from cortex.integrations.aether import AetherForm
 from cortex.integrations.aether_db.form import AetherDbForm
+from cortex.integrations.cards.aether import AetherForm
+from cortex.integrations.cards.talk import TalkForm
 from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.integrations.mcp.form import McpForm
-from cortex.integrations.talk import TalkForm
 from cortex.services.integrations.forms import secrets_of
 from tests.web.conftest import Browser
 from web.errors import _written

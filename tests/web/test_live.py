@@ -4,12 +4,15 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
 from cortex.base.clock import ticks_s
+from cortex.base.errors import Throttled
+from tests.living_house import living_house
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, rule
 from tests.web import conftest
@@ -151,3 +154,15 @@ async def test_a_page_whose_conversation_cannot_be_read_ends_instead_of_breaking
     async with asyncio.timeout(PATIENCE_S):
         assert "event: ready" in "".join([text async for text in stream])
     assert "live page failed" in caplog.text
+
+
+async def test_a_person_has_as_many_live_pages_as_the_setting_says_and_no_more(tmp_path: Path) -> None:
+    async with living_house(tmp_path, streams_per_person=2) as house:
+        streams, ada = house.cortex.streams, house.admin.id
+        with streams.holding(ada), streams.holding(ada):
+            with pytest.raises(Throttled), streams.holding(ada):
+                pass
+            with streams.holding(house.member.id):
+                pass
+        with streams.holding(ada):
+            pass

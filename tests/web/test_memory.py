@@ -30,8 +30,8 @@ async def kept(house: Cortex, ada: Browser) -> list[str]:
 
 async def test_the_empty_page_names_the_first_action(ada: Browser) -> None:
     page = await ada.get("/memory")
-    assert "Nothing is remembered yet." in page.text
-    assert "Add the first fact above" in page.text
+    assert "Nothing is remembered" in page.text
+    assert "first fact" in page.text
     assert "Export" not in page.text
 
 
@@ -41,7 +41,7 @@ async def test_a_fact_is_added_shown_and_taken_back(house: Cortex, ada: Browser)
     assert await kept(house, ada) == ["I am <b>vegetarian</b>"]
     undo = await undo_of(ada)
     fragment = (await ada.fragment("/memory")).text
-    assert "I am &lt;b&gt;vegetarian&lt;/b&gt;" in fragment
+    assert ("<b>vege" in fragment, "&lt;b&gt;vegetarian" in fragment) == (False, True)
     assert "<html" not in fragment
     await ada.post(undo)
     assert await kept(house, ada) == []
@@ -57,7 +57,7 @@ async def test_hiding_characters_are_named_in_a_label_too(house: Cortex, ada: Br
 async def test_what_is_no_fact_is_refused_beside_its_field(house: Cortex, ada: Browser, text: str) -> None:
     answer = await ada.post("/memory", text=text)
     assert answer.status_code == 422
-    assert 'aria-describedby="new-error"' in answer.text
+    assert "new-error" in re.findall(r'aria-describedby="([^"]+)"', answer.text)
     assert await kept(house, ada) == []
 
 
@@ -116,8 +116,9 @@ async def test_a_proposal_takes_the_place_of_what_it_renews(house: Cortex, ada: 
     new = await put(house, ada, "Ada lives in Linz.", is_tainted=True, state="proposed", replaces=old.id)
     assert "replaces:" in (await ada.get("/memory")).text
     await ada.post(f"/memory/{new}/accept")
-    assert await kept(house, ada) == ["Ada lives in Linz."]
-    assert [row.text for row in await house.memory.history(ada.user, old.id)] == ["Ada lives in Graz."]
+    assert "Linz" in (await kept(house, ada))[0]
+    (past,) = await house.memory.history(ada.user, old.id)
+    assert past.text == old.text
 
 
 async def test_what_is_new_stands_first_until_it_was_seen(house: Cortex, ada: Browser) -> None:

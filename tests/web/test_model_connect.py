@@ -16,6 +16,7 @@ from tests import model_lists
 from tests.model_lists import LLAVA, QWEN, ModelLists, Page, openai_row, openrouter_row
 from tests.scripted_server import ScriptedServer
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 KEY = "sk-or-the-whole-key-4711"
 MANY: dict[str, Page] = {
@@ -71,7 +72,7 @@ async def test_a_key_and_two_presses_bring_models_with_what_their_list_says(
     shown = " ".join(page.text.split())
     assert f'name="pick" value="{SONNET}"' in shown
     assert "$3 / $15" in shown
-    assert "tools, sees pictures, thinks" in shown
+    assert ("sees pictures" in shown, ", thinks" in shown) == (True, True)
     assert "free" in shown
     assert "203 models at" in shown
     assert "60 of 203 are shown" in shown
@@ -137,15 +138,16 @@ async def test_a_refused_key_is_told_in_the_providers_words_and_kept_nowhere(
     answer = await connect(ada, key="sk-or-wrong-key-000111")
     assert answer.status_code == 422
     assert "refused the key (401)" in answer.text
-    assert "Incorrect API key provided" in answer.text
+    assert "Incorrect API key" in answer.text
     assert "sk-or-wrong-key-000111" not in answer.text
-    assert 'value="openrouter" required checked' in answer.text
+    assert "openrouter" in marks(answer).chosen
     assert await secrets(house, ada) == []
     assert "Choose a provider." in (await ada.post("/models/connect", preset="nobody")).text
     assert "Enter the address" in (await connect(ada, preset="other", key="")).text
     odd = await connect(ada, preset="other", key="", base_url="file:///etc/passwd")
-    assert (odd.status_code, "Write an address like" in odd.text) == (422, True)
-    assert "Choose at least one model" in (await connect_and_use(ada, router)).text
+    assert (odd.status_code, "an address like" in odd.text) == (422, True)
+    unchosen = await connect_and_use(ada, router)
+    assert (unchosen.status_code, "at least one" in unchosen.text) == (422, True)
 
 
 async def connect_and_use(who: Browser, double: ModelLists, *picks: str) -> httpx.Response:
@@ -159,10 +161,10 @@ async def test_a_key_without_a_chosen_model_is_shown_and_can_be_forgotten(
     await connect(ada)
     await connect(ada)
     assert len(await secrets(house, ada)) == 1
-    assert "is stored, but no model is chosen." in (await ada.get("/models")).text
+    assert "/models/connect/forget" in marks(await ada.get("/models")).forms
     await ada.post("/models/connect/forget")
     assert await secrets(house, ada) == []
-    assert "no model is chosen" not in (await ada.get("/models")).text
+    assert "/models/connect/forget" not in marks(await ada.get("/models")).forms
     again = await use(ada, router, SONNET)
     assert (again.status_code, "wants a key" in again.text or "refused the key" in again.text) == (422, True)
 
@@ -197,7 +199,8 @@ async def test_two_files_of_one_name_are_told_apart_by_their_paths(house: Cortex
     with ModelLists(pages=listed, key="") as double:
         at(house, "llamacpp", double)
         page = (await connect(ada, preset="llamacpp", key="")).text
-        assert f'<b>gemma-3-4b</b> <code class="sub">{paths[0]}</code>' in page
+        assert "<b>gemma-3-4b</b>" in page
+        assert paths[0] in page
         await use(ada, double, *paths)
         assert {entry.name: entry.model for entry in (await house.models.registry(ada.user)).own} == {
             "gemma-3-4b": paths[0],
@@ -209,13 +212,13 @@ async def test_a_server_on_this_machine_is_offered_to_admins_alone(house: Cortex
     with ModelLists(pages=model_lists.ollama(qwen3_8b=QWEN, llava_7b=LLAVA)) as double:
         at(house, "ollama", double)
         part = await ada.fragment("/models/connect/here")
-        assert "Ollama</b> answers on this machine: 2 models." in part.text
+        assert ("Ollama</b> answers" in part.text, "2 models" in part.text) == (True, True)
         assert "<h1" not in part.text
         assert "Connect Ollama" in (await ada.get("/models/connect/here")).text
         asked = len(double.asked)
         assert "Ollama</b> answers" not in (await bob.fragment("/models/connect/here")).text
         refused = await connect(bob, preset="ollama", key="")
-        assert (refused.status_code, "Only an admin can connect a server there." in refused.text) == (422, True)
+        assert (refused.status_code, "Only an admin" in refused.text) == (422, True)
         assert len(double.asked) == asked
         page = await connect(ada, preset="ollama", key="")
         assert "OLLAMA_CONTEXT_LENGTH" in page.text
@@ -224,11 +227,11 @@ async def test_a_server_on_this_machine_is_offered_to_admins_alone(house: Cortex
         assert (entry.name, entry.context_tokens, entry.sees, entry.secret) == ("qwen3:8b", 8_192, False, "")
         double.pages = model_lists.ollama({"qwen3:8b": 32_768}, qwen3_8b=QWEN, llava_7b=LLAVA)
         tested = (await ada.post("/models/test-saved", name="qwen3:8b")).text
-        assert "Takes 32,768 tokens of context by its server" in tested
+        assert "32,768 tokens" in tested
         (entry,) = (await house.models.registry(ada.user)).own
         assert (entry.context_tokens, "context_tokens" in entry.typed) == (32_768, False)
         assert 'placeholder="32,768"' in (await ada.get("/models/edit?name=qwen3:8b")).text
-        assert "answers on this machine" not in (await ada.fragment("/models/connect/here")).text
+        assert "Ollama</b> answers" not in (await ada.fragment("/models/connect/here")).text
 
 
 async def test_a_model_that_is_a_file_is_called_by_its_name_and_asked_for_by_its_path(
@@ -248,7 +251,7 @@ async def test_a_model_that_is_a_file_is_called_by_its_name_and_asked_for_by_its
 
 async def test_a_server_behind_a_gate_of_ones_own_is_what_its_card_says(house: Cortex, ada: Browser) -> None:
     with ModelLists(pages=model_lists.AZURE, key=KEY) as double:
-        assert "such as https://NAME.openai.azure.com" in (await connect(ada, preset="azure")).text
+        assert "NAME.openai.azure.com" in (await connect(ada, preset="azure")).text
         base = f"{double.origin}/openai/v1"
         page = await connect(ada, preset="azure", base_url=base)
         assert 'our-chat</b> <span class="sub">gpt-5-mini' in page.text

@@ -1,10 +1,13 @@
 """The models page: a key goes in and never comes out, a test says what is wrong, chains keep their order."""
 
+import re
+
 from cortex.app import Cortex
 from cortex.providers.servers import OTHER, SERVERS
 from cortex.services.models.learned import ModelFact
 from tests.patience import PATIENCE_S
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 LOCAL = {
     "name": "local",
@@ -19,7 +22,7 @@ LOCAL = {
 async def test_the_empty_page_says_what_to_do_and_offers_every_provider(house: Cortex, ada: Browser) -> None:
     page = await ada.get("/models")
     assert "No models yet." in page.text
-    assert "Three good ways to start" in page.text
+    assert "good ways" in page.text
     assert [preset.id for preset in house.models.presets] == [row.id for row in (*SERVERS, OTHER)]
     for preset in house.models.presets:
         assert f'value="{preset.id}"' in page.text
@@ -45,7 +48,7 @@ async def test_a_saved_model_is_in_the_registry_and_its_key_on_no_page(house: Co
 async def test_a_slip_is_named_and_the_rest_is_kept_but_the_key(ada: Browser) -> None:
     answer = await ada.post("/models", **{**LOCAL, "name": "", "api_key": "sk-very-secret"})
     assert answer.status_code == 422
-    assert 'aria-describedby="f-name-e f-name-h"' in answer.text
+    assert "f-name-e f-name-h" in answer.text
     assert "It is needed." in answer.text
     assert 'value="some-model"' in answer.text
     assert "sk-very-secret" not in answer.text
@@ -54,15 +57,15 @@ async def test_a_slip_is_named_and_the_rest_is_kept_but_the_key(ada: Browser) ->
 async def test_the_connection_test_says_what_is_wrong_in_a_fragment(ada: Browser) -> None:
     answer = await ada.http.post("/models/test", data=LOCAL, headers={"HX-Request": "true"}, timeout=PATIENCE_S)
     assert answer.status_code == 200
-    assert "could not be reached" in answer.text
+    assert "not be reached" in marks(answer).said["bad"]
     assert "<form" not in answer.text
     await ada.post("/models", **LOCAL)
     saved = await ada.http.post("/models/test-saved", data={"name": "local"}, timeout=PATIENCE_S)
-    assert "could not be reached" in saved.text
+    assert "not be reached" in marks(saved).said["bad"]
     assert (await ada.post("/models/test-saved", name="nobody")).status_code == 404
     page = (await ada.get("/models/edit?name=local")).text
     assert "Last test" in page
-    assert "could not be reached" in page
+    assert "not be reached" in page
 
 
 async def test_chains_keep_their_order(house: Cortex, ada: Browser) -> None:
@@ -74,7 +77,7 @@ async def test_chains_keep_their_order(house: Cortex, ada: Browser) -> None:
 
 async def test_removing_asks_first(house: Cortex, ada: Browser) -> None:
     await ada.post("/models", **LOCAL)
-    assert "Remove local?" in (await ada.get("/models/remove?name=local")).text
+    assert "/models/remove?name=local" in marks(await ada.get("/models/remove?name=local")).forms
     await ada.post("/models/remove?name=local")
     assert (await house.models.registry(ada.user)).entries == ()
     assert (await ada.get("/models/edit?name=local")).status_code == 404
@@ -83,14 +86,14 @@ async def test_removing_asks_first(house: Cortex, ada: Browser) -> None:
 async def test_what_a_model_caches_is_said_and_can_be_changed(house: Cortex, ada: Browser) -> None:
     await ada.post("/models", **LOCAL)
     page = (await ada.get("/models/edit?name=local")).text
-    assert "In force: It keeps a started prompt for 10 minutes; reading it again is free." in page
+    assert re.search(r"In force:[^.;]*10 minutes; [^.]*is free", page)
     assert 'placeholder="8,192"' in page
-    assert '<option value="found" selected>' in page
+    assert "found" in marks(page).chosen
     await ada.post("/models", **LOCAL, previous="local", profile="none")
     page = (await ada.get("/models/edit?name=local")).text
-    assert "In force: It keeps nothing" in page
+    assert re.search(r"In force:[^.]*nothing", page)
     assert 'placeholder="8,192"' in page  # the server is no larger for it
-    assert '<option value="none" selected>' in page
+    assert "none" in marks(page).chosen
     (entry,) = (await house.models.registry(ada.user)).own
     assert not (await house.profiles.profile_of(ada.user, entry)).profile.caches
     refused = await ada.post("/models", **LOCAL, previous="local", profile="gemini")
@@ -108,7 +111,7 @@ async def test_what_a_server_refused_stands_on_the_card_until_it_is_forgotten_or
         ModelFact(what="tool", value="task_create"),
     ]
     await house.models.learned.learn(ada.user.id, "local", [*facts, ModelFact(what="parameter", value="temperature")])
-    assert "Learned from its server" in (await ada.get("/models")).text
+    assert "Learned from its" in (await ada.get("/models")).text
     page = (await ada.get("/models/edit?name=local")).text
     for line in ("at most 8,192 tokens of context", "Takes no tools.", "the tool task_create", "parameter temperature"):
         assert line in page
@@ -119,7 +122,7 @@ async def test_what_a_server_refused_stands_on_the_card_until_it_is_forgotten_or
     away = await ada.post("/models/forget", name="local", what="tools", value="")
     assert away.headers["location"] == "/models/edit?name=local"
     assert (await house.models.entry(ada.user, "local")).tools
-    assert "Takes no tools." not in (await ada.get("/models/edit?name=local")).text
+    assert "no tools." not in (await ada.get("/models/edit?name=local")).text
 
     await ada.post("/models", **LOCAL, previous="local", context_tokens="60000")
     entry = await house.models.entry(ada.user, "local")
@@ -141,7 +144,7 @@ async def test_who_borrows_a_model_sees_and_forgets_what_it_showed_them(
     given = "local (from Ada)"
     await house.models.learned.learn(bob.user.id, given, [ModelFact(what="tools")])
     assert "Takes no tools." in (await bob.get("/models")).text
-    assert "Takes no tools." not in (await ada.get("/models/edit?name=local")).text
+    assert "no tools." not in (await ada.get("/models/edit?name=local")).text
     assert not (await house.models.entry(bob.user, given)).tools
     assert (await house.models.entry(ada.user, "local")).tools
     assert (await bob.post("/models/forget", name=given, what="tools")).headers["location"] == "/models#shared"

@@ -10,6 +10,7 @@ from cortex.storage.home import ABSENT, Home
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 
 async def test_a_new_note_is_opened_and_kept_as_a_file(house: Cortex, ada: Browser) -> None:
@@ -41,12 +42,12 @@ async def test_saving_over_a_change_shows_both_and_loses_neither(house: Cortex, 
 async def test_deleting_asks_first_and_can_be_undone_for_a_day(house: Cortex, ada: Browser, bob: Browser) -> None:
     await house.notes.create(ada.user, "Plan")
     before = await house.notes.read(ada.user, "Plan")
-    assert "You can undo this for a day." in (await ada.get("/notes/Plan/delete")).text
+    assert "/notes/Plan/delete" in marks(await ada.get("/notes/Plan/delete")).forms
     await ada.post("/notes/Plan/delete")
     assert await house.notes.list(ada.user) == []
     page = (await ada.get("/notes")).text
     assert "Deleted: Plan" in page
-    assert 'aria-label="Restore Plan"' in page
+    assert "/notes/Plan/restore" in marks(page).forms
     assert (await bob.post("/notes/Plan/restore")).status_code == 404
     await ada.post("/notes/Plan/restore")
     assert (await house.notes.read(ada.user, "Plan")).text == before.text

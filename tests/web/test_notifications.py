@@ -3,15 +3,19 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from fastapi import FastAPI
 
 from cortex.app import Cortex
 from cortex.base.clock import now
-from cortex.ports.channels import ActionKind, NoticeKind
+from cortex.base.errors import UserError
+from cortex.notify import ChannelField, ChannelKind
+from cortex.ports.channels import ActionKind, Notice, NoticeKind, Target
 from cortex.services.notices.notices import NoticeDraft
 from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
 from cortex.storage.devices import ActionLinksRepository, DevicesRepository
@@ -21,6 +25,7 @@ from tests.notify import browser as push
 from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 from tests.web.conftest import Browser, Seed, browser
+from tests.web.marks import marks
 from web.live import LivePages
 
 ENDPOINT = "https://push.example/v1/secret-part"
@@ -75,7 +80,7 @@ async def test_what_was_told_stands_in_the_list_and_on_every_bell(house: Cortex,
     await told(house, ada)
     page = (await ada.get("/notifications")).text
     assert "Water the figs" in page
-    assert "Twice, it is hot." in page
+    assert "it is hot" in page
     assert 'data-unread="1"' in (await ada.get("/tasks")).text
     assert 'data-unread="0"' in (await bob.get("/tasks")).text
 
@@ -140,12 +145,12 @@ async def test_the_list_narrows_to_a_kind_that_can_be_muted(house: Cortex, ada: 
     page = (await ada.get("/notifications?kind=job")).text
     assert "The backup ran" in page
     assert "Water the figs" not in page
-    assert "does not count on the bell" not in page
+    assert 'name="on" value="1"' in page
     answer = await ada.post("/notifications/mute", kind="job", on="1")
     assert answer.status_code == 303
     assert (await house.notification_preferences.choices_of(ada.user.id)).muted == ("job",)
     page = (await ada.get("/notifications?kind=job")).text
-    assert "does not count on the bell" in page
+    assert 'name="on" value="1"' not in page
     assert "notice fresh" not in page
     await ada.post("/notifications/mute", kind="job")
     assert (await house.notification_preferences.choices_of(ada.user.id)).muted == ()
@@ -204,7 +209,7 @@ async def test_an_open_page_says_what_is_new_once_and_takes_back_what_was_answer
     notice = await told(house, ada, "Water <b>the figs</b>")
     said = await first
     assert f'action="/notifications/{notice}/open"' in said
-    assert "Water &lt;b&gt;the figs&lt;/b&gt;" in said
+    assert ("<b>the figs" in said, "&lt;b&gt;the figs" in said) == (False, True)
     assert 'data-path="/tasks"' in said
     await told(house, ada, "And the palms")
     assert "And the palms" in await heard("told")
@@ -251,15 +256,15 @@ async def test_half_a_span_of_quiet_is_refused_with_its_words_beside_it(ada: Bro
 async def test_an_admin_makes_a_new_key_for_push_and_is_asked_first(house: Cortex, ada: Browser, bob: Browser) -> None:
     await added(house, ada)
     (former,) = await house.push_keys.public()
-    assert 'href="/admin/push-keys" data-confirm' in (await ada.get("/notifications/settings")).text
+    assert "/admin/push-keys" in marks(await ada.get("/notifications/settings")).links
     asked = (await ada.get("/admin/push-keys")).text
-    assert "Create a new push key?" in asked
-    assert 'method="post" action="/admin/push-keys"' in asked
+    assert "new push key" in asked
+    assert "/admin/push-keys" in marks(asked).forms
     assert await house.push_keys.public() == (former,)
     assert (await ada.post("/admin/push-keys")).headers["location"] == "/notifications/settings#web_push"
     newest, kept = await house.push_keys.public()
     assert kept == former != newest
-    assert "New push key created" in (await ada.get("/notifications/settings")).text
+    assert "key created" in (await ada.get("/notifications/settings")).text
     assert "/admin/push-keys" not in (await bob.get("/notifications/settings")).text
     assert (await bob.get("/admin/push-keys")).status_code == 403
     assert (await bob.post("/admin/push-keys")).status_code == 403
@@ -281,13 +286,13 @@ async def test_a_wrong_address_is_refused_at_its_field(ada: Browser) -> None:
     answer = await ada.post("/notifications/settings/address", channel="ntfy", address="not an address")
     assert answer.status_code == 422
     assert 'id="address-ntfy-e"' in answer.text
-    assert 'value="not an address"' in answer.text
+    assert marks(answer).fields["address-ntfy"] == "not an address"
 
 
 async def test_a_test_without_an_address_says_so(ada: Browser) -> None:
     answer = await ada.post("/notifications/settings/test", channel="ntfy")
     assert answer.status_code == 422
-    assert "Save an address first." in answer.text
+    assert "an address first" in answer.text
 
 
 async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place(
@@ -302,7 +307,7 @@ async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place
         row.id, row.attempt, clock(), "The server sleeps."
     )
     page = (await ada.get("/notifications/settings")).text
-    assert "The last delivery failed and will be tried again" in page
+    assert "tried again" in page
     assert "The server sleeps." in page
     (row,) = await house.runtime.db.repository(AllDeliveriesRepository).take("ntfy", 1, 90.0)
     clock.forward(seconds=1)
@@ -316,10 +321,76 @@ async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place
         notice, [Way(channel="email")]
     )
     page = (await ada.get("/notifications/settings")).text
-    assert "The last delivery failed," in page
+    assert ("delivery failed" in page, "tried again" in page) == (True, False)
     page = (await ada.get("/notifications")).text
-    assert "ntfy failed: The token is wrong." in page
-    assert "Webhook after another channel failed: queued" in page
+    assert "token is wrong" in page
+    assert "channel failed: queued" in page
+
+
+class Dovecote:
+    """A channel of another package, whose places are known to it alone."""
+
+    def __init__(self, flown: list[tuple[str, Target]]) -> None:
+        self._flown = flown
+
+    def checked(self, target: Target) -> Target:
+        if target.key == "none":
+            raise UserError("There is no such loft.", field="key")
+        return target
+
+    async def send(self, notice: Notice, target: Target) -> None:
+        self._flown.append((notice.title, target))
+
+
+async def test_a_channel_from_elsewhere_has_its_form_and_is_sent_to(house: Cortex, ada: Browser) -> None:
+    flown: list[tuple[str, Target]] = []
+    module = ModuleType("doves")
+    module.__dict__["CHANNEL"] = ChannelKind(
+        label="Pigeon post",
+        order=15,
+        open=lambda _: Dovecote(flown),
+        tested="a list",
+        fields=(
+            ChannelField(name="address", label="Dovecote", hint="Where it lives."),
+            ChannelField(name="key", label="Loft", input="text", is_shown=True),
+            ChannelField(name="secret", label="Whistle"),
+        ),
+    )
+    house.channels.register.put({"pigeon": module})
+    page = (await ada.get("/notifications/settings")).text
+    assert page.index(">Push</h2>") < page.index(">Pigeon post</h2>") < page.index(">E-mail</h2>")
+    assert "Where it lives." in page
+    place = {"channel": "pigeon", "address": "https://doves.example.org/a/b", "secret": "tu-whit"}
+    refused = await ada.post("/notifications/settings/address", **place, key="none")
+    assert 'id="key-pigeon-e"' in refused.text
+    assert 'value="none"' in refused.text
+    await ada.post("/notifications/settings/address", **place, key="north")
+    await ada.post("/notifications/settings/address", **{**place, "secret": ""}, key="south")
+    page = (await ada.get("/notifications/settings")).text
+    assert ("https://doves.example.org/…" in page, "/a/b" in page, 'value="south"' in page, "tu-whit" in page) == (
+        *(True, False),
+        *(True, False),
+    )
+    assert "Pigeon post" in (await ada.get("/jobs/new")).text
+    await ada.post("/notifications/settings/test", channel="pigeon")
+    assert flown == [("Cortex: test", Target(address=place["address"], key="south", secret="tu-whit"))]
+
+
+async def test_what_was_chosen_of_a_channel_that_is_gone_stays_and_its_deliveries_keep_its_name(
+    house: Cortex, ada: Browser
+) -> None:
+    module = ModuleType("doves")
+    module.__dict__["CHANNEL"] = replace(house.channels.kinds["ntfy"], label="Pigeon post")
+    house.channels.register.put({"pigeon": module})
+    await house.addresses.put(ada.user, "pigeon", "https://doves.example.org/ada")
+    await house.addresses.put(ada.user, "ntfy", "https://ntfy.example.org/ada")
+    await house.notification_preferences.change(ada.user, channels={"system": ["pigeon"]})
+    await told(house, ada)
+    house.channels.register.put({})
+    assert (await ada.post("/notifications/settings", told="system", way="system.ntfy")).status_code == 303
+    choices = await house.notification_preferences.choices_of(ada.user.id)
+    assert set(choices.channels["system"]) == {"ntfy", "pigeon"}
+    assert "pigeon: queued" in (await ada.get("/notifications")).text
 
 
 async def test_mail_says_what_an_admin_has_to_set_up(ada: Browser) -> None:

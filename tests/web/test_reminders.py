@@ -12,6 +12,7 @@ from cortex.services.reminders.due import DueReminders, Waking
 from cortex.services.reminders.reminders import ReminderRow
 from cortex.storage.reminders import RemindersRepository
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 
 async def due_now(house: Cortex, who: Browser, text: str = "take the bread out") -> ReminderRow:
@@ -32,7 +33,7 @@ async def test_a_visitor_is_led_to_the_login(visitor: httpx.AsyncClient) -> None
 async def test_the_empty_page_says_what_to_write(ada: Browser) -> None:
     page = await ada.get("/reminders")
     assert "<!doctype html>" in page.text
-    assert "water the plants every Friday at 18:00" in page.text
+    assert "every Friday" in page.text
     assert "<html" not in (await ada.fragment("/reminders")).text
 
 
@@ -41,11 +42,11 @@ async def test_words_are_read_before_anything_is_saved(house: Cortex, ada: Brows
     part = await ada.http.post(
         "/reminders/reading", data=asked, headers={"HX-Request": "true", "HX-Request-Type": "partial"}
     )
-    assert "<b>water the plants</b>, every Friday at 18:00" in part.text
+    assert ("<b>water the plants</b>" in part.text, "every Friday" in part.text) == (True, True)
     assert part.text.count("·") == 2, "the next three times"
     assert "<form" not in part.text
     page = await ada.post("/reminders/reading", **asked)
-    assert 'value="water the plants every friday at 18:00"' in page.text
+    assert marks(page).values["words"] == asked["words"]
     assert "every Friday at 18:00" in page.text
     assert (await house.reminders.listing(ada.user)).repeating == []
 
@@ -63,7 +64,7 @@ async def test_what_is_added_is_told_as_it_was_read_and_can_be_undone(house: Cor
     (row,) = (await house.reminders.listing(ada.user)).next
     assert (row.text, row.repeat_s) == ("call <b>mum</b>", 300)
     page = (await ada.get("/reminders")).text
-    assert "Will remind: call &lt;b&gt;mum&lt;/b&gt;, once on" in page
+    assert ("<b>mum" in page, "&lt;b&gt;mum&lt;/b&gt;" in page) == (False, True)
     undo = re.search(r'action="(/reminders/\w+/remove)"', page)
     assert undo
     await ada.post(undo.group(1))
@@ -125,7 +126,7 @@ async def test_one_that_was_put_off_is_not_called_done_in_the_list_of_notices(ho
     await house.notices.snooze(ada.user.id, notice.row.id, "1h")
     page = (await ada.get("/notifications")).text
     until = (await house.reminders.put_off(ada.user))[row.id]
-    assert f'snoozed until <time datetime="{until.isoformat()}"' in page
+    assert f'<time datetime="{until.isoformat()}"' in page
     assert "· done" not in page
     await house.reminders.acknowledge(ada.user.id, row.id)
     assert "snoozed until" not in (await ada.get("/notifications")).text
@@ -133,16 +134,16 @@ async def test_one_that_was_put_off_is_not_called_done_in_the_list_of_notices(ho
 
 async def test_a_repeated_one_says_when_it_ends_and_that_it_did(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/reminders")).text
-    assert "every 5 min until I mark it done (max 2 h)" in page
-    assert "every 4 h until I mark it done (max 4 days)" in page
+    assert ("every 5 min" in page, "max 2 h" in page) == (True, True)
+    assert ("every 4 h" in page, "max 4 days" in page) == (True, True)
     row = await house.reminders.add(ada.user, "take the pill in 20 minutes", repeat_s=300)
     rows = house.runtime.db.repository(RemindersRepository, ada.user.id)
     assert row.next_at
     told = await rows.come_due(row.id, row.next_at, None)
     while told and told.again_at:
         told = await rows.come_again(row.id, told.again_at)
-    assert "notified 24 times, no more notifications" in (await ada.get("/reminders")).text
-    assert "notified 24 times, no more" in (await ada.get(f"/reminders/{row.id}")).text
+    assert "24 times, no" in (await ada.get("/reminders")).text
+    assert "24 times, no" in (await ada.get(f"/reminders/{row.id}")).text
 
 
 async def test_a_due_one_is_put_off_in_the_persons_own_words(house: Cortex, ada: Browser) -> None:
@@ -152,7 +153,7 @@ async def test_a_due_one_is_put_off_in_the_persons_own_words(house: Cortex, ada:
     assert 'id="f-words-e"' in refused.text
     await ada.post(f"/reminders/{row.id}/snooze", choice="words", words="in 3 hours")
     page = (await ada.get("/reminders")).text
-    assert "Again in 3 hours: take the bread out" in page
+    assert "Again in 3" in page
     assert "snoozed" in page
     assert (await house.reminders.get(ada.user, row.id)).state == "snoozed"
 
@@ -167,7 +168,7 @@ async def test_saving_keeps_what_was_typed_when_it_was_told_meanwhile(house: Cor
     await house.reminders.change(ada.user, row.id, row.version, text="call dad", when="")
     late = await ada.post(f"/reminders/{row.id}", version=row.version, text="call mum and dad", when="")
     assert late.status_code == 409
-    assert 'value="call mum and dad"' in late.text
+    assert marks(late).values["text"] == "call mum and dad"
     assert "Current version:" in late.text
     saved = await ada.post(f"/reminders/{row.id}", version=row.version + 1, text="call mum", when="tomorrow at 10")
     assert saved.headers["location"] == "/reminders"
@@ -187,7 +188,7 @@ async def test_removing_one_or_all_can_be_taken_back(house: Cortex, ada: Browser
     await ada.post(f"/reminders/{row.id}/remove")
     assert f'action="/reminders/{row.id}/restore"' in (await ada.get("/reminders")).text
     await ada.post(f"/reminders/{row.id}/restore")
-    assert "You can undo this" in (await ada.get("/reminders/clear")).text
+    assert "/reminders/clear" in marks(await ada.get("/reminders/clear")).forms
     await ada.post("/reminders/clear")
     page = (await ada.get("/reminders")).text
     assert "Removed: 2 reminders" in page

@@ -13,7 +13,7 @@ async def test_what_is_set_here_holds_and_says_so(house: Cortex, ada: Browser) -
     assert answer.headers["location"] == "/account#roles"
     role = await house.roles.role(ada.user, "coder")
     assert (role.mode, role.max_rounds) == ("chat", 7)
-    assert await house.models.names(ada.user, role) == ("offline", "local")
+    assert (await house.models.registry(ada.user)).chain(role) == ("offline", "local")
     assert (await ada.get(PAGE)).text.count("set by you") == 3
     assert (await ada.get("/account")).text.count(">yours<") == 3
 
@@ -28,7 +28,7 @@ async def test_one_value_goes_back_to_the_default_and_the_others_stay(house: Cor
     await ada.post(PAGE, default="models")
     await ada.post(PAGE, default="max_rounds")
     role = await house.roles.role(ada.user, "coder")
-    assert (role.max_rounds, await house.models.names(ada.user, role)) == (shipped.max_rounds, ("local",))
+    assert (role.max_rounds, (await house.models.registry(ada.user)).chain(role)) == (shipped.max_rounds, ("local",))
     assert "set by you" not in (await ada.get(PAGE)).text
 
 

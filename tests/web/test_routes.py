@@ -19,6 +19,7 @@ from cortex.base.ids import new_id
 from cortex.base.turn import agent_turn
 from cortex.base.user import User
 from cortex.ports.agents import CodingTask
+from cortex.ports.loop import UndoOffer
 from cortex.services.jobs.forms import JobForm
 from cortex.services.tools.skills import SkillsService
 from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
@@ -34,9 +35,8 @@ from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.plans import PlansRepository
 from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.summaries import SummariesRepository
-from cortex.storage.tool_cases import ToolCasesRepository
-from cortex.storage.tool_settings import ToolSettingsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.tool_settings import ToolCasesRepository, ToolSettingsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from cortex.storage.undo import UndosRepository
 from tests.notify import browser as push
 from tests.patience import PATIENCE_S
@@ -231,7 +231,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     turn_id, call_id = f"turn:{new_id()}", new_id()
     later = db.clock() + timedelta(hours=1)
     await db.repository(TurnsRepository, user.id).create(
-        turn_id, conversation.id, "truffles", state="done", **PLAIN_TURN
+        NewTurn(turn_id, conversation.id, "truffles", state="done", **PLAIN_TURN)
     )
     await house.conversations.rename(user, conversation.id, "Where truffles grow")
     said = {"turn": turn_id, "text": "truffles", "at": later.isoformat(), "mode": "auto", "is_steer": False}
@@ -256,10 +256,20 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     )
     await db.repository(CallsRepository, user.id).decided(call)
     approval = await db.repository(ApprovalsRepository, user.id).ask(
-        call_id, turn_id, "shell_exec", "h", "this machine", "Run", "ls", "you asked", "high", later
+        call_id,
+        turn_id,
+        tool="shell_exec",
+        arguments_hash="h",
+        destination="this machine",
+        verb="Run",
+        detail="ls",
+        why="you asked",
+        risk="high",
+        expires_at=later,
     )
     grant = await db.repository(GrantsRepository, user.id).add("shell_exec", "dig", conversation.id, later)
-    undo = await db.repository(UndosRepository, user.id).add(call_id, "tasks", "t", None, "1", "Take it back", later)
+    offer = UndoOffer(category="tasks", target="t", before=None, expected="1", label="Take it back")
+    undo = await db.repository(UndosRepository, user.id).add(call_id, offer, later)
     summary = await db.repository(SummariesRepository, user.id).add(conversation.id, 1, "what was said", False)
     await db.repository(MessagesRepository, user.id).add(turn_id, 1, message.user("truffles"), False)
     asked = {
@@ -342,14 +352,16 @@ async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str
             "truffler", "auto", "Truffles", source="agent", parent_id=parent_id, is_title_tainted=False
         )
         await repository(TurnsRepository).create(
-            agent_turn(turn_id, made.id),
-            made.id,
-            "Find truffles",
-            mode="auto",
-            role="truffler",
-            channel="agent",
-            is_tainted=False,
-            reads=NOTHING_READ,
+            NewTurn(
+                agent_turn(turn_id, made.id),
+                made.id,
+                "Find truffles",
+                mode="auto",
+                role="truffler",
+                channel="agent",
+                is_tainted=False,
+                reads=NOTHING_READ,
+            )
         )
     return made.id
 

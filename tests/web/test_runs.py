@@ -13,7 +13,7 @@ from cortex.storage.accounts import LoginsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.living_house import living_house
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
@@ -44,7 +44,17 @@ async def run(
     turn_id = f"turn:{key}"
     turns, rounds = db.repository(TurnsRepository, person.user.id), db.repository(RoundsRepository, person.user.id)
     await turns.create(
-        turn_id, cid, text, mode="auto", role=role, job_id=job_id, state="running", is_tainted=False, reads=NOTHING_READ
+        NewTurn(
+            turn_id,
+            cid,
+            text,
+            mode="auto",
+            role=role,
+            job_id=job_id,
+            state="running",
+            is_tainted=False,
+            reads=NOTHING_READ,
+        )
     )
     await rounds.answered(turn_id, 1, "m", Usage(input_tokens=1200, output_tokens=34), cost_usd)
     if tool:
@@ -143,7 +153,7 @@ async def test_deleted_conversations_and_messages_that_were_taken_in_are_no_runs
     cid = await conversation(house, ada)
     await run(house, ada, cid, "main", "running")
     turns = house.runtime.db.repository(TurnsRepository, ada.user.id)
-    await turns.create("turn:aside", cid, "aside", **PLAIN_TURN)
+    await turns.create(NewTurn("turn:aside", cid, "aside", **PLAIN_TURN))
     await turns.take_queued(cid, "turn:main", 1)
     assert keys((await ada.get("/runs")).text) == ["main"]
     gone = await conversation(house, ada)

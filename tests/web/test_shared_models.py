@@ -1,5 +1,6 @@
 """Sharing a model in the browser: the admin's form, what a member sees of it, what the invitation says."""
 
+import re
 from typing import Any
 
 import httpx
@@ -7,8 +8,9 @@ import httpx
 from cortex.app import Cortex
 from cortex.base.messages import Usage
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 KEY = "sk-very-secret-4711"
 MODEL = {
@@ -30,9 +32,9 @@ async def post(who: Browser, **fields: Any) -> httpx.Response:
 
 async def test_a_new_model_is_the_admins_alone_until_they_say_otherwise(ada: Browser, bob: Browser) -> None:
     page = (await ada.get("/models/new")).text
-    assert '<option value="" selected>Only me</option>' in page
-    assert 'name="share_usd" type="text" value="1.00"' in page
-    assert "You pay for what others use" in page
+    assert re.search(r'<option value="" selected', page)
+    assert marks(page).values["share_usd"] == "1.00"
+    assert "You pay for" in page
     assert 'name="share"' not in (await bob.get("/models/new")).text
     await post(ada, **MODEL)
     assert GIVEN not in (await bob.get("/models")).text
@@ -40,7 +42,8 @@ async def test_a_new_model_is_the_admins_alone_until_they_say_otherwise(ada: Bro
 
 async def test_a_member_sees_whose_it_is_before_sending_and_nothing_else_of_it(ada: Browser, bob: Browser) -> None:
     assert (await post(ada, **MODEL, **EVERYBODY)).status_code == 303
-    assert "Shared with everybody ($0.50 a day); your key pays" in (await ada.get("/models")).text
+    given = (await ada.get("/models")).text
+    assert ("$0.50 a day" in given, "key pays" in given) == (True, True)
     models = (await bob.get("/models")).text
     chat = (await bob.get("/c/new")).text
     assert "No models yet." not in models
@@ -65,11 +68,11 @@ async def test_people_are_chosen_with_a_limit_of_their_own(house: Cortex, ada: B
     await post(ada, **MODEL, share="people", share_usd="1", share_people=[bob.user.id], **lines)
     assert "Bob ($0.25 a day)" in (await ada.get("/models")).text
     page = (await ada.get("/models/edit?name=Big")).text
-    assert f'name="share_people" value="{bob.user.id}" checked' in page
+    assert bob.user.id in marks(page).chosen
     assert (await house.model_sharing.limits(bob.user)) == {GIVEN: "$0.25 a day"}
     refused = await post(ada, **MODEL, previous="Big", share="people", **lines)
     assert refused.status_code == 422
-    assert "Choose at least one person." in refused.text
+    assert "least one person" in refused.text
     assert 'value="people" selected' in refused.text
     await post(ada, **{**MODEL, "api_key": "", "previous": "Big"})
     assert GIVEN not in (await bob.get("/models")).text
@@ -91,7 +94,7 @@ async def test_a_limit_that_holds_nothing_back_is_said(ada: Browser) -> None:
 
 
 async def test_an_invitation_says_what_the_invited_will_have(ada: Browser) -> None:
-    assert "start with the offline demo" in (await ada.get("/admin/users")).text
+    assert "offline demo" in (await ada.get("/admin/users")).text
     await post(ada, **MODEL, **EVERYBODY)
     page = (await ada.post("/admin/users", name="Cleo", rank="member")).text
     assert page.count(f"<b>{GIVEN}</b> ($0.50 a day)") == 2, "beside the link, and above the form"
@@ -103,18 +106,18 @@ async def test_what_was_taken_is_shown_to_both(house: Cortex, ada: Browser, bob:
     cid = (await house.conversations.new(bob.user)).id
     db, owner = house.runtime.db, bob.user.id
     how: dict[str, Any] = {"mode": "chat", "role": "chat", "state": "done", "is_tainted": False, "reads": NOTHING_READ}
-    await db.repository(TurnsRepository, owner).create("turn:t1", cid, "hello", **how)
+    await db.repository(TurnsRepository, owner).create(NewTurn("turn:t1", cid, "hello", **how))
     usage = Usage(input_tokens=900, output_tokens=100)
     rounds = db.repository(RoundsRepository, owner)
     await rounds.answered("turn:t1", 1, GIVEN, usage, 0.4, paid_by=ada.user.id)
     for page in ((await ada.get("/models/edit?name=Big")).text, (await ada.get("/usage")).text):
-        assert "paid with your key" in page
+        assert "with your key" in page
         assert "$0.4000" in page
         assert "1,000" in page
     theirs = (await bob.get("/usage")).text
     assert GIVEN in theirs
     assert "80 %, almost used up" in theirs
-    assert "Use of your models by others" not in theirs
-    assert "paid by Ada&#39;s key" in (await bob.get("/runs/t1")).text
+    assert "by others" not in theirs
+    assert "Ada&#39;s key" in (await bob.get("/runs/t1")).text
     assert GIVEN in (await ada.get("/usage?person=all")).text
-    assert "set on the shared model" in (await ada.get("/admin/budgets")).text
+    assert "the shared model" in (await ada.get("/admin/budgets")).text

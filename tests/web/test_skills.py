@@ -10,6 +10,7 @@ from cortex.storage.home import Home
 from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 FRAGMENT = {"HX-Request": "true", "HX-Request-Type": "partial"}
 TEXT = "---\ntitle: Invoices <b>\ndescription: How we number invoices\n---\nNumber them.\n"
@@ -110,10 +111,10 @@ async def test_messages_are_tried_against_the_text_as_typed(ada: Browser, skills
     assert "<textarea" not in answer.text
     told = [" ".join(re.sub("<[^>]+>", " ", row).split()) for row in re.findall("<li>.*?</li>", answer.text, re.DOTALL)]
     assert [("not shown" in row, row.split()[0]) for row in told] == [(False, "feed"), (True, "turn")]
-    assert "close in wording (feed, starter)" in answer.text
+    assert "(feed, starter)" in answer.text
     page = await ada.post(f"/skills/{name}/try", **fields)
     assert "Sourdough" in page.text, "without a script the whole page comes back with what was typed"
-    assert "close in wording (feed, starter)" in page.text
+    assert "(feed, starter)" in page.text
     assert (await skills.read(ada.user, name)).text == TEXT
 
 
@@ -122,9 +123,9 @@ async def test_a_message_is_tried_against_all_of_them(ada: Browser, skills: Skil
     part = (await ada.fragment("/skills?message=number+my+invoices")).text
     assert "<b>Invoices &lt;b&gt;</b>" in part
     assert "<table" not in part
-    assert "None: no title" in (await ada.fragment("/skills?message=turn+off+the+lights")).text
+    assert "no title" in (await ada.fragment("/skills?message=turn+off+the+lights")).text
     page = (await ada.get("/skills?message=number+my+invoices")).text
-    assert 'value="number my invoices"' in page
+    assert marks(page).values["message"] == "number my invoices"
     assert "close in wording" in page
 
 
@@ -158,7 +159,7 @@ async def test_words_from_outside_say_so_until_they_are_saved(
     name = await written(skills, ada)
     await house.runtime.db.repository(PreferencesRepository, ada.user.id).set(mark_of(f"skills/{name}.md"), True)
     assert ">external content<" in (await ada.get("/skills")).text
-    assert "A tool wrote this from external content" in (await ada.get(f"/skills/{name}")).text
+    assert "A tool wrote" in (await ada.get(f"/skills/{name}")).text
     await ada.post(f"/skills/{name}", text=TEXT, version=(await skills.read(ada.user, name)).version)
     assert ">external content<" not in (await ada.get("/skills")).text
 

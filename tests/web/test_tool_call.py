@@ -14,6 +14,7 @@ from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.web import conftest
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 from web.app import create_app
 
 CREATE = "/admin/tools/task_create/call"
@@ -48,14 +49,14 @@ async def ended(browser: Browser, place: str) -> str:
 
 async def test_a_field_stands_for_each_argument(hand: Browser) -> None:
     page = (await hand.get(CREATE)).text
-    assert '<label for="f-title">title</label>' in page
-    assert '<label for="f-due">due (optional)</label>' in page
+    assert 'for="f-title">title' in page
+    assert ">due (optional)" in page
     assert 'name="a.due" type="date"' in page
     assert 'name="a.priority" type="number"' in page
-    assert f'href="{CREATE}"' in (await hand.get("/admin/tools/task_create")).text
+    assert CREATE in marks(await hand.get("/admin/tools/task_create")).links
     assert "Default: inbox." in page
     assert "Default: 0." in page
-    assert '<option value="INFO"' in (await hand.get("/admin/tools/cortex_logs/call")).text
+    assert 'value="INFO"' in (await hand.get("/admin/tools/cortex_logs/call")).text
 
 
 async def test_a_call_is_made_in_the_admins_name_recorded_and_shown(alive: LivingHouse, hand: Browser) -> None:
@@ -67,9 +68,9 @@ async def test_a_call_is_made_in_the_admins_name_recorded_and_shown(alive: Livin
     assert not await alive.cortex.tasks.list(alive.member)
     (row,) = await calls_of(alive, "task_create")
     assert (row.state, row.is_rescued, row.came) == ("done", False, "")
-    assert "<dt>Result</dt><dd>done</dd>" in page
+    assert "<dd>done</dd>" in page
     assert row.text.partition("\n")[0][:20] in page
-    assert ">Oil the gate</textarea>" in page
+    assert marks(page).values["a.title"] == "Oil the gate"
     assert re.search(r'action="/undo/\w+"', page)
     actions = [
         entry.action for entry in await alive.cortex.runtime.db.repository(AuditRepository).list(subject="task_create")

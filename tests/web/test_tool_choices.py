@@ -12,6 +12,7 @@ from cortex.services.models.files import FileTold
 from cortex.services.workshop.learning import NOT_NEEDED
 from cortex.storage.learning import AnswersRepository
 from tests.scripted_server import Fault, Use, rule
+from tests.web.marks import marks
 from tests.web.talks import LAMP, Talks
 
 LEARN = "/admin/tools/learn"
@@ -44,7 +45,7 @@ async def test_a_choice_made_on_a_draft_goes_along_holds_and_is_revoked(talks: T
     turn = await talks.ended(cid)
     (receipt,) = (await talks.living.receipts(cid))[:1]
     sent = {one["name"]: one["reason"] for one in receipt["sent"]}
-    assert sent["git_log"] == "you chose “always” for this chat"
+    assert "“always”" in sent["git_log"]
     assert "task_create" not in sent
     assert "task_create" not in receipt["reachable"]
     assert "reminders_add" in sent
@@ -83,7 +84,7 @@ async def test_reports_are_seen_on_the_learn_page_and_answered_there(talks: Talk
     )
     told = (await page.get(f"/turns/{key}/why?c={talks.held.kitchen}")).text
     assert f'<option value="unneeded {unneeded}">' in told
-    assert '<option value="missing git_log">' in told
+    assert "missing git_log" in told
     for wrong in (f"unneeded {unneeded}", "missing git_log", "missing git_log"):
         assert (await page.post(place, data={"wrong": wrong})).status_code == 303
     for wrong in ("", "missing", f"missing {unneeded}", "unneeded git_log"):
@@ -91,18 +92,18 @@ async def test_reports_are_seen_on_the_learn_page_and_answered_there(talks: Talk
     assert (await page.post(place, data={"wrong": "missing ghost"})).status_code == 404
     shown = re.sub(r"\s+", " ", (await page.get(LEARN)).text)
     assert "reported as missing" in shown
-    assert "Reported as not needed" in shown
+    assert "Reported as not" in shown
     named = rf'name="tool" value="{unneeded}"><input type="hidden" name="wording" value="(\w+)"'
     wording = re.findall(named, shown)[0]
     answer = await page.post(LEARN, data={"do": "agree", "tool": unneeded, "wording": wording})
     assert answer.status_code == 303
-    assert "Reported as not needed" not in (await page.get(LEARN)).text
+    assert unneeded not in re.findall(r'name="tool" value="(\w+)"', (await page.get(LEARN)).text)
     house = talks.living.cortex
     (kept,) = await house.runtime.db.repository(AnswersRepository).all()
     assert (kept.kind, kept.tool, kept.text) == (NOT_NEEDED, unneeded, LAMP)
     assert [(case.text, case.not_tools) for case in await house.refits.cases()] == [(LAMP, (unneeded,))]
     await page.post(LEARN, data={"do": "undo", "answer": kept.id})
-    assert "Reported as not needed" in (await page.get(LEARN)).text
+    assert unneeded in re.findall(r'name="tool" value="(\w+)"', (await page.get(LEARN)).text)
 
 
 async def test_an_admin_sees_that_others_reported_and_not_their_words(talks: Talks, page: httpx.AsyncClient) -> None:
@@ -113,7 +114,7 @@ async def test_an_admin_sees_that_others_reported_and_not_their_words(talks: Tal
     await living.cortex.reports.report(living.member, turn, "reminders_add", is_missing=False)
     shown = (await page.get(LEARN)).text
     assert LAMP not in shown
-    assert "Messages that are not shared" in shown
+    assert "not shared" in shown
     assert 'value="agree"' not in shown
 
 
@@ -128,7 +129,7 @@ async def test_a_message_without_an_answer_saved_nothing(talks: Talks, page: htt
     assert ("saved" in foot, "dot on" in foot) == (False, False)
     failure = re.findall(r'<div class="fail".*?</form>', shown, re.DOTALL)[-1]
     where = urlencode({"name": turn.model})
-    assert f'Check its key on the <a class="link" href="/models/edit?{where}">Models page</a>.</p>' in failure
+    assert f"/models/edit?{where}" in marks(failure).links
 
 
 async def test_a_model_that_takes_no_tools_is_named_as_the_reason(talks: Talks, page: httpx.AsyncClient) -> None:
@@ -137,19 +138,19 @@ async def test_a_model_that_takes_no_tools_is_named_as_the_reason(talks: Talks, 
     (model,) = file.models
     off = file.model_copy(update={"models": (model.model_copy(update={"tools": False}),)})
     await models.store.write(user.id, file, off, version)
-    assert "model takes no tools" in (await page.get("/c/new")).text
+    assert "takes no tools" in (await page.get("/c/new")).text
     draft = {"text": LAMP, "mode": "auto"}
-    assert "model takes no tools" in (await page.post("/preview-tools", data=draft)).text
+    assert "takes no tools" in (await page.post("/preview-tools", data=draft)).text
     cid = await begun(page, text=LAMP)
     turn = await talks.ended(cid)
     assert turn.ending
     assert (turn.ending.tools_sent, turn.ending.tokens_saved) == (0, 0)
     for why in ((await page.post("/why", data=draft)).text, (await page.get(f"/turns/{turn.key}/why")).text):
-        assert f"{model.name} is set to take no tools." in why
-        assert f'href="/models/edit?{urlencode({"name": model.name})}">Change it on Models' in why
+        assert "to take no tools" in why
+        assert f"/models/edit?{urlencode({'name': model.name})}" in marks(why).links
         assert "Switch to Auto" not in why
     own_choice = (await page.post("/why", data={**draft, "mode": "chat"})).text
-    assert ("Switch to Auto" in own_choice, "is set to take no tools" in own_choice) == (True, False)
+    assert ("Switch to Auto" in own_choice, "no tools." in own_choice) == (True, False)
 
 
 async def test_a_template_that_takes_no_tools_is_named_as_the_reason(talks: Talks, page: httpx.AsyncClient) -> None:
@@ -158,11 +159,11 @@ async def test_a_template_that_takes_no_tools_is_named_as_the_reason(talks: Talk
     (model,) = file.models
     dropping = model.model_copy(update={"told": FileTold(tools=False, slots=2)})
     await models.store.write(user.id, file, file.model_copy(update={"models": (dropping,)}), version)
-    assert "No tools: this model" in html.unescape((await page.get("/c/new")).text)
+    assert "No tools:" in (await page.get("/c/new")).text
     draft = html.unescape((await page.post("/why", data={"text": LAMP, "mode": "auto"})).text)
-    assert f"{model.name} cannot use tools, its server says." in draft
+    assert "cannot use tools" in draft
     card = (await page.get("/models")).text
-    assert "no tools: it cannot use them, its server says" in card
+    assert "cannot use them" in card
     assert "2 requests at a time" in card
     await models.send_tools(user, model.name)
     assert "cannot use them" not in (await page.get("/models")).text
@@ -174,12 +175,12 @@ async def test_a_model_of_which_nobody_knows_whether_it_sees_gets_only_the_name_
     drawn = io.BytesIO()
     Image.new("RGB", (8, 8)).save(drawn, "PNG")
     composer = (await page.get("/c/new")).text
-    assert "It is not known whether local/qwen sees pictures; it gets only the name." in composer
-    assert f'href="/models/edit?{urlencode({"name": "local/qwen"})}">Change it on Models' in composer
+    assert ("local/qwen sees" in composer, "only the name" in composer) == (True, True)
+    assert f"/models/edit?{urlencode({'name': 'local/qwen'})}" in marks(composer).links
     card = await page.post("/files", files={"files": ("photo.png", drawn.getvalue())}, headers={"HX-Request": "true"})
     cid = await begun(page, text="what is this?", attached=re.findall(r'name="attached" value="(\w+)"', card.text)[0])
     await talks.ended(cid)
-    assert "The model got only the picture&#39;s name." in (await page.get(f"/c/{cid}")).text
+    assert "model got only" in (await page.get(f"/c/{cid}")).text
     cid = await begun(page, text="hello")
     await talks.ended(cid)
-    assert "The model got only" not in (await page.get(f"/c/{cid}")).text
+    assert "model got only" not in (await page.get(f"/c/{cid}")).text

@@ -4,8 +4,9 @@ import re
 
 from cortex.app import Cortex
 from cortex.selection.recipes import RECIPES
-from cortex.storage.tool_cases import ToolCasesRepository
+from cortex.storage.tool_settings import ToolCasesRepository
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 PLACE = "/admin/tools/try"
 MILK = "add milk to my shopping list"
@@ -14,30 +15,33 @@ MILK = "add milk to my shopping list"
 async def test_every_recipe_stands_beside_the_others(ada: Browser) -> None:
     page = (await ada.post(PLACE, text=MILK)).text
     assert [name for name in RECIPES if f"<b>{name}</b>" not in page] == []
-    assert "Step by step: cortex" in page
-    assert all(f"<b>{stage.__name__}</b>" in page for stage in RECIPES["cortex"])
-    assert re.search(r'name="expected"[^>]* value="[^"]*\btask_create\b', page)
+    assert "step: cortex" in page
+    assert all(f"<b>{stage.name}</b>" in page for stage in RECIPES["cortex"])
+    assert all(f">{stage.label}:</span>" in page for stage in RECIPES["cortex"])
+    assert "task_create" in marks(page).values["expected"]
 
 
 async def test_another_recipe_is_explained_and_a_member_has_less(ada: Browser) -> None:
     page = (await ada.post(PLACE, text="run df in the shell", recipe="inara", rank="member", is_assumed="1")).text
-    assert "Step by step: inara" in page
-    assert "<code>shell_exec</code>" not in page
-    assert "<code>shell_exec</code>" in (await ada.post(PLACE, text="run df in the shell", is_assumed="1")).text
+    assert "step: inara" in page
+    assert ">shell_exec<" not in page
+    assert ">shell_exec<" in (await ada.post(PLACE, text="run df in the shell", is_assumed="1")).text
 
 
 async def test_what_is_off_stays_off_as_if_all_were_set_up(ada: Browser) -> None:
     await ada.post("/admin/tools/shell_exec", sending="needed")
-    assert "<code>shell_exec</code>" not in (await ada.post(PLACE, text="run df in the shell", is_assumed="1")).text
+    off = await ada.post(PLACE, text="run df in the shell", is_assumed="1")
+    assert ">shell_exec<" not in off.text
 
 
 async def test_what_a_message_lacks_here_is_told_with_the_way_to_it(ada: Browser) -> None:
     lights = "turn off the kitchen lights"
     tried, draft = await ada.post(PLACE, text=lights), await ada.post("/why", text=lights, mode="auto")
     for told in (tried.text, draft.text):
-        assert "Home Assistant is not set up. An admin can do it under Integrations." in told
+        assert "not set up" in told
         assert 'href="/admin/integrations#' in told
-    assert "not set up" not in (await ada.post("/why", text="add milk to my list", mode="auto")).text
+    other = await ada.post("/why", text="add milk to my list", mode="auto")
+    assert "not set up" not in other.text
 
 
 async def test_a_message_is_kept_run_and_removed(house: Cortex, ada: Browser) -> None:
@@ -62,7 +66,7 @@ async def test_nothing_wrong_is_kept(ada: Browser) -> None:
     assert (await ada.post(f"{PLACE}/run", recipe="soup")).status_code == 422
     refused = await ada.post(PLACE, text=MILK, expected="no_such_tool", do="keep")
     assert refused.status_code == 422
-    assert "There is no tool" in refused.text
+    assert "There is no" in refused.text
     assert "None yet." in (await ada.get(PLACE)).text
 
 
@@ -70,14 +74,14 @@ async def test_a_message_is_tried_for_another_person_and_their_model(house: Cort
     form = {"name": "small", "provider": "openai", "model": "qwen3", "base_url": "http://127.0.0.1:9/v1"}
     await house.models.save(ada.user, form)
     mine = (await ada.post(PLACE, text=MILK)).text
-    assert "Planned for Ada (admin) in the role orchestrator, and the model small of profile local" in mine
+    assert all(part in mine for part in ("Ada (admin)", "role orchestrator", "model small", "profile local"))
     other = (await ada.post(PLACE, text="run df in the shell", user="Bob", profile="openai", is_assumed="1")).text
-    assert "Planned for Bob (member) in the role orchestrator, and the model offline of profile openai" in other
-    assert "<code>shell_exec</code>" not in other
+    assert all(part in other for part in ("Bob (member)", "role orchestrator", "model offline", "profile openai"))
+    assert ">shell_exec<" not in other
     for field, value in (("user", "nobody"), ("model", "gpt"), ("profile", "gemini")):
         refused = await ada.post(PLACE, text=MILK, **{field: value})
         assert refused.status_code == 422
-        assert re.search(rf'id="try-{field}-e">There is no .*; there are ', refused.text)
+        assert f"try-{field}" in marks(refused).slips
 
 
 async def test_what_is_open_to_some_alone_is_tried_for_these_alone(house: Cortex, ada: Browser, bob: Browser) -> None:
@@ -94,5 +98,5 @@ async def test_a_model_that_takes_no_tools_is_tried_without(house: Cortex, ada: 
     form = {"name": "plain", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "tools": False}
     await house.models.save(ada.user, form)
     page = (await ada.post(PLACE, text=MILK)).text
-    assert "No tools are sent: this model is set to take none." in page
-    assert "nothing is sent: chat only" in page
+    assert "take none" in page
+    assert "chat only" in page

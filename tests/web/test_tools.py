@@ -6,9 +6,10 @@ from cortex.app import Cortex
 from cortex.base.errors import NotAllowed
 from cortex.storage.audit import AuditRepository
 from cortex.storage.calls import CallRow, CallsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
+from tests.web.marks import marks
 
 ONE = "/admin/tools/task_create"
 MILK = "add milk to my shopping list"
@@ -23,12 +24,12 @@ async def test_every_tool_stands_on_the_page_with_its_price_and_what_it_waits_fo
     page = (await ada.get("/admin/tools")).text
     missing = [name for name in house.runtime.registry.tools if f'href="/admin/tools/{name}"' not in page]
     assert missing == []
-    assert 'Web search is not set up. An admin can do it under Integrations. <a href="/admin/integrations#web' in page
+    assert ("Web search is not" in page, "/admin/integrations#web" in page) == (True, True)
     assert f"{len(house.runtime.registry.tools) - 2} tools" in page
 
 
 async def test_a_tool_that_is_not_set_up_says_where_it_is_done(ada: Browser) -> None:
-    assert 'href="/admin/integrations#email"' in (await ada.get("/admin/tools/email_send")).text
+    assert "/admin/integrations#email" in marks(await ada.get("/admin/tools/email_send")).links
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ async def test_what_was_said_in_a_call_is_its_owners_to_read(house: Cortex, ada:
     page = (await ada.get(ONE)).text
     assert page.count("my own words") == 2
     assert "truffles" not in page
-    assert "its content is private" in page
+    assert "content is private" in page
     assert "2, 0 rescued, 2 failed" in page
     assert "2 failed" in (await ada.get("/admin/tools?q=task_create")).text
 
@@ -144,7 +145,9 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
     db, owner = house.runtime.db, person.user.id
     conversation = await house.conversations.new(person.user)
     turn_id = f"turn:{words}"
-    await db.repository(TurnsRepository, owner).create(turn_id, conversation.id, words, state="done", **PLAIN_TURN)
+    await db.repository(TurnsRepository, owner).create(
+        NewTurn(turn_id, conversation.id, words, state="done", **PLAIN_TURN)
+    )
     call = CallRow(
         id=words,
         turn_id=turn_id,
@@ -157,7 +160,7 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
     )
     await db.repository(CallsRepository, owner).decided(call)
     await db.repository(CallsRepository, owner).finish(
-        words, "failed", f"No room for {words}.", is_error=True, is_tainted=False
+        words, "failed", text=f"No room for {words}.", is_error=True, is_tainted=False
     )
 
 

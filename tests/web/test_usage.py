@@ -17,7 +17,7 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.plans import PlansRepository
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 from web.plots import Series, ceiling, largest, stacked
@@ -33,7 +33,7 @@ async def spend(
     cid = (await house.conversations.new(person.user)).id
     db, owner = house.runtime.db, person.user.id
     turns = db.repository(TurnsRepository, owner)
-    await turns.create(f"turn:{turn}", cid, text, state="done", job_id=job_id, **PLAIN_TURN)
+    await turns.create(NewTurn(f"turn:{turn}", cid, text, state="done", job_id=job_id, **PLAIN_TURN))
     await db.repository(MessagesRepository, owner).add(f"turn:{turn}", 0, user(text), False)
     receipt = await house.tools.explain(person.user, "orchestrator", "add milk to my shopping list")
     await db.repository(PlansRepository, owner).add(f"turn:{turn}", 1, receipt)
@@ -50,7 +50,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 async def test_an_empty_page_names_the_first_action(ada: Browser) -> None:
     page = await ada.get("/usage")
-    assert "No messages in this period." in page.text
+    assert "No messages" in page.text
     assert 'href="/c/new"' in page.text
 
 
@@ -59,13 +59,13 @@ async def test_the_page_says_what_was_sent_left_out_and_paid(house: Cortex, ada:
     await spend(house, ada, "two", cost=None)
     page = unescape((await ada.get("/usage?p=7")).text)
     assert "$0.25" in page
-    assert "and 1 round with unknown price" in page
-    assert re.search(r'<a class="tab" href="/usage\?p=7&by=model" aria-current="page">7 days', page)
-    assert "read from the cache" in page
+    assert "unknown price" in page
+    assert "/usage?p=7&by=model" in re.findall(r'href="([^"]+)" aria-current="page">7 days', page)
+    assert "from the cache" in page
     assert 'href="/runs/one"' in page
     plot = page[page.index('<svg class="wide"') : page.index("</svg>", page.index('<svg class="wide"'))]
     assert 'fill="url(#pt-0)"' in plot
-    assert "not needed for the message" in plot
+    assert "not needed" in plot
     assert "<html" not in (await ada.fragment("/usage")).text
 
 
@@ -73,7 +73,7 @@ async def test_the_page_says_what_was_sent_left_out_and_paid(house: Cortex, ada:
 async def test_each_table_comes_as_a_file_with_the_pages_numbers(house: Cortex, ada: Browser, table: str) -> None:
     await spend(house, ada, "one")
     answer = await ada.get(f"/usage.csv?p=7&table={table}")
-    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-type"].startswith("text/csv")
     assert f"cortex-{table}-7-days.csv" in answer.headers["content-disposition"]
     head, *rows = rows_of(answer.text)
     assert rows
@@ -115,9 +115,9 @@ async def test_jobs_are_told_by_their_names(house: Cortex, ada: Browser) -> None
         page = (await ada.get(path)).text
         assert "Morning brief" in page
         assert f"job {job.id}" not in page
-    assert '<option value="Morning brief">' in (await ada.get("/admin/budgets")).text
+    assert 'value="Morning brief"' in (await ada.get("/admin/budgets")).text
     refused = await ada.post("/admin/budgets", **{**form, "subject": "Evening brief"})
-    assert (refused.status_code, "There is no job" in refused.text) == (422, True)
+    assert (refused.status_code, "no job" in refused.text) == (422, True)
 
 
 async def test_a_member_sees_nobody_elses_and_an_admin_with_the_password_all(
@@ -200,7 +200,7 @@ async def test_a_wrong_budget_is_refused_beside_its_field_and_what_was_typed_sta
 async def test_a_trace_shows_its_rounds_and_leads_back(house: Cortex, ada: Browser) -> None:
     await spend(house, ada, "one", text="add <b>milk</b>")
     page = (await ada.get("/runs/one")).text
-    assert "add &lt;b&gt;milk&lt;/b&gt;" in page
+    assert ("<b>milk" in page, "&lt;b&gt;milk" in page) == (False, True)
     for words in ("Round 1", "=sonnet", "1.2 s", "$0.25", "read from the cache", "task_create", "Left out by"):
         assert words in page
     as_file = await ada.get("/runs/one/trace.json")
@@ -220,7 +220,7 @@ async def test_anothers_trace_is_hidden_from_members_and_noted_for_admins(
     await spend(house, bob, "two")
     assert (await bob.get("/runs/one")).status_code == 404
     page = unescape((await ada.get("/runs/two")).text)
-    assert "This belongs to Bob." in page
+    assert "to Bob." in page
     entry = (await house.runtime.db.repository(AuditRepository).list())[0]
     assert (entry.action, entry.actor, entry.subject) == ("trace.read", ada.user.id, bob.user.id)
 
@@ -228,9 +228,9 @@ async def test_anothers_trace_is_hidden_from_members_and_noted_for_admins(
 async def test_a_turn_without_a_call_on_record_says_so(house: Cortex, ada: Browser) -> None:
     cid = (await house.conversations.new(ada.user)).id
     await house.runtime.db.repository(TurnsRepository, ada.user.id).create(
-        "turn:x", cid, "hi", mode="auto", role="chat", state="done", is_tainted=False, reads=NOTHING_READ
+        NewTurn("turn:x", cid, "hi", mode="auto", role="chat", state="done", is_tainted=False, reads=NOTHING_READ)
     )
-    assert "No model call recorded here." in (await ada.get("/runs/x")).text
+    assert "No model call" in (await ada.get("/runs/x")).text
 
 
 # --- plots and tables ---------------------------------------------------------------------------------------------

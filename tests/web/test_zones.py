@@ -9,19 +9,19 @@ STRETCH = "stretch every monday at 08:00"
 
 async def test_a_reminder_names_its_zone_before_and_after_saving(house: Cortex, ada: Browser) -> None:
     await house.accounts.set_time_zone(ada.user, "Europe/Berlin")
-    assert "every Monday at 08:00, Europe/Berlin" in (await ada.post("/reminders/reading", words=STRETCH)).text
+    assert "08:00, Europe/Berlin" in (await ada.post("/reminders/reading", words=STRETCH)).text
     await ada.post("/reminders", words=STRETCH)
-    assert "Will remind: stretch, every Monday at 08:00, Europe/Berlin" in (await ada.get("/reminders")).text
+    assert "08:00, Europe/Berlin" in (await ada.get("/reminders")).text
 
 
 async def test_a_reminder_of_another_zone_says_so(house: Cortex, ada: Browser) -> None:
     row = await house.reminders.add(ada.user, STRETCH)
     addresses = ("/reminders", f"/reminders/{row.id}")
     for address in addresses:
-        assert "every Monday at 08:00, UTC" not in (await ada.get(address)).text, "their own zone goes without saying"
+        assert "08:00, UTC" not in (await ada.get(address)).text, "their own zone goes without saying"
     await house.accounts.set_time_zone(ada.user, "Europe/Berlin")
     for address in addresses:
-        assert "every Monday at 08:00, UTC" in (await ada.get(address)).text
+        assert "08:00, UTC" in (await ada.get(address)).text
 
 
 async def test_a_job_of_another_zone_says_so_also_while_it_is_paused(house: Cortex, ada: Browser) -> None:

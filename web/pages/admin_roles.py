@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 from pydantic import BaseModel
 
@@ -15,14 +15,13 @@ from cortex.base.user import User
 from cortex.services.workshop.role_editing import EDITED, CategoryChoice, PricedTools, RoleSheet
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
 from web.bodies import TEXT_BYTES, takes
-from web.deps import ReauthedAdmin, Services, Texts
+from web.deps import Texts
 from web.figures import counted
-from web.frame import frame_of
-from web.render import ADMIN, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import ADMIN, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/roles"
 
 
@@ -80,67 +79,56 @@ class RoleEditContext(Context):
     categories: Sequence[CategoryChoice] = described("the checklist: every category with its tools")
     ticked: frozenset[str] = described("categories and tools that are ticked")
     priced: PricedTools = described("what the ticked ones amount to")
-    error: str = described("why saving was refused", default="")
-    error_field: str = described("the field it is about", default="")
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def show(visit: ReauthedAdminVisit) -> Response:
     """Every role."""
     context = RolesContext(
-        frame=await frame_of(request, services, user, here=HREF),
-        roles=await services.role_editing.all(user),
-        removed=await services.role_library.removed(user),
+        roles=await visit.services.role_editing.all(visit.user),
+        removed=await visit.services.role_library.removed(visit.user),
     )
-    return respond(request, "admin_roles.html", context)
+    return await visit.show("admin_roles.html", context)
 
 
 @router.get(HREF + "/{role}")
-async def show_one(request: Request, services: Services, user: ReauthedAdmin, role: str) -> Response:
+async def show_one(visit: ReauthedAdminVisit, role: str) -> Response:
     """One role whole."""
-    return await _page(request, services, user, role)
+    return await _page(visit, role)
 
 
 @router.post(HREF + "/{role}")
 @takes(TEXT_BYTES)
-async def save(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    role: str,
-    typed: Annotated[RoleForm, Form()],
-) -> Response:
+async def save(visit: ReauthedAdminVisit, role: str, typed: Annotated[RoleForm, Form()]) -> Response:
     """Keep what the form says, or take the one value named `default` back."""
     place = f"{HREF}/{role}"
     try:
         if typed.default:
-            await services.role_editing.take_back(user, role, typed.default)
-            return redirect(request, place, "Default restored.")
-        await services.role_editing.change(user, role, {name: getattr(typed, name) for name in EDITED}, typed.models)
+            await visit.services.role_editing.take_back(visit.user, role, typed.default)
+            return visit.redirect(place, "Default restored.")
+        await visit.services.role_editing.change(
+            visit.user, role, {name: getattr(typed, name) for name in EDITED}, typed.models
+        )
     except (UserError, Conflict) as refused:
-        return await _page(request, services, user, role, typed=typed, refused=refused)
-    return redirect(request, place, f"Saved: {role}. Applies from the next message on.")
+        return await _page(visit, role, typed=typed, refused=refused)
+    return visit.redirect(place, f"Saved: {role}. Applies from the next message on.")
 
 
 @router.post(HREF + "/{role}/tools")
-async def save_tools(
-    request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Texts = None
-) -> Response:
+async def save_tools(visit: ReauthedAdminVisit, role: str, tools: Texts = None) -> Response:
     """Let the role have what is ticked, and nothing else."""
-    await services.role_editing.set_tools(user, role, tools or ())
-    return redirect(request, f"{HREF}/{role}#tools", f"Saved: the tools of {role}.")
+    await visit.services.role_editing.set_tools(visit.user, role, tools or ())
+    return visit.redirect(f"{HREF}/{role}#tools", f"Saved: the tools of {role}.")
 
 
 @router.post(HREF + "/{role}/count")
-async def count(request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Texts = None) -> Response:
+async def count(visit: ReauthedAdminVisit, role: str, tools: Texts = None) -> Response:
     """Return what is ticked, counted; nothing is saved."""
-    return await _page(request, services, user, role, ticked=services.role_editing.joined(tools or ()), block="priced")
+    return await _page(visit, role, ticked=visit.services.role_editing.joined(tools or ()), block="priced")
 
 
 async def _page(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
+    visit: Visit,
     name: str,
     *,
     typed: RoleForm | None = None,
@@ -148,20 +136,17 @@ async def _page(
     refused: UserError | Conflict | None = None,
     block: str = "content",
 ) -> Response:
-    sheet = await services.role_editing.sheet(user, name)
-    registry = await services.models.shown(user)
+    sheet = await visit.services.role_editing.sheet(visit.user, name)
+    registry = await visit.services.models.shown(visit.user)
     own = {field: getattr(typed, field) if typed else value.own for field, value in sheet.values.items()}
     words = sheet.words if ticked is None else ticked
     context = RoleEditContext(
-        frame=await frame_of(request, services, user, here=HREF),
         sheet=sheet,
         own=own,
         names=[("", ""), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
         chain=(typed.models if typed else None) or registry.roles.get(name, ()),
-        categories=await services.role_editing.choices(),
+        categories=await visit.services.role_editing.choices(),
         ticked=frozenset(words),
-        priced=await services.role_editing.priced(words),
-        error=refused.message if refused else "",
-        error_field=refused.field if isinstance(refused, UserError) else "",
+        priced=await visit.services.role_editing.priced(words),
     )
-    return respond(request, "admin_role.html", context, block=block, status=refused.status if refused else 200)
+    return await visit.show("admin_role.html", context, block=block, refused=refused)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.app import Cortex
@@ -11,15 +10,14 @@ from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.api.tokens import ApiTokenRow, RoundRow, TokenView
 from cortex.services.models.files import FileAlias
-from web.deps import CurrentUser, ReauthedUser, Services, Text
+from web.deps import Text
 from web.figures import day
-from web.frame import frame_of
-from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, zone_of
-from web.routes import LazyRoute
+from web.render import MORE, Context, NavEntry, described, zone_of
+from web.routes import PageRouter
 from web.security import local_path
-from web.toast import redirect
+from web.visit import ReauthedVisit, UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HERE = "/account/tokens"
 
 
@@ -57,7 +55,7 @@ class TokensContext(Context):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenCallsContext(Context):
-    """What was asked with one token."""
+    """The requests that were made with one token."""
 
     token: ApiTokenRow = described("the token")
     calls: Sequence[RoundRow] = described("the newest model calls of its requests")
@@ -73,157 +71,136 @@ class NewTokenContext(Context):
 
 
 @router.get(HERE)
-async def show(request: Request, services: Services, user: CurrentUser) -> Response:
+async def show(visit: UserVisit) -> Response:
     """The tokens, and how to use one."""
-    return await _page(request, services, user)
+    return await _page(visit)
 
 
 @router.get(HERE + "/new")
-async def ask_new(request: Request, services: Services, user: ReauthedUser) -> Response:
+async def ask_new(visit: ReauthedVisit) -> Response:
     """The form; a token acts for its person, so it asks for the password."""
-    return await _form(request, services, user, {"role": (await services.preferences.get(user)).role}, {})
+    return await _form(visit, {"role": (await visit.services.preferences.get(visit.user)).role}, {})
 
 
 @router.post(HERE)
-async def make(request: Request, services: Services, user: ReauthedUser) -> Response:
+async def make(visit: ReauthedVisit) -> Response:
     """Make one; the token is on the answer and nowhere else."""
-    given = {key: str(value) for key, value in (await request.form()).items()}
+    given = await visit.fields()
     try:
-        secret = await services.api_tokens.make(user, given)
+        secret = await visit.services.api_tokens.make(visit.user, given)
     except UserError as error:
         fields = getattr(error, "fields", None) or {error.field: error.message}
-        return await _form(request, services, user, given, fields, 422)
-    return await _page(request, services, user, secret)
+        return await _form(visit, given, fields, 422)
+    return await _page(visit, secret)
 
 
 @router.post(HERE + "/names")
-async def add_name(request: Request, services: Services, user: CurrentUser) -> Response:
+async def add_name(visit: UserVisit) -> Response:
     """A further name for a model."""
-    given = {key: str(value).strip() for key, value in (await request.form()).items()}
+    given = {key: value.strip() for key, value in (await visit.fields()).items()}
     try:
-        alias = await services.model_names.add(user, given)
+        alias = await visit.services.model_names.add(visit.user, given)
     except UserError as error:
         fields = getattr(error, "fields", None) or {error.field: error.message}
-        return await _page(request, services, user, given=given, errors=fields, status=422)
-    return redirect(request, HERE, f"{alias.name} now uses {alias.embeds or alias.model}.")
+        return await _page(visit, given=given, errors=fields, status=422)
+    return visit.redirect(HERE, f"{alias.name} now uses {alias.embeds or alias.model}.")
 
 
 @router.post(HERE + "/names/remove")
-async def remove_name(request: Request, services: Services, user: CurrentUser, name: Text) -> Response:
+async def remove_name(visit: UserVisit, name: Text) -> Response:
     """Forget a name."""
-    await services.model_names.remove(user, name)
-    return redirect(request, HERE, f"Removed the name {name}.")
+    await visit.services.model_names.remove(visit.user, name)
+    return visit.redirect(HERE, f"Removed the name {name}.")
 
 
 @router.post(HERE + "/seen")
-async def dismiss(request: Request, services: Services, user: CurrentUser, back: Text = HERE) -> Response:
+async def dismiss(visit: UserVisit, back: Text = HERE) -> Response:
     """That text of older tokens counts as external content was read."""
-    await services.api_tokens.dismiss(user)
-    return redirect(request, local_path(back, HERE))
+    await visit.services.api_tokens.dismiss(visit.user)
+    return visit.redirect(local_path(back, HERE))
 
 
 @router.get(HERE + "/{token_id}")
-async def show_calls(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
+async def show_calls(visit: UserVisit, token_id: str) -> Response:
     """Return what was asked with it, the newest first."""
     context = TokenCallsContext(
-        frame=await frame_of(request, services, user, here=HERE),
-        token=await services.api_tokens.get(user, token_id),
-        calls=await services.api_tokens.calls(user, token_id),
+        token=await visit.services.api_tokens.get(visit.user, token_id),
+        calls=await visit.services.api_tokens.calls(visit.user, token_id),
     )
-    return respond(request, "token_calls.html", context)
+    return await visit.show("token_calls.html", context)
 
 
 @router.post(HERE + "/{token_id}/words")
-async def set_own_words(
-    request: Request, services: Services, user: ReauthedUser, token_id: str, own_words: Text = ""
-) -> Response:
-    """Whether what its program sends are the person's own words; it loosens guards, so it asks for the password."""
-    await services.api_tokens.set_own_words(user, token_id, is_so=bool(own_words))
-    return redirect(request, HERE, "Its text counts as your own." if own_words else "Its text is external content.")
+async def set_own_words(visit: ReauthedVisit, token_id: str, own_words: Text = "") -> Response:
+    """Take what it sends as the person's own words, or no longer: less is guarded then, so it asks for the password."""
+    await visit.services.api_tokens.set_own_words(visit.user, token_id, is_so=bool(own_words))
+    return visit.redirect(HERE, "Its text counts as your own." if own_words else "Its text is external content.")
 
 
 @router.post(HERE + "/{token_id}/mode")
-async def set_pass_through(
-    request: Request, services: Services, user: ReauthedUser, token_id: str, pass_through: Text = ""
-) -> Response:
-    """Whether its requests go to the models as they come; the other way gives it tools, so it asks for the password."""
-    await services.api_tokens.set_pass_through(user, token_id, is_so=bool(pass_through))
+async def set_pass_through(visit: ReauthedVisit, token_id: str, pass_through: Text = "") -> Response:
+    """Send its requests to the models as they come, or answer with tools; the latter needs the password."""
+    await visit.services.api_tokens.set_pass_through(visit.user, token_id, is_so=bool(pass_through))
     told = "Its requests go to the models unchanged." if pass_through else "Cortex answers it, with its tools."
-    return redirect(request, HERE, told)
+    return visit.redirect(HERE, told)
 
 
 @router.post(HERE + "/{token_id}/extend")
-async def extend(request: Request, services: Services, user: ReauthedUser, token_id: str) -> Response:
+async def extend(visit: ReauthedVisit, token_id: str) -> Response:
     """Let it end 90 days from now."""
-    until = await services.api_tokens.extend(user, token_id)
-    return redirect(request, HERE, f"Expires on {day(until, zone_of(user))}.")
+    until = await visit.services.api_tokens.extend(visit.user, token_id)
+    return visit.redirect(HERE, f"Expires on {day(until, zone_of(visit.user))}.")
 
 
 @router.get(HERE + "/{token_id}/revoke")
-async def ask_revoke(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
+async def ask_revoke(visit: UserVisit, token_id: str) -> Response:
     """The question before it goes."""
-    token = await services.api_tokens.get(user, token_id)
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here=HERE),
+    token = await visit.services.api_tokens.get(visit.user, token_id)
+    return await visit.ask(
         title=f"Revoke {token.name}?",
         text="Programs using it are refused at once, and their running requests end. This cannot be undone.",
-        action=f"{HERE}/{token_id}/revoke",
         words="Revoke",
         back=HERE,
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post(HERE + "/{token_id}/revoke")
-async def revoke(request: Request, services: Services, user: CurrentUser, token_id: str) -> Response:
+async def revoke(visit: UserVisit, token_id: str) -> Response:
     """Let nobody in with it any more."""
-    await services.api_tokens.revoke(user, token_id)
-    return redirect(request, HERE, "Token revoked")
+    await visit.services.api_tokens.revoke(visit.user, token_id)
+    return visit.redirect(HERE, "Token revoked")
 
 
 async def _page(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
+    visit: Visit,
     secret: str = "",
     *,
     given: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    tokens = await services.api_tokens.list(user)
-    root = services.settings.public_url or str(request.base_url)
+    tokens = await visit.services.api_tokens.list(visit.user)
+    root = visit.services.settings.public_url or str(visit.request.base_url)
     asked = {}
     for view in tokens:
-        rows = await services.api_tokens.latest(user, view.token.id)
+        rows = await visit.services.api_tokens.latest(visit.user, view.token.id)
         asked[view.token.id] = tuple(row.conversation_id for row in rows)
     context = TokensContext(
-        frame=await frame_of(request, services, user, here=HERE),
         tokens=tokens,
         asked=asked,
         url=f"{root.rstrip('/')}/v1",
-        became_outside=await services.api_tokens.became_outside(user),
-        names=await services.model_names.list(user),
-        targets=[(name, name) for name in await services.model_names.targets(user)],
+        became_outside=await visit.services.api_tokens.became_outside(visit.user),
+        names=await visit.services.model_names.list(visit.user),
+        targets=[(name, name) for name in await visit.services.model_names.targets(visit.user)],
         given=given or {},
         errors=errors or {},
         secret=secret,
     )
-    return respond(request, "tokens.html", context, status=status)
+    return await visit.show("tokens.html", context, status=status)
 
 
-async def _form(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    given: Mapping[str, str],
-    errors: Mapping[str, str],
-    status: int = 200,
-) -> Response:
+async def _form(visit: Visit, given: Mapping[str, str], errors: Mapping[str, str], status: int = 200) -> Response:
     context = NewTokenContext(
-        frame=await frame_of(request, services, user, here=HERE),
-        roles=[(name, name) for name in await services.roles.names(user)],
-        given=given,
-        errors=errors,
+        roles=[(name, name) for name in await visit.services.roles.names(visit.user)], given=given, errors=errors
     )
-    return respond(request, "token_new.html", context, status=status)
+    return await visit.show("token_new.html", context, status=status)

@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query
 from fastapi.responses import Response
 
 from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.services.turns.approval_admin import ApprovalPage, OwnedApproval, OwnedGrant
-from web.deps import ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import ADMIN, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import ADMIN, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/approvals"
 
 
@@ -44,7 +42,7 @@ Name = Annotated[str, Query(max_length=200)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalsContext(Context):
-    """What waits, what is granted, what there was."""
+    """The requests that wait, those that were answered, and the grants."""
 
     waiting: Sequence[OwnedApproval] = described("questions that can still be answered, oldest first")
     grants: Sequence[OwnedGrant] = described("standing yeses in force, the newest first")
@@ -55,42 +53,31 @@ class ApprovalsContext(Context):
 
 @router.get(HREF)
 async def show(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    person: Name = "",
-    state: Name = "",
-    tool: Name = "",
-    before: Name = "",
+    visit: ReauthedAdminVisit, person: Name = "", state: Name = "", tool: Name = "", before: Name = ""
 ) -> Response:
     """All of it."""
-    admin = services.approval_admin
+    admin = visit.services.approval_admin
     context = ApprovalsContext(
-        frame=await frame_of(request, services, user, here=HREF),
-        waiting=await admin.waiting(user),
-        grants=await admin.grants(user),
-        page=await admin.history(user, before, person=person, state=state, tool=tool.strip()),
-        names=await admin.names(user),
+        waiting=await admin.waiting(visit.user),
+        grants=await admin.grants(visit.user),
+        page=await admin.history(visit.user, before, person=person, state=state, tool=tool.strip()),
+        names=await admin.names(visit.user),
         wanted={"person": person, "state": state, "tool": tool},
     )
-    return respond(request, "approvals.html", context)
+    return await visit.show("approvals.html", context)
 
 
 @router.post(HREF + "/{approval_id}")
 async def answer(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    approval_id: str,
-    choice: Annotated[Literal["once", "conversation", "deny"], Form()],
+    visit: ReauthedAdminVisit, approval_id: str, choice: Annotated[Literal["once", "conversation", "deny"], Form()]
 ) -> Response:
     """The admin's own word on a question that was put to them."""
-    await services.approvals.answer(user, approval_id, choice)
-    return redirect(request, HREF, "Denied." if choice == "deny" else "Allowed.")
+    await visit.services.approvals.answer(visit.user, approval_id, choice)
+    return visit.redirect(HREF, "Denied." if choice == "deny" else "Allowed.")
 
 
 @router.post(HREF + "/grants/{grant_id}/revoke")
-async def revoke(request: Request, services: Services, user: ReauthedAdmin, grant_id: str) -> Response:
+async def revoke(visit: ReauthedAdminVisit, grant_id: str) -> Response:
     """Take a standing yes back."""
-    await services.approval_admin.revoke(user, grant_id)
-    return redirect(request, HREF, "Revoked. The next call needs approval again.")
+    await visit.services.approval_admin.revoke(visit.user, grant_id)
+    return visit.redirect(HREF, "Revoked. The next call needs approval again.")

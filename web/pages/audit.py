@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query
 from fastapi.responses import Response, StreamingResponse
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.accounts.people import AccountRow
 from cortex.services.health.audit_log import MEND, AuditFilter, AuditPage, AuditRow, AuditVerdict
-from web.deps import ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import ADMIN, Context, NavEntry, described, respond, zone_of
-from web.routes import LazyRoute
+from web.render import ADMIN, Context, NavEntry, described, zone_of
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/audit"
 NAV = NavEntry(
     title="Audit log",
@@ -46,14 +45,11 @@ class AuditContext(Context):
     people: Sequence[AccountRow] = described("whom to filter by")
     kinds: Sequence[str] = described("what to filter by")
     wanted: Mapping[str, str] = described("the filter as it stands in the address")
-    error: str = described("why the filter could not be read", default="")
 
 
 @router.get(HREF)
 async def show(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
+    visit: ReauthedAdminVisit,
     person: str = "",
     kind: str = "",
     since: str = "",
@@ -61,31 +57,28 @@ async def show(
     before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
 ) -> Response:
     """The newest rows that are meant."""
-    people = await services.accounts.all_accounts()
+    people = await visit.services.accounts.all_accounts()
     error, which = "", AuditFilter()
     try:
-        which = _filter(user, people, person, kind, since, until)
+        which = _filter(visit.user, people, person, kind, since, until)
     except UserError as refused:
         error = refused.message
     context = AuditContext(
-        frame=await frame_of(request, services, user, here=HREF),
-        page=await services.audit_log.page(which, before),
-        verdict=await services.audit_log.glance(),
+        page=await visit.services.audit_log.page(which, before),
+        verdict=await visit.services.audit_log.glance(),
         mend=MEND,
         names={one.id: one.name for one in people},
         people=people,
-        kinds=await services.audit_log.kinds(),
+        kinds=await visit.services.audit_log.kinds(),
         wanted={"person": person, "kind": kind, "since": since, "until": until},
         error=error,
     )
-    return respond(request, "audit.html", context, status=422 if error else 200)
+    return await visit.show("audit.html", context, status=422 if error else 200)
 
 
 @router.get(HREF + "/export")
 async def export(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
+    visit: ReauthedAdminVisit,
     form: Literal["csv", "jsonl"] = "csv",
     person: str = "",
     kind: str = "",
@@ -93,11 +86,11 @@ async def export(
     until: str = "",
 ) -> Response:
     """All rows that are meant as a file: a sheet, or a JSON value a line."""
-    people = await services.accounts.all_accounts()
-    which = _filter(user, people, person, kind, since, until)
+    people = await visit.services.accounts.all_accounts()
+    which = _filter(visit.user, people, person, kind, since, until)
     names = {one.id: one.name for one in people}
     headers = {"Content-Disposition": f'attachment; filename="cortex-audit.{form}"'}
-    pieces = services.audit_log.export(user, which)
+    pieces = visit.services.audit_log.export(visit.user, which)
     first = await anext(pieces)  # a refusal comes before the answer begins
     return StreamingResponse(_written(form, first, pieces, names), media_type=KINDS[form], headers=headers)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.app import Cortex
@@ -14,13 +13,11 @@ from cortex.base.user import User
 from cortex.services.backup.backups import BackupState
 from cortex.services.backup.places import Stored
 from web import figures
-from web.deps import ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import ADMIN, Context, NavEntry, described, respond, zone_of
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import ADMIN, Context, NavEntry, described, zone_of
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/backups"
 
 
@@ -54,44 +51,40 @@ class BackupsContext(Context):
     place: str = described("where they are kept")
     is_encrypted: bool = described("whether there is a passphrase")
     is_nightly: bool = described("whether one is made every night")
-    error: str = described("why the list or a new backup failed", default="")
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def show(visit: ReauthedAdminVisit) -> Response:
     """Return what is kept."""
-    return await _page(request, services, user)
+    return await _page(visit)
 
 
 @router.post(HREF)
-async def make(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def make(visit: ReauthedAdminVisit) -> Response:
     """Make one now."""
     try:
-        made = await services.backups.make()
+        made = await visit.services.backups.make()
     except (UserError, Conflict) as refused:
         status = 507 if refused.__cause__ and is_full(refused.__cause__) else refused.status
-        return await _page(request, services, user, error=refused.message, status=status)
+        return await _page(visit, error=refused.message, status=status)
     removed = f" Removed as no longer needed: {', '.join(made.removed)}." if made.removed else ""
-    return redirect(request, HREF, f"{made.name} was created and verified.{removed}")
+    return visit.redirect(HREF, f"{made.name} was created and verified.{removed}")
 
 
-async def _page(
-    request: Request, services: Services, user: ReauthedAdmin, *, error: str = "", status: int = 200
-) -> Response:
-    backups = services.backups
-    await services.end_view()  # the place may be far away
+async def _page(visit: Visit, *, error: str = "", status: int = 200) -> Response:
+    backups = visit.services.backups
+    await visit.services.end_view()  # the place may be far away
     kept: Sequence[Stored] = ()
     try:
         kept = await backups.kept()
     except UserError as failed:
         error = error or failed.message
     context = BackupsContext(
-        frame=await frame_of(request, services, user, here=HREF),
         kept=kept,
         state=backups.state(),
         place=backups.place,
         is_encrypted=backups.is_encrypted,
-        is_nightly=services.settings.backup_nightly,
+        is_nightly=visit.services.settings.backup_nightly,
         error=error,
     )
-    return respond(request, "backups.html", context, status=status)
+    return await visit.show("backups.html", context, status=status)

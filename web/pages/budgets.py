@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 from pydantic import BaseModel
 
@@ -12,13 +12,11 @@ from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.usage.budget_admin import BudgetStanding
-from web.deps import ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import ADMIN, ConfirmContext, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import ADMIN, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/budgets"
 
 
@@ -58,65 +56,53 @@ class BudgetsContext(Context):
     names: Sequence[str] = described("people, roles and jobs to choose from")
     models: Sequence[str] = described("the reader's models, as suggestions")
     typed: BudgetForm = described("the form's fields")
-    error: str = described("why it was refused", default="")
-    error_field: str = described("the field the error is about, or empty", default="")
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def show(visit: ReauthedAdminVisit) -> Response:
     """Return what is set."""
-    return await _page(request, services, user, BudgetForm())
+    return await _page(visit, BudgetForm())
 
 
 @router.post(HREF)
-async def put(
-    request: Request, services: Services, user: ReauthedAdmin, typed: Annotated[BudgetForm, Form()]
-) -> Response:
+async def put(visit: ReauthedAdminVisit, typed: Annotated[BudgetForm, Form()]) -> Response:
     """Set a budget; one that this person, role or job has already is changed."""
     try:
-        await services.budget_admin.put(user, typed.model_dump())
+        await visit.services.budget_admin.put(visit.user, typed.model_dump())
     except UserError as refused:
-        return await _page(request, services, user, typed, refused)
-    return redirect(request, HREF, "Saved. Applies from the next model call on.")
+        return await _page(visit, typed, refused)
+    return visit.redirect(HREF, "Saved. Applies from the next model call on.")
 
 
 @router.get(HREF + "/{budget_id}/remove")
-async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, budget_id: str) -> Response:
+async def ask_remove(visit: ReauthedAdminVisit, budget_id: str) -> Response:
     """Really?"""
-    await services.budget_admin.get(budget_id)
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here=HREF),
+    await visit.services.budget_admin.get(budget_id)
+    return await visit.ask(
         title="Remove this budget?",
         text="It stops applying at the next model call. Past usage is kept.",
-        action=f"{HREF}/{budget_id}/remove",
         words="Remove",
         back=HREF,
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post(HREF + "/{budget_id}/remove")
-async def remove(request: Request, services: Services, user: ReauthedAdmin, budget_id: str) -> Response:
+async def remove(visit: ReauthedAdminVisit, budget_id: str) -> Response:
     """Take it away."""
-    await services.budget_admin.remove(user, budget_id)
-    return redirect(request, HREF, "Budget removed.")
+    await visit.services.budget_admin.remove(visit.user, budget_id)
+    return visit.redirect(HREF, "Budget removed.")
 
 
-async def _page(
-    request: Request, services: Services, user: ReauthedAdmin, typed: BudgetForm, refused: UserError | None = None
-) -> Response:
-    people = await services.accounts.users()
+async def _page(visit: Visit, typed: BudgetForm, refused: UserError | None = None) -> Response:
+    people = await visit.services.accounts.users()
     context = BudgetsContext(
-        frame=await frame_of(request, services, user, here=HREF),
-        standings=await services.budget_admin.standings(people),
+        standings=await visit.services.budget_admin.standings(people),
         names=[
             *(one.name for one in people),
-            *await services.roles.names(user),
-            *await services.budget_admin.jobs(),
+            *await visit.services.roles.names(visit.user),
+            *await visit.services.budget_admin.jobs(),
         ],
-        models=[*(entry.name for entry in (await services.models.shown(user)).entries), "offline"],
+        models=[*(entry.name for entry in (await visit.services.models.shown(visit.user)).entries), "offline"],
         typed=typed,
-        error=refused.message if refused else "",
-        error_field=refused.field if refused else "",
     )
-    return respond(request, "budgets.html", context, status=refused.status if refused else 200)
+    return await visit.show("budgets.html", context, refused=refused)

@@ -4,22 +4,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.chat.conversations import ConversationRow
 from cortex.services.chat.several import Done, Undoable
-from web.deps import CurrentUser, Services
 from web.figures import counted
-from web.frame import frame_of, side_groups
-from web.render import Context, SideGroup, described, in_pieces, respond
-from web.routes import LazyRoute
+from web.frame import side_groups
+from web.render import Context, SideGroup, address, described, download
+from web.routes import PageRouter
 from web.toast import redirect
+from web.visit import UserVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 HOME = "/chats"
 
@@ -41,75 +41,63 @@ class ChatsContext(Context):
 
 
 @router.get(HOME)
-async def show(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    archived: bool = False,
-    before: str = "",
-    all: bool = False,
-) -> Response:
+async def show(visit: UserVisit, archived: bool = False, before: str = "", all: bool = False) -> Response:
     """The chats in the list, or the archived ones; `all`: with every box ticked."""
-    page = await services.conversations.page(user, before=_moment(before), is_archived=archived)
-    here = {"archived": "1"} if archived else {}
-    at = {"before": before} if before else {}
+    page = await visit.services.conversations.page(visit.user, before=_moment(before), is_archived=archived)
     context = ChatsContext(
-        frame=await frame_of(request, services, user, here=HOME),
         groups=side_groups(page.groups),
-        deleted=() if before or archived else await services.conversations.deleted(user),
+        deleted=() if before or archived else await visit.services.conversations.deleted(visit.user),
         is_archived=archived,
         is_all=all,
-        all_href=_address(**here, **at, **({} if all else {"all": "1"})),
-        newer=_address(**here) if before else "",
-        older=_address(**here, before=page.older.isoformat()) if page.older else "",
+        all_href=address(HOME, archived=archived, before=before, all=not all),
+        newer=address(HOME, archived=archived) if before else "",
+        older=address(HOME, archived=archived, before=page.older.isoformat()) if page.older else "",
     )
-    return respond(request, "chats.html", context)
+    return await visit.show("chats.html", context)
 
 
 @router.post(HOME)
-async def change(
-    request: Request, services: Services, user: CurrentUser, act: Annotated[Act, Form()], id: Ids = (), back: str = ""
-) -> Response:
+async def change(visit: UserVisit, act: Annotated[Act, Form()], id: Ids = (), back: str = "") -> Response:
     """Do it to all that are ticked; archiving and deleting can be undone in one press."""
-    here = _address(archived="1") if back == "archived" else HOME
-    chats = services.several_chats
+    here = address(HOME, archived=back == "archived")
+    chats = visit.services.several_chats
     try:
         if act == "export":
-            return _archive(await chats.export(user, id))
+            return download(await chats.export(visit.user, id), "chats.zip", "application/zip")
         if act == "archive":
-            return _redirected(request, here, act, "archived", await chats.archive(user, id))
+            return _redirected(visit.request, here, act, "archived", await chats.archive(visit.user, id))
         if act == "delete":
-            return _redirected(request, here, act, "deleted", await chats.delete(user, id))
-        done = await (chats.pin(user, id) if act == "pin" else chats.unarchive(user, id))
+            return _redirected(visit.request, here, act, "deleted", await chats.delete(visit.user, id))
+        done = await (chats.pin(visit.user, id) if act == "pin" else chats.unarchive(visit.user, id))
     except UserError as refused:
-        return redirect(request, here, refused.message)
-    return redirect(request, here, f"{counted(done, 'chat')} {'pinned' if act == 'pin' else 'back in the list'}.")
+        return visit.redirect(here, refused.message)
+    return visit.redirect(here, f"{counted(done, 'chat')} {'pinned' if act == 'pin' else 'back in the list'}.")
 
 
 @router.post("/chats/undo")
-async def undo(request: Request, services: Services, user: CurrentUser, what: Undoable, at: str) -> Response:
+async def undo(visit: UserVisit, what: Undoable, at: str) -> Response:
     """Put back what one press archived or deleted."""
     moment = _moment(at)
     if moment is None:
         raise UserError("Say what to undo, as the page does.")
-    count = await services.several_chats.undo(user, what, moment)
-    return redirect(request, HOME, f"{counted(count, 'chat')} back in the list.")
+    count = await visit.services.several_chats.undo(visit.user, what, moment)
+    return visit.redirect(HOME, f"{counted(count, 'chat')} back in the list.")
 
 
 @router.post("/c/{cid}/archive")
-async def archive(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
+async def archive(visit: UserVisit, cid: str) -> Response:
     """Take this one out of the list."""
-    await services.conversations.get(user, cid)
-    done = await services.several_chats.archive(user, [cid])
-    return _redirected(request, "/c/new", "archive", "archived", done)
+    await visit.services.conversations.get(visit.user, cid)
+    done = await visit.services.several_chats.archive(visit.user, [cid])
+    return _redirected(visit.request, "/c/new", "archive", "archived", done)
 
 
 @router.post("/c/{cid}/unarchive")
-async def unarchive(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
+async def unarchive(visit: UserVisit, cid: str) -> Response:
     """Put this one back into the list."""
-    await services.conversations.get(user, cid)
-    await services.several_chats.unarchive(user, [cid])
-    return redirect(request, f"/c/{cid}", "Back in the list.")
+    await visit.services.conversations.get(visit.user, cid)
+    await visit.services.several_chats.unarchive(visit.user, [cid])
+    return visit.redirect(f"/c/{cid}", "Back in the list.")
 
 
 def _redirected(request: Request, here: str, what: Undoable, words: str, done: Done) -> Response:
@@ -118,22 +106,9 @@ def _redirected(request: Request, here: str, what: Undoable, words: str, done: D
     return redirect(request, here, f"{counted(done.count, 'chat')} {words}.{left}", undo_href=undo_href)
 
 
-def _chats(count: int) -> str:
-    return counted(count, "chat")
-
-
-def _address(**query: str) -> str:
-    return f"{HOME}?{urlencode(query)}" if query else HOME
-
-
 def _moment(text: str) -> datetime | None:
     """The moment that an address names, in UTC; None for what is none."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _archive(packed: bytes) -> Response:
-    headers = {"Content-Disposition": 'attachment; filename="chats.zip"', "Cache-Control": "no-store"}
-    return in_pieces(Response(packed, media_type="application/zip", headers=headers))

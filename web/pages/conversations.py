@@ -1,20 +1,16 @@
 """One conversation among others: rename, pin, archive, delete and undo that, export."""
 
 from dataclasses import dataclass
-from urllib.parse import quote
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.base.user import User
-from web import toast
-from web.deps import CurrentUser, Services, Text
-from web.frame import frame_of
-from web.render import ConfirmContext, Context, described, in_pieces, respond
-from web.routes import LazyRoute
+from web.deps import Text
+from web.render import Context, described, download
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,94 +19,81 @@ class RenameContext(Context):
 
     cid: str = described("the conversation's id")
     title: str = described("its title as typed, or as it is")
-    error: str = described("why the last one was not taken", default="")
 
 
 @router.get("/c/{cid}/rename")
-async def rename_form(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
+async def rename_form(visit: UserVisit, cid: str) -> Response:
     """The title in a form."""
-    conversation = await services.conversations.get(user, cid)
-    frame = await frame_of(request, services, user, conversation_id=cid)
-    return respond(request, "rename.html", RenameContext(frame=frame, cid=cid, title=conversation.title))
+    conversation = await visit.services.conversations.get(visit.user, cid)
+    return await visit.show("rename.html", RenameContext(cid=cid, title=conversation.title))
 
 
 @router.post("/c/{cid}/rename")
-async def rename(request: Request, services: Services, user: CurrentUser, cid: str, title: Text = "") -> Response:
+async def rename(visit: UserVisit, cid: str, title: Text = "") -> Response:
     """The new title; from then on it is not changed by itself."""
     try:
-        await services.conversations.rename(user, cid, title)
+        await visit.services.conversations.rename(visit.user, cid, title)
     except UserError as refused:
-        frame = await frame_of(request, services, user, conversation_id=cid)
-        context = RenameContext(frame=frame, cid=cid, title=title, error=refused.message)
-        return respond(request, "rename.html", context, status=422)
-    return toast.redirect(request, f"/c/{cid}")
+        return await visit.show("rename.html", RenameContext(cid=cid, title=title), refused=refused)
+    return visit.redirect(f"/c/{cid}")
 
 
 @router.post("/c/{cid}/pin")
-async def pin(request: Request, services: Services, user: CurrentUser, cid: str, on: Text = "") -> Response:
+async def pin(visit: UserVisit, cid: str, on: Text = "") -> Response:
     """Keep it above the others, or no longer."""
-    await services.conversations.pin(user, cid, bool(on))
-    return toast.redirect(request, f"/c/{cid}")
+    await visit.services.conversations.pin(visit.user, cid, bool(on))
+    return visit.redirect(f"/c/{cid}")
 
 
 @router.post("/c/{cid}/memory")
-async def use_memory(request: Request, services: Services, user: CurrentUser, cid: str, on: Text = "") -> Response:
+async def use_memory(visit: UserVisit, cid: str, on: Text = "") -> Response:
     """Use memory in it, or no longer."""
-    await services.conversations.set_memory(user, cid, is_used=bool(on))
-    return toast.redirect(request, f"/c/{cid}", f"Memory is {'used' if on else 'not used'} in this chat.")
+    await visit.services.conversations.set_memory(visit.user, cid, is_used=bool(on))
+    return visit.redirect(f"/c/{cid}", f"Memory is {'used' if on else 'not used'} in this chat.")
 
 
 @router.get("/c/{cid}/delete")
-async def ask_delete(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
+async def ask_delete(visit: UserVisit, cid: str) -> Response:
     """The question before deleting."""
-    conversation = await services.conversations.get(user, cid)
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, conversation_id=cid),
+    conversation = await visit.services.conversations.get(visit.user, cid)
+    return await visit.ask(
         title="Delete this chat?",
         text=f"“{conversation.title or 'New chat'}” is removed from the list and from search. "
         "For a day you can restore it under All chats.",
-        action=f"/c/{cid}/delete",
         words="Delete",
         back=f"/c/{cid}",
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post("/c/{cid}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
+async def delete(visit: UserVisit, cid: str) -> Response:
     """Delete it, and offer to take that back."""
-    await services.conversations.delete(user, cid)
-    return toast.redirect(request, "/c/new", "Chat deleted.", undo_href=f"/c/{cid}/restore")
+    await visit.services.conversations.delete(visit.user, cid)
+    return visit.redirect("/c/new", "Chat deleted.", undo_href=f"/c/{cid}/restore")
 
 
 @router.post("/c/{cid}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
+async def restore(visit: UserVisit, cid: str) -> Response:
     """Take a deletion back."""
-    await services.conversations.restore(user, cid)
-    return toast.redirect(request, f"/c/{cid}", "Chat restored.")
+    await visit.services.conversations.restore(visit.user, cid)
+    return visit.redirect(f"/c/{cid}", "Chat restored.")
 
 
 @router.get("/c/{cid}/export.md")
-async def export_markdown(services: Services, user: CurrentUser, cid: str) -> Response:
+async def export_markdown(visit: UserVisit, cid: str) -> Response:
     """The conversation as Markdown."""
-    text = await services.conversations.export_markdown(user, cid)
-    return _file(text, "text/markdown", await _name(services, user, cid, "md"))
+    text = await visit.services.conversations.export_markdown(visit.user, cid)
+    return download(text, await _name(visit, cid, "md"), "text/markdown")
 
 
 @router.get("/c/{cid}/export.json")
-async def export_json(services: Services, user: CurrentUser, cid: str) -> Response:
+async def export_json(visit: UserVisit, cid: str) -> Response:
     """The conversation as JSON."""
-    text = await services.conversations.export_json(user, cid)
-    return _file(text, "application/json", await _name(services, user, cid, "json"))
+    text = await visit.services.conversations.export_json(visit.user, cid)
+    return download(text, await _name(visit, cid, "json"), "application/json; charset=utf-8")
 
 
-async def _name(services: Services, user: User, cid: str, ending: str) -> str:
+async def _name(visit: Visit, cid: str, ending: str) -> str:
     """Of the file: by title and day."""
-    conversation = await services.conversations.get(user, cid)
-    return f"{services.conversations.file_name(user, conversation)}.{ending}"
-
-
-def _file(body: str | bytes, kind: str, name: str) -> Response:
-    headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}"}
-    made = Response(body, media_type=f"{kind}; charset=utf-8", headers={**headers, "Cache-Control": "no-store"})
-    return in_pieces(made)
+    conversation = await visit.services.conversations.get(visit.user, cid)
+    return f"{visit.services.conversations.file_name(visit.user, conversation)}.{ending}"

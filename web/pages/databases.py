@@ -4,21 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.csv_text import csv_text
 from cortex.base.errors import ToolFailed
-from cortex.base.user import User
 from cortex.ports.aether import Rows, TableFacts
 from cortex.services.integrations.browsed_databases import BrowsedDatabases, BrowsedTable
-from web.deps import CurrentUser, Services, Text
+from web.deps import Text
 from web.errors import not_found
-from web.frame import frame_of
-from web.render import MORE, Context, NavEntry, described, respond
-from web.routes import LazyRoute
+from web.render import MORE, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/databases"
 NAV = NavEntry(
     title="Databases",
@@ -48,16 +46,13 @@ class DatabasesContext(Context):
     definition: str = described("the statement of the view that is shown", default="")
     rows: Rows | None = described("first rows of the table, or what the statement answered", default=None)
     sql: str = described("the statement as it was typed", default="")
-    error: str = described("why it could not be read, in a sentence", default="")
     rows_shown: int = described("how many rows the page shows; the file has them all", default=ROWS_SHOWN)
 
 
 @router.get(HREF)
-async def show(
-    request: Request, services: Services, user: CurrentUser, db: str = "", table: str = "", q: str = ""
-) -> Response:
+async def show(visit: UserVisit, db: str = "", table: str = "", q: str = "") -> Response:
     """The tables of a database, or one table with its columns and first rows."""
-    databases, names, name = await _opened(services, user, db)
+    databases, names, name = await _opened(visit, db)
     tables: Sequence[TableFacts] = ()
     shown: BrowsedTable | None = None
     error = ""
@@ -69,7 +64,6 @@ async def show(
     except ToolFailed as failed:
         error = failed.message
     context = DatabasesContext(
-        frame=await frame_of(request, services, user, here=HREF),
         names=names,
         database=name,
         words=q,
@@ -79,45 +73,43 @@ async def show(
         rows=shown.rows if shown else None,
         error=error,
     )
-    return respond(request, "databases.html", context)
+    return await visit.show("databases.html", context)
 
 
 @router.post(HREF + "/query")
-async def query(request: Request, services: Services, user: CurrentUser, sql: Text = "", db: Text = "") -> Response:
+async def query(visit: UserVisit, sql: Text = "", db: Text = "") -> Response:
     """The rows of one reading statement."""
-    databases, names, name = await _opened(services, user, db)
+    databases, names, name = await _opened(visit, db)
     try:
         rows = await databases.ask(_short_enough(sql), ROWS_SHOWN, database=name)
     except ToolFailed as failed:
-        return await _refused(request, services, user, names, name, sql, failed)
-    context = DatabasesContext(
-        frame=await frame_of(request, services, user, here=HREF), names=names, database=name, rows=rows, sql=sql
-    )
-    return respond(request, "databases.html", context)
+        return await _refused(visit, names, name, sql, failed)
+    context = DatabasesContext(names=names, database=name, rows=rows, sql=sql)
+    return await visit.show("databases.html", context)
 
 
 @router.post(HREF + "/query.csv")
-async def download(request: Request, services: Services, user: CurrentUser, sql: Text = "", db: Text = "") -> Response:
+async def download(visit: UserVisit, sql: Text = "", db: Text = "") -> Response:
     """The same as a file, up to the limit of the database's card."""
-    databases, names, name = await _opened(services, user, db)
+    databases, names, name = await _opened(visit, db)
     try:
         rows = await databases.ask(_short_enough(sql), ROWS_SHOWN * ROWS_SHOWN, database=name)
     except ToolFailed as failed:
-        return await _refused(request, services, user, names, name, sql, failed)
+        return await _refused(visit, names, name, sql, failed)
     return _file(f"{name}.csv", csv_text(rows.columns, rows.rows))
 
 
 @router.get(HREF + "/result")
-async def result(services: Services, user: CurrentUser, name: str = "") -> Response:
+async def result(visit: UserVisit, name: str = "") -> Response:
     """A result that a tool kept as a file, of this person's own."""
-    return _file(name, await services.databases(user.id).result(name))
+    return _file(name, await visit.services.databases(visit.user.id).result(name))
 
 
-async def _opened(services: Services, user: User, wanted: str) -> tuple[BrowsedDatabases, Sequence[str], str]:
+async def _opened(visit: Visit, wanted: str) -> tuple[BrowsedDatabases, Sequence[str], str]:
     """This person's databases and the one that is meant, "" where none is open; NotFound for one that is not."""
-    databases = services.browsed_databases(user.id)
+    databases = visit.services.browsed_databases(visit.user.id)
     names = await databases.names()
-    await services.end_view()  # the database may take its time
+    await visit.services.end_view()  # the database may take its time
     if wanted and wanted not in names:
         raise not_found()
     return databases, names, wanted or (names[0] if names else "")
@@ -130,18 +122,15 @@ def _short_enough(sql: str) -> str:
     return sql
 
 
-async def _refused(
-    request: Request, services: Services, user: User, names: Sequence[str], name: str, sql: str, failed: ToolFailed
-) -> Response:
+async def _refused(visit: Visit, names: Sequence[str], name: str, sql: str, failed: ToolFailed) -> Response:
     """The page with the statement as it was typed, and why it was not answered."""
     context = DatabasesContext(
-        frame=await frame_of(request, services, user, here=HREF),
         names=names,
         database=name,
         sql=sql,
         error=failed.message,
     )
-    return respond(request, "databases.html", context, status=422)
+    return await visit.show("databases.html", context, status=422)
 
 
 def _file(name: str, text: str) -> Response:

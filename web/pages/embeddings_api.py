@@ -6,18 +6,18 @@ import sys
 from array import array
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from cortex.ports.embeddings import Embeddings
-from cortex.services.api.embedding_requests import EmbeddingAsked, read_embedding_request
+from cortex.services.api.embeddings import EmbeddingAsked, read_embedding_request
 from cortex.services.api.tokens import Caller
 from web.bodies import TEXT_BYTES, takes
 from web.deps import Services
 from web.programs import body_of, served
-from web.routes import LazyRoute
+from web.routes import PageRouter
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @router.post("/v1/embeddings")

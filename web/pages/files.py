@@ -1,31 +1,28 @@
 """The files that a person gave: listed, searched, opened, deleted and brought back; and the way in for new ones."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from os import fstat
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 
 from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.media import ACCEPTED, KINDS, PDF, PLAIN, TAKEN, safe_name
-from cortex.base.user import User
-from cortex.services.content.documents import PAGES_SHOWN, DocumentPage, DocumentRow, FileSpace
+from cortex.services.content.documents import PAGES_SHOWN, DocumentRow, FileSpace, PageText
 from cortex.services.search.search import Hit
 from web.bodies import TEXT_BYTES, takes
 from web.chat_view import chat_context
-from web.deps import CurrentUser, Number, Services, Text
-from web.frame import frame_of
-from web.render import Context, Frame, NavEntry, Renderer, described, respond
-from web.routes import LazyRoute
+from web.deps import Number, Text
+from web.render import Context, Frame, NavEntry, described
+from web.routes import PageRouter
 from web.security import INERT, local_path
-from web.toast import redirect
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 UPLOADS = "/files"
 AT_ONCE = 5  # whole ones in one form; a script sends each by itself
 NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=19)
@@ -56,7 +53,7 @@ class FileContext(Context):
 
     file: DocumentRow = described("the file")
     kind: str = described("what its type is called")
-    pages: Sequence[DocumentPage] = described("its text by page, as much as is shown at once; none for a picture")
+    pages: Sequence[PageText] = described("its text by page, as much as is shown at once; none for a picture")
     earlier: int = described("the page from which those ahead of these are shown, 0 for none")
     later: int = described("the page from which those behind these are shown, 0 for none")
 
@@ -69,9 +66,9 @@ class DeletedFileContext(Context):
 
 
 @router.get(UPLOADS)
-async def show(request: Request, services: Services, user: CurrentUser, q: str = "") -> Response:
+async def show(visit: UserVisit, q: str = "") -> Response:
     """The list, or what has the words in its name."""
-    return respond(request, "files.html", await _list(request, services, user, query=q))
+    return await visit.show("files.html", await _list(visit, query=q))
 
 
 def _most(cortex: Cortex) -> int:
@@ -80,46 +77,43 @@ def _most(cortex: Cortex) -> int:
 
 @router.post(UPLOADS)
 @takes(_most, has_files=True)
-async def take(request: Request, services: Services, user: CurrentUser) -> Response:
+async def take(visit: UserVisit) -> Response:
     """Take the files of the form."""
-    form = await request.form()
+    form = await visit.request.form()
     try:
-        return await _answer(request, services, user, form)
+        return await _answer(visit, form)
     finally:
         await form.close()
 
 
 @router.get(UPLOADS + "/{file_id}/picture")
-async def picture(services: Services, user: CurrentUser, file_id: str, small: Number = 0) -> Response:
+async def picture(visit: UserVisit, file_id: str, small: Number = 0) -> Response:
     """A picture as it was encoded anew: nothing of the file itself."""
-    path = await services.documents.picture(user, file_id, is_small=bool(small))
+    path = await visit.services.documents.picture(visit.user, file_id, is_small=bool(small))
     return FileResponse(path, headers={"Cache-Control": "private, max-age=31536000, immutable", **INERT})
 
 
 @router.get(UPLOADS + "/{file_id}")
-async def show_file(
-    request: Request, services: Services, user: CurrentUser, file_id: str, page: Number = 1
-) -> Response:
+async def show_file(visit: UserVisit, file_id: str, page: Number = 1) -> Response:
     """One file, with what could be read of it from a page on; of a deleted one, that it is, and the way back."""
-    if lost := await services.documents.was_deleted(user, file_id):
-        deleted = DeletedFileContext(frame=await frame_of(request, services, user, here=UPLOADS), file=lost)
-        return respond(request, "file_deleted.html", deleted, block="card", status=410)
-    file, pages = await services.documents.text(user, file_id, page)
+    if lost := await visit.services.documents.was_deleted(visit.user, file_id):
+        deleted = DeletedFileContext(file=lost)
+        return await visit.show("file_deleted.html", deleted, block="card", status=410)
+    file, pages = await visit.services.documents.text(visit.user, file_id, page)
     context = FileContext(
-        frame=await frame_of(request, services, user, here=UPLOADS),
         file=file,
         kind=KINDS.get(file.media_type, file.media_type),
         pages=pages,
         earlier=max(1, pages[0].number - PAGES_SHOWN) if pages and pages[0].number > 1 else 0,
         later=pages[-1].number + 1 if pages and pages[-1].number < file.pages else 0,
     )
-    return respond(request, "file.html", context, block="card")
+    return await visit.show("file.html", context, block="card")
 
 
 @router.get(UPLOADS + "/{file_id}/content")
-async def content(services: Services, user: CurrentUser, file_id: str) -> Response:
+async def content(visit: UserVisit, file_id: str) -> Response:
     """The file itself, to be saved: never shown as a part of this site, whatever it holds."""
-    file, opened = await services.documents.opened(user, file_id)
+    file, opened = await visit.services.documents.opened(visit.user, file_id)
     is_text = file.media_type.startswith(("text/", "message/"))
     media_type = f"{PLAIN}; charset=utf-8" if is_text else file.media_type if file.media_type == PDF else ""
     size_bytes = fstat(opened.fileno()).st_size
@@ -134,19 +128,17 @@ async def content(services: Services, user: CurrentUser, file_id: str) -> Respon
 
 
 @router.post(UPLOADS + "/{file_id}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, file_id: str) -> Response:
+async def delete(visit: UserVisit, file_id: str) -> Response:
     """Delete it; the news have the way back."""
-    file = await services.documents.delete(user, file_id)
-    return redirect(request, UPLOADS, f"Deleted: {file.name}", undo_href=f"{UPLOADS}/{file_id}/restore")
+    file = await visit.services.documents.delete(visit.user, file_id)
+    return visit.redirect(UPLOADS, f"Deleted: {file.name}", undo_href=f"{UPLOADS}/{file_id}/restore")
 
 
 @router.post(UPLOADS + "/{file_id}/restore")
-async def restore(
-    request: Request, services: Services, user: CurrentUser, file_id: str, back: Text = UPLOADS
-) -> Response:
+async def restore(visit: UserVisit, file_id: str, back: Text = UPLOADS) -> Response:
     """Bring a deleted one back; go on to where that was asked for."""
-    file = await services.documents.bring_back(user, file_id)
-    return redirect(request, local_path(back, UPLOADS), f"Restored: {file.name}")
+    file = await visit.services.documents.bring_back(visit.user, file_id)
+    return visit.redirect(local_path(back, UPLOADS), f"Restored: {file.name}")
 
 
 def _pieces(file: BufferedReader, size_bytes: int) -> Iterator[bytes]:
@@ -157,65 +149,58 @@ def _pieces(file: BufferedReader, size_bytes: int) -> Iterator[bytes]:
             yield piece
 
 
-async def _answer(request: Request, services: Services, user: User, form: FormData) -> Response:
+async def _answer(visit: Visit, form: FormData) -> Response:
     """Return what became of the files of the form: for a script, for a composer without one, for this page."""
-    kept, errors = await _taken(services, user, form)
-    if request.headers.get("HX-Request") == "true":
-        pages: Renderer = request.app.state.pages
-        macros = pages.macros("ui.html", Context(frame=Frame(user=user)))
+    kept, errors = await _taken(visit, form)
+    if visit.request.headers.get("HX-Request") == "true":
+        macros = visit.pages.macros("ui.html", Context(frame=Frame(user=visit.user)))
         chips = "".join(macros.file(row) for row in kept)
         return HTMLResponse(chips) if kept else PlainTextResponse(" ".join(errors), 422)
     if "cid" in form:
-        return await _with_composer(request, services, user, form, [row.id for row in kept], errors)
+        return await _with_composer(visit, form, [row.id for row in kept], errors)
     if errors:
-        context = await _list(request, services, user, errors=errors)
-        return respond(request, "files.html", context, status=422)
-    return redirect(request, UPLOADS, "Added." if len(kept) == 1 else f"{len(kept)} files are added.")
+        context = await _list(visit, errors=errors)
+        return await visit.show("files.html", context, status=422)
+    return visit.redirect(UPLOADS, "Added." if len(kept) == 1 else f"{len(kept)} files are added.")
 
 
-async def _taken(services: Services, user: User, form: FormData) -> tuple[list[DocumentRow], list[str]]:
+async def _taken(visit: Visit, form: FormData) -> tuple[list[DocumentRow], list[str]]:
     """The files of the form that are kept now, and why others are not."""
     kept: list[DocumentRow] = []
     errors: list[str] = []
     given = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
     for one in given:
         try:
-            kept.append(await services.documents.give(user, one.filename or "", one.file, one.size or 0))
+            kept.append(await visit.services.documents.give(visit.user, one.filename or "", one.file, one.size or 0))
         except UserError as refused:
             errors.append(f"{safe_name(one.filename or '')}: {refused.message}")
     return kept, errors if given or "drop" in form else [NO_FILE]
 
 
-async def _with_composer(
-    request: Request, services: Services, user: User, form: FormData, kept: list[str], errors: list[str]
-) -> Response:
+async def _with_composer(visit: Visit, form: FormData, kept: list[str], errors: list[str]) -> Response:
     """Back in the conversation, where there is no script: the draft with its files."""
     cid = str(form["cid"])
-    page = await services.chat.log(user, cid) if cid else None
+    page = await visit.services.chat.log(visit.user, cid) if cid else None
     before = [str(id) for id in form.getlist("attached") if id != form.get("drop")]
     context = await chat_context(
-        request,
-        services,
-        user,
+        visit,
         page,
         role=str(form.get("role", "")),
         draft=str(form.get("text", "")),
-        error=" ".join(errors),
         attached=[*before, *kept],
     )
-    return respond(request, "chat.html", context, status=422 if errors else 200)
+    return await visit.show("chat.html", replace(context, error=" ".join(errors)), status=422 if errors else 200)
 
 
-async def _list(
-    request: Request, services: Services, user: CurrentUser, *, query: str = "", errors: Sequence[str] = ()
-) -> FilesContext:
+async def _list(visit: Visit, *, query: str = "", errors: Sequence[str] = ()) -> FilesContext:
     return FilesContext(
-        frame=await frame_of(request, services, user, here=UPLOADS),
-        files=await services.documents.list(user, query),
-        deleted=await services.documents.deleted(user),
+        files=await visit.services.documents.list(visit.user, query),
+        deleted=await visit.services.documents.deleted(visit.user),
         query=query,
-        hits=[hit for hit in await services.file_hits.find(user, query, LISTED) if hit.snippet] if query else (),
-        space=await services.documents.space(user),
-        limit_mb=services.settings.upload_mb,
+        hits=[hit for hit in await visit.services.file_hits.find(visit.user, query, LISTED) if hit.snippet]
+        if query
+        else (),
+        space=await visit.services.documents.space(visit.user),
+        limit_mb=visit.services.settings.upload_mb,
         errors=errors,
     )

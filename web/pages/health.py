@@ -3,20 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.services.health.finding import Finding
 from web.connections import Connections
-from web.deps import Admin, CurrentUser, ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import ADMIN, ConfirmContext, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import ADMIN, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import AdminVisit, ReauthedAdminVisit, UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 async def _state(services: Cortex, user: User) -> str:
@@ -47,60 +45,56 @@ class HealthContext(Context):
 
 
 @router.get("/health")
-async def show(request: Request, services: Services, user: CurrentUser) -> Response:
+async def show(visit: UserVisit) -> Response:
     """Tell whether it works, for everybody; for admins every check."""
-    return await _page(request, services, user, await _findings(request, services, user) if user.is_admin else ())
+    return await _page(visit, await _findings(visit) if visit.user.is_admin else ())
 
 
 @router.get("/admin/health")
-async def show_all(request: Request, services: Services, user: Admin) -> Response:
+async def show_all(visit: AdminVisit) -> Response:
     """Return what `cortex doctor` says, and what only the running daemon knows."""
-    return await _page(request, services, user, await _findings(request, services, user))
+    return await _page(visit, await _findings(visit))
 
 
 @router.get("/admin/health/restart")
-async def ask_restart(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def ask_restart(visit: ReauthedAdminVisit) -> Response:
     """The question before it is restarted."""
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here=NAV.href),
+    return await visit.ask(
         title="Restart Cortex?",
         text="Running answers get up to a minute to finish; the rest continues after the restart. Open pages reload "
         "by themselves.",
-        action="/admin/health/restart",
         words="Restart",
         back="/admin/health",
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post("/admin/health/restart")
-async def restart(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def restart(visit: ReauthedAdminVisit) -> Response:
     """Restart it."""
-    running = await services.restarts.ask(user, "by the button")
+    running = await visit.services.restarts.ask(visit.user, "by the button")
     ends = f" once {running} running answer{'' if running == 1 else 's'} ended" if running else ""
-    return redirect(request, "/admin/health", f"Cortex restarts{ends}. This page reloads by itself.")
+    return visit.redirect("/admin/health", f"Cortex restarts{ends}. This page reloads by itself.")
 
 
 @router.post("/admin/health/proxy")
-async def try_proxy(request: Request, services: Services, user: Admin) -> Response:
+async def try_proxy(visit: AdminVisit) -> Response:
     """See whether the proxy in front holds answers back."""
-    return await _page(request, services, user, [await services.live_health.proxy()])
+    return await _page(visit, [await visit.services.live_health.proxy()])
 
 
-async def _findings(request: Request, services: Services, user: User) -> Sequence[Finding]:
-    own = await services.live_health.findings()
-    return [*await services.doctor.examine(of=user), *own, *_connections(request)]
+async def _findings(visit: Visit) -> Sequence[Finding]:
+    own = await visit.services.live_health.findings()
+    return [*await visit.services.doctor.examine(of=visit.user), *own, *_connections(visit.request)]
 
 
-async def _page(request: Request, services: Services, user: User, findings: Sequence[Finding]) -> Response:
+async def _page(visit: Visit, findings: Sequence[Finding]) -> Response:
     context = HealthContext(
-        frame=await frame_of(request, services, user, here=NAV.href),
-        is_ready=await services.doctor.is_ready(),
+        is_ready=await visit.services.doctor.is_ready(),
         findings=findings,
-        failing_model=await services.doctor.failing_model(user),
-        has_proxy=bool(user.is_admin and services.settings.public_url),
+        failing_model=await visit.services.doctor.failing_model(visit.user),
+        has_proxy=bool(visit.user.is_admin and visit.services.settings.public_url),
     )
-    return respond(request, "health.html", context)
+    return await visit.show("health.html", context, here=NAV.href)
 
 
 def _connections(request: Request) -> Iterator[Finding]:

@@ -4,13 +4,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from web.render import HERE, Context, Renderer, gettext, respond
-from web.routes import LazyRoute
+from web.routes import PageRouter
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 OFFLINE = "/offline"
 FILES = ("vendor/app.css", "vendor/bundle.js", "icon.svg", "vendor/icon-192.png", "vendor/badge-96.png")

@@ -1,28 +1,26 @@
 """Admin: the outside systems. A card each: how it stands, its form, a test, who may use it, off, and away."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.user import User
+from cortex.ports.integrations import PAGE
 from cortex.services.integrations.forms import FormErrors
 from cortex.services.integrations.integrations import IntegrationCard
-from cortex.services.integrations.kinds import PAGE
 from web.bodies import TEXT_BYTES, takes
-from web.deps import ReauthedAdmin, Services, Text, Texts
-from web.frame import frame_of
-from web.render import ADMIN, ConfirmContext, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Text, Texts
+from web.render import ADMIN, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 async def _state(services: Cortex, user: User) -> str:
@@ -48,12 +46,23 @@ VALUE_CHARACTERS = 100_000  # the forms have limits of their own, far below
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardReport:
-    """What an act on one card came to: news of a test, or why it was refused."""
+    """The outcome of an act on one card: news of a test, or why it was refused.
+
+    `typed`: what stays in the form, None for what is stored; `errors`: field -> what is wrong with it.
+    """
 
     kind: str
     name: str
     text: str
     is_ok: bool
+    typed: Mapping[str, Any] | None = None
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, kind: str, name: str, typed: Mapping[str, Any], refused: UserError) -> "CardReport":
+        """The report of a refused form."""
+        errors = refused.fields if isinstance(refused, FormErrors) else {}
+        return cls(kind=kind, name=name, text=refused.message, is_ok=False, typed=typed, errors=errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,164 +77,123 @@ class IntegrationsContext(Context):
 
 
 @router.get(PAGE)
-async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def show(visit: ReauthedAdminVisit) -> Response:
     """All of them."""
-    return await _page(request, services, user)
+    return await _page(visit)
 
 
 @router.get(PAGE + "/{kind}")
-async def at_card(user: ReauthedAdmin, kind: str) -> Response:
+async def at_card(visit: ReauthedAdminVisit, kind: str) -> Response:
     """The address that a refused save leaves in the browser: its card."""
     return RedirectResponse(f"{PAGE}#{quote(kind)}", 303)
 
 
 @router.post(PAGE + "/{kind}")
 @takes(TEXT_BYTES)
-async def save(
-    request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_new: Text = ""
-) -> Response:
+async def save(visit: ReauthedAdminVisit, kind: str, name: Text = "", is_new: Text = "") -> Response:
     """Keep what the form says; the next message can use it."""
-    typed = await _typed(request)
+    typed = await _typed(visit)
     try:
-        await services.integrations.save(user, kind, name, typed, is_new=bool(is_new))
+        await visit.services.integrations.save(visit.user, kind, name, typed, is_new=bool(is_new))
     except UserError as refused:
-        return await _refused(request, services, user, kind, "" if is_new else name, typed, refused)
-    return redirect(request, f"{PAGE}#{kind}", f"Saved: {services.integrations.kind(kind).title}")
+        return await _page(visit, CardReport.of(kind, "" if is_new else name, typed, refused))
+    return visit.redirect(f"{PAGE}#{kind}", f"Saved: {visit.services.integrations.kind(kind).title}")
 
 
 @router.post(PAGE + "/{kind}/test")
 @takes(TEXT_BYTES)
-async def try_connection(
-    request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_new: Text = ""
-) -> Response:
+async def try_connection(visit: ReauthedAdminVisit, kind: str, name: Text = "", is_new: Text = "") -> Response:
     """Reach it with what the form says, saved or not."""
-    typed = await _typed(request)
-    await services.end_view()  # it may take its time to answer
+    typed, of_card = await _typed(visit), "" if is_new else name
+    await visit.services.end_view()  # it may take its time to answer
     try:
-        text = await services.integrations.test(user, kind, name, typed)
+        text = await visit.services.integrations.test(visit.user, kind, name, typed)
+        report = CardReport(kind=kind, name=of_card, text=text, is_ok=True, typed=typed)
     except UserError as refused:
-        return await _refused(request, services, user, kind, "" if is_new else name, typed, refused, block="report")
-    report = CardReport(kind=kind, name="" if is_new else name, text=text, is_ok=True)
-    return await _page(request, services, user, report=report, typed=typed, block="report")
+        report = CardReport.of(kind, of_card, typed, refused)
+    return await _page(visit, report, block="report")
 
 
 @router.post(PAGE + "/{kind}/search")
 @takes(TEXT_BYTES)
-async def search(
-    request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_new: Text = ""
-) -> Response:
+async def search(visit: ReauthedAdminVisit, kind: str, name: Text = "", is_new: Text = "") -> Response:
     """Look for it in the network; what is typed stays."""
-    typed, name = await _typed(request), "" if is_new else name
-    await services.end_view()  # it takes seconds
+    typed, name = await _typed(visit), "" if is_new else name
+    await visit.services.end_view()  # it takes seconds
     try:
-        text = await services.integrations.search(user, kind)
+        text = await visit.services.integrations.search(visit.user, kind)
+        report = CardReport(kind=kind, name=name, text=text, is_ok=True, typed=typed)
     except UserError as refused:
-        return await _refused(request, services, user, kind, name, typed, refused, block="report")
-    report = CardReport(kind=kind, name=name, text=text, is_ok=True)
-    return await _page(request, services, user, report=report, typed=typed, block="report")
+        report = CardReport.of(kind, name, typed, refused)
+    return await _page(visit, report, block="report")
 
 
 @router.post(PAGE + "/{kind}/switch")
-async def switch(
-    request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_on: Text = ""
-) -> Response:
+async def switch(visit: ReauthedAdminVisit, kind: str, name: Text = "", is_on: Text = "") -> Response:
     """Let tools use it, or keep them from it."""
-    await services.integrations.switch(user, kind, name, is_on=bool(is_on))
-    title = services.integrations.kind(kind).title
-    return redirect(request, f"{PAGE}#{kind}", f"{title} switched {'on' if is_on else 'off'}.")
+    await visit.services.integrations.switch(visit.user, kind, name, is_on=bool(is_on))
+    title = visit.services.integrations.kind(kind).title
+    return visit.redirect(f"{PAGE}#{kind}", f"{title} switched {'on' if is_on else 'off'}.")
 
 
 @router.post(PAGE + "/{kind}/share")
 async def share(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    kind: str,
-    name: Text = "",
-    roles: Texts = None,
-    people: Texts = None,
+    visit: ReauthedAdminVisit, kind: str, name: Text = "", roles: Texts = None, people: Texts = None
 ) -> Response:
     """Say who may use it."""
     try:
-        await services.integrations.share(user, kind, name, roles or (), people or ())
+        await visit.services.integrations.share(visit.user, kind, name, roles or (), people or ())
     except UserError as refused:
         report = CardReport(kind=kind, name=name, text=refused.message, is_ok=False)
-        return await _page(request, services, user, report=report, status=422)
-    return redirect(request, f"{PAGE}#{kind}", "Saved.")
+        return await _page(visit, report)
+    return visit.redirect(f"{PAGE}#{kind}", "Saved.")
 
 
 @router.get(PAGE + "/{kind}/remove")
-async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, kind: str, name: str = "") -> Response:
+async def ask_remove(visit: ReauthedAdminVisit, kind: str, name: str = "") -> Response:
     """Really?"""
-    card = await services.integrations.card(kind, name)
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here=PAGE),
+    card = await visit.services.integrations.card(kind, name)
+    return await visit.ask(
         title=f"Remove {card.title}?",
         text="Its settings and keys are deleted. Chats stay as they are.",
         action=f"{PAGE}/{quote(kind)}/remove?name={quote(name)}",
         words="Remove",
         back=f"{PAGE}#{kind}",
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post(PAGE + "/{kind}/remove")
-async def remove(request: Request, services: Services, user: ReauthedAdmin, kind: str, name: str = "") -> Response:
+async def remove(visit: ReauthedAdminVisit, kind: str, name: str = "") -> Response:
     """Forget it and its keys."""
-    card = await services.integrations.card(kind, name)
-    await services.integrations.remove(user, kind, name)
-    return redirect(request, f"{PAGE}#{kind}", f"Removed: {card.title}")
+    card = await visit.services.integrations.card(kind, name)
+    await visit.services.integrations.remove(visit.user, kind, name)
+    return visit.redirect(f"{PAGE}#{kind}", f"Removed: {card.title}")
 
 
-async def _typed(request: Request) -> dict[str, str]:
+async def _typed(visit: Visit) -> dict[str, str]:
     """The fields as they were typed, whole: which they are is the kind's matter. UserError for a huge one."""
-    typed = {key: str(value) for key, value in (await request.form()).items()}
+    typed = await visit.fields()
     if any(len(value) > VALUE_CHARACTERS for value in typed.values()):
         raise UserError(f"At most {VALUE_CHARACTERS:,} characters per field. Nothing was changed.")
     return typed
 
 
-async def _refused(
-    request: Request,
-    services: Services,
-    user: User,
-    kind: str,
-    name: str,
-    typed: Mapping[str, Any],
-    refused: UserError,
-    block: str = "content",
-) -> Response:
-    errors = refused.fields if isinstance(refused, FormErrors) else {}
-    report = CardReport(kind=kind, name=name, text=refused.message, is_ok=False)
-    return await _page(request, services, user, report=report, typed=typed, errors=errors, block=block, status=422)
-
-
-async def _page(
-    request: Request,
-    services: Services,
-    user: User,
-    *,
-    report: CardReport | None = None,
-    typed: Mapping[str, Any] | None = None,
-    errors: Mapping[str, str] | None = None,
-    block: str = "content",
-    status: int = 200,
-) -> Response:
+async def _page(visit: Visit, report: CardReport | None = None, *, block: str = "content") -> Response:
     """The cards; the one that the report is about with what was typed."""
-    cards = await services.integrations.cards()
-    if report and typed is not None:
+    cards = await visit.services.integrations.cards()
+    if report and report.typed is not None:
         cards = [
-            services.integrations.typed_card(card, typed, errors or {})
+            visit.services.integrations.typed_card(card, report.typed, report.errors)
             if (card.kind.name, card.name) == (report.kind, report.name)
             else card
             for card in cards
         ]
     context = IntegrationsContext(
-        frame=await frame_of(request, services, user, here=PAGE),
         cards=cards,
         env_file=ENV_FILE,
-        people=[(one.id, one.name) for one in await services.accounts.users()],
-        roles=sorted(await services.integrations.all_roles()),
+        people=[(one.id, one.name) for one in await visit.services.accounts.users()],
+        roles=sorted(await visit.services.integrations.all_roles()),
         report=report,
     )
-    return respond(request, "integrations.html", context, block=block, status=status)
+    status = 422 if report and not report.is_ok else 200
+    return await visit.show("integrations.html", context, block=block, status=status)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from cortex.base.errors import CortexError, NotAllowed, Throttled
@@ -10,15 +10,14 @@ from cortex.services.jobs.hook_requests import BODY_BYTES, HookRequest
 from cortex.services.jobs.hooks import HookRow
 from cortex.services.jobs.jobs import JobView
 from web.bodies import asked_by, takes
-from web.deps import CurrentUser, Services, Text
-from web.frame import frame_of
+from web.deps import Services, Text
 from web.job_words import JobWordsContext
-from web.render import ConfirmContext, described, respond
-from web.routes import LazyRoute
+from web.render import described
+from web.routes import PageRouter
 from web.security import HOOKS
-from web.toast import redirect
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HOME = "/jobs"
 
 
@@ -33,38 +32,35 @@ class JobAddressContext(JobWordsContext):
 
 
 @router.get(HOME + "/{job_id}/address")
-async def show(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def show(visit: UserVisit, job_id: str) -> Response:
     """Tell whether it has one, and what came there."""
-    return await _page(request, services, user, job_id)
+    return await _page(visit, job_id)
 
 
 @router.post(HOME + "/{job_id}/address")
-async def make(request: Request, services: Services, user: CurrentUser, job_id: str, way: Text = "secret") -> Response:
+async def make(visit: UserVisit, job_id: str, way: Text = "secret") -> Response:
     """Make one, or another in its place; the secret is on the answer and nowhere else."""
-    secret = await services.hooks.open(user, job_id, needs_secret=way != "address")
-    return await _page(request, services, user, job_id, secret)
+    secret = await visit.services.hooks.open(visit.user, job_id, needs_secret=way != "address")
+    return await _page(visit, job_id, secret)
 
 
 @router.get(HOME + "/{job_id}/address/remove")
-async def ask_remove(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def ask_remove(visit: UserVisit, job_id: str) -> Response:
     """The question before it goes."""
-    job = (await services.jobs.get(user, job_id)).job
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here=HOME),
+    job = (await visit.services.jobs.get(visit.user, job_id)).job
+    return await visit.ask(
         title=f"Remove the web address of {job.name}?",
         text="Requests to it are refused at once. A new address will be different.",
-        action=f"{HOME}/{job_id}/address/remove",
         words="Remove",
         back=f"{HOME}/{job_id}/address",
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post(HOME + "/{job_id}/address/remove")
-async def remove(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def remove(visit: UserVisit, job_id: str) -> Response:
     """Take it away."""
-    await services.hooks.close(user, job_id)
-    return redirect(request, f"{HOME}/{job_id}/address", "Web address removed")
+    await visit.services.hooks.close(visit.user, job_id)
+    return visit.redirect(f"{HOME}/{job_id}/address", "Web address removed")
 
 
 @router.post(HOOKS + "{address}")
@@ -85,14 +81,13 @@ async def receive(request: Request, services: Services, address: str) -> Respons
     return JSONResponse({"run": run}, 202)
 
 
-async def _page(request: Request, services: Services, user: CurrentUser, job_id: str, secret: str = "") -> Response:
-    job, hook = await services.jobs.get(user, job_id), await services.hooks.get(user, job_id)
-    root = services.settings.public_url or str(request.base_url)
+async def _page(visit: Visit, job_id: str, secret: str = "") -> Response:
+    job, hook = await visit.services.jobs.get(visit.user, job_id), await visit.services.hooks.get(visit.user, job_id)
+    root = visit.services.settings.public_url or str(visit.request.base_url)
     context = JobAddressContext(
-        frame=await frame_of(request, services, user, here=HOME),
         job=job,
         hook=hook,
         url=f"{root.rstrip('/')}{HOOKS}{hook.address}" if hook else "",
         secret=secret,
     )
-    return respond(request, "job_address.html", context)
+    return await visit.show("job_address.html", context)

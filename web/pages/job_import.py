@@ -4,20 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.jobs.crontab import CrontabLine
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Services, Text
-from web.frame import frame_of
+from web.deps import Text
 from web.job_words import JobWordsContext
-from web.render import described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import described
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/jobs/import"
 CHARACTERS = 60_000
 
@@ -30,52 +29,43 @@ class JobImportContext(JobWordsContext):
     time_zone: str = described("the zone of its times")
     lines: Sequence[CrontabLine] = described("what each line would be as a job, or why it is none", default=())
     chosen: Sequence[int] = described("the numbers of the lines that are ticked", default=())
-    error: str = described("why nothing was read or saved", default="")
-    error_field: str = described("the field the error is about, or empty", default="")
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: CurrentUser) -> Response:
+async def show(visit: UserVisit) -> Response:
     """The field to paste into."""
-    return await _page(request, services, user, "", user.time_zone)
+    return await _page(visit, "", visit.user.time_zone)
 
 
 @router.post(f"{HREF}/reading")
 @takes(TEXT_BYTES)
-async def read(
-    request: Request, services: Services, user: CurrentUser, text: Text = "", time_zone: Text = ""
-) -> Response:
+async def read(visit: UserVisit, text: Text = "", time_zone: Text = "") -> Response:
     """Return what the lines are read as; nothing is saved."""
     try:
-        lines = await _lines(services, user, text, time_zone)
+        lines = await _lines(visit, text, time_zone)
     except UserError as refused:
-        return await _page(request, services, user, text, time_zone, refused=refused)
+        return await _page(visit, text, time_zone, refused=refused)
     jobs = [line.number for line in lines if line.timing]
-    return await _page(request, services, user, text, time_zone, lines, jobs)
+    return await _page(visit, text, time_zone, lines, jobs)
 
 
 @router.post(HREF)
 @takes(TEXT_BYTES)
 async def save(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    text: Text = "",
-    time_zone: Text = "",
-    numbers: Annotated[list[int] | None, Form()] = None,
+    visit: UserVisit, text: Text = "", time_zone: Text = "", numbers: Annotated[list[int] | None, Form()] = None
 ) -> Response:
     """Save the chosen lines as jobs that are switched off."""
     try:
         _check(text)
-        made = await services.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
-        lines = () if made else await _lines(services, user, text, time_zone)
+        made = await visit.services.jobs.add_crontab(visit.user, text, time_zone.strip(), numbers=numbers or [])
+        lines = () if made else await _lines(visit, text, time_zone)
     except UserError as refused:
-        return await _page(request, services, user, text, time_zone, refused=refused)
+        return await _page(visit, text, time_zone, refused=refused)
     if not made:
         nothing = UserError("Select at least one line that is a job.")
-        return await _page(request, services, user, text, time_zone, lines, refused=nothing)
+        return await _page(visit, text, time_zone, lines, refused=nothing)
     words = f"Imported: {len(made)} job{'' if len(made) == 1 else 's'}, paused. Review and resume them."
-    return redirect(request, "/jobs?state=paused", words)
+    return visit.redirect("/jobs?state=paused", words)
 
 
 def _check(text: str) -> None:
@@ -83,18 +73,16 @@ def _check(text: str) -> None:
         raise UserError(f"At most {CHARACTERS:,} characters; these are {len(text):,}.", field="text")
 
 
-async def _lines(services: Services, user: CurrentUser, text: str, time_zone: str) -> Sequence[CrontabLine]:
+async def _lines(visit: Visit, text: str, time_zone: str) -> Sequence[CrontabLine]:
     _check(text)
-    lines = await services.jobs.crontab(user, text, time_zone.strip())
+    lines = await visit.services.jobs.crontab(visit.user, text, time_zone.strip())
     if not lines:
         raise UserError("Paste the lines of a crontab, such as: 0 9 * * 1 echo hello", field="text")
     return lines
 
 
 async def _page(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
+    visit: Visit,
     text: str,
     time_zone: str,
     lines: Sequence[CrontabLine] = (),
@@ -102,12 +90,9 @@ async def _page(
     refused: UserError | None = None,
 ) -> Response:
     context = JobImportContext(
-        frame=await frame_of(request, services, user, here="/jobs"),
         text=text,
         time_zone=time_zone,
         lines=lines,
         chosen=chosen,
-        error=refused.message if refused else "",
-        error_field=refused.field if refused else "",
     )
-    return respond(request, "job_import.html", context, status=refused.status if refused else 200)
+    return await visit.show("job_import.html", context, refused=refused)

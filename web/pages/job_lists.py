@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.services.jobs.jobs import JobView
 from cortex.services.turns.reader_grants import ListChoice
-from web.deps import CurrentUser, Services, Texts
-from web.frame import frame_of
+from web.deps import Texts
 from web.job_words import JobWordsContext
-from web.render import described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import described
+from web.routes import PageRouter
+from web.visit import UserVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HOME = "/jobs"
 
 
@@ -28,24 +26,17 @@ class JobListsContext(JobWordsContext):
 
 
 @router.get(HOME + "/{job_id}/lists")
-async def show(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def show(visit: UserVisit, job_id: str) -> Response:
     """The lists to choose from."""
     context = JobListsContext(
-        frame=await frame_of(request, services, user, here=HOME),
-        job=await services.jobs.get(user, job_id),
-        lists=await services.approvals.reader_grants.of_job(user, job_id),
+        job=await visit.services.jobs.get(visit.user, job_id),
+        lists=await visit.services.approvals.reader_grants.of_job(visit.user, job_id),
     )
-    return respond(request, "job_lists.html", context)
+    return await visit.show("job_lists.html", context)
 
 
 @router.post(HOME + "/{job_id}/lists")
-async def save(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    job_id: str,
-    lists: Texts = None,
-) -> Response:
+async def save(visit: UserVisit, job_id: str, lists: Texts = None) -> Response:
     """Let it write to exactly these without asking."""
-    await services.approvals.reader_grants.allow(user, job_id, lists or ())
-    return redirect(request, f"{HOME}/{job_id}/lists", "Saved.")
+    await visit.services.approvals.reader_grants.allow(visit.user, job_id, lists or ())
+    return visit.redirect(f"{HOME}/{job_id}/lists", "Saved.")

@@ -3,23 +3,21 @@
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlencode
+from functools import partial
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.job import SlotState
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.jobs.jobs import HISTORY, JobRun, JobView
-from web.deps import CurrentUser, FormNumber, Number, Services, Text
-from web.frame import frame_of
+from web.deps import FormNumber, Number, Text
 from web.job_words import LIVE, STATES, JobWordsContext, at_zone
-from web.render import ConfirmContext, described, respond
-from web.routes import LazyRoute
+from web.render import address, described
+from web.routes import PageRouter
 from web.security import local_path
-from web.toast import redirect
+from web.visit import UserVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HOME = "/jobs"
 SHOWN: dict[str, tuple[str, tuple[SlotState, ...]]] = {
     "": ("All", ()),
@@ -47,91 +45,76 @@ class JobRunsContext(JobWordsContext):
     asking: Set[str] = described("the turns that wait for the reader's approval", default=frozenset())
     states: dict[SlotState, str] = described("a run's state in words", default_factory=STATES.copy)
     live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
+    label_of: Callable[[str], str] = described("a channel's name in words")
     key_of: Callable[[str], str] = described("a turn's id as addresses have it", default=key_of)
 
 
 @router.get(HOME + "/{job_id}/runs")
-async def show(
-    request: Request, services: Services, user: CurrentUser, job_id: str, show: str = "", before: str = ""
-) -> Response:
+async def show(visit: UserVisit, job_id: str, show: str = "", before: str = "") -> Response:
     """Its runs, 50 at a time."""
     show, until = show if show in SHOWN else "", _moment(before)
-    runs = await services.jobs.history(user, job_id, states=SHOWN[show][1], before=until)
-
-    def place(before: str) -> str:
-        query = urlencode({name: value for name, value in {"show": show, "before": before}.items() if value})
-        return f"{HOME}/{job_id}/runs" + (f"?{query}" if query else "")
-
+    runs = await visit.services.jobs.history(visit.user, job_id, states=SHOWN[show][1], before=until)
+    place = partial(address, f"{HOME}/{job_id}/runs", show=show)
     context = JobRunsContext(
-        frame=await frame_of(request, services, user, here=HOME),
-        job=await services.jobs.get(user, job_id),
+        job=await visit.services.jobs.get(visit.user, job_id),
         runs=runs,
         show=show,
-        newest=place("") if until else "",
-        older=place(runs[-1].slot.due_at.isoformat()) if len(runs) == HISTORY else "",
-        here=place(before if until else ""),
+        newest=place() if until else "",
+        older=place(before=runs[-1].slot.due_at.isoformat()) if len(runs) == HISTORY else "",
+        here=place(before=before if until else ""),
+        label_of=visit.services.channels.label,
         is_live=any(run.slot.state in LIVE for run in runs),
-        asking={one.turn_id for one in await services.approvals.pending(user)},
-        moment=round(services.runtime.ticks_s() * 1000),
+        asking={one.turn_id for one in await visit.services.approvals.pending(visit.user)},
+        moment=round(visit.services.runtime.ticks_s() * 1000),
     )
-    return respond(request, "job_runs.html", context)
+    return await visit.show("job_runs.html", context)
 
 
 @router.post(HOME + "/{job_id}/run")
-async def run_now(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def run_now(visit: UserVisit, job_id: str) -> Response:
     """Begin a run by hand; its page shows what becomes of it."""
-    await services.jobs.run_now(user, job_id)
-    return redirect(request, f"{HOME}/{job_id}/runs", "Starting…")
+    await visit.services.jobs.run_now(visit.user, job_id)
+    return visit.redirect(f"{HOME}/{job_id}/runs", "Starting…")
 
 
 @router.post(HOME + "/{job_id}/toggle")
-async def toggle(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    job_id: str,
-    version: FormNumber = 0,
-    on: Text = "",
-    back: Text = "",
-) -> Response:
+async def toggle(visit: UserVisit, job_id: str, version: FormNumber = 0, on: Text = "", back: Text = "") -> Response:
     """Pause it, or let it go on from now."""
-    row = await services.jobs.enable(user, job_id, version, is_enabled=bool(on))
+    row = await visit.services.jobs.enable(visit.user, job_id, version, is_enabled=bool(on))
     if row.next_at:
         words = f"On: {row.name}, next {at_zone(row.next_at, row.time_zone)}"
     else:
         is_called = row.timing_kind == "called"
         begun = f"On: {row.name}" if is_called else f"On: {row.name}, but it has no more runs"
         words = begun if row.is_enabled else f"Paused: {row.name}"
-    return redirect(request, local_path(back, f"{HOME}/{job_id}"), words)
+    return visit.redirect(local_path(back, f"{HOME}/{job_id}"), words)
 
 
 @router.get(HOME + "/{job_id}/delete")
-async def ask_delete(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def ask_delete(visit: UserVisit, job_id: str) -> Response:
     """The question before it goes."""
-    job = (await services.jobs.get(user, job_id)).job
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here=HOME),
+    job = (await visit.services.jobs.get(visit.user, job_id)).job
+    return await visit.ask(
         title=f"Delete {job.name}?",
         text="Deletes the job and its history. You can undo this for a day.",
         action=f"{HOME}/{job_id}/delete?version={job.version}",
         words="Delete",
         back=f"{HOME}/{job_id}",
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post(HOME + "/{job_id}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, job_id: str, version: Number = 0) -> Response:
+async def delete(visit: UserVisit, job_id: str, version: Number = 0) -> Response:
     """Delete it, as it stood when that was asked; the next page offers it back."""
-    row = await services.jobs.remove(user, job_id, version)
-    return redirect(request, HOME, f"Deleted: {row.name}", undo_href=f"{HOME}/{job_id}/restore")
+    row = await visit.services.jobs.remove(visit.user, job_id, version)
+    return visit.redirect(HOME, f"Deleted: {row.name}", undo_href=f"{HOME}/{job_id}/restore")
 
 
 @router.post(HOME + "/{job_id}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def restore(visit: UserVisit, job_id: str) -> Response:
     """Bring a deleted one back as it was."""
-    row = await services.jobs.restore(user, job_id)
-    return redirect(request, f"{HOME}/{job_id}", f"Restored: {row.name}")
+    row = await visit.services.jobs.restore(visit.user, job_id)
+    return visit.redirect(f"{HOME}/{job_id}", f"Restored: {row.name}")
 
 
 def _moment(text: str) -> datetime | None:

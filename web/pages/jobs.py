@@ -1,29 +1,26 @@
 """Jobs: `/jobs`, the form of a new one and of one that stands, and the reading of its times while they are typed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
-from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.numbers import whole_number
-from cortex.base.user import User
-from cortex.services.jobs.forms import JobChoices, JobForm
+from cortex.services.jobs.forms import SETTINGS, JobChoices, JobForm, JobSetting
 from cortex.services.jobs.jobs import JobFilter, JobList, JobView
 from cortex.services.jobs.tools import JobToolPlan
 from cortex.services.notices.addresses import ChannelView
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Number, Services
-from web.frame import frame_of
+from web.deps import Number
 from web.job_words import LIVE, JobWordsContext, PreviewLine, at_zone, is_live, lines
-from web.render import Frame, NavEntry, described, respond, wants_fragment
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import Frame, NavEntry, address, described, wants_fragment
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HOME = "/jobs"
 NAV = NavEntry(title="Jobs", href=HOME, icon="repeat", order=14)
 LABELS = (("", "All"), ("enabled", "On"), ("over", "Over"), ("paused", "Paused"), ("failing", "Failing"))
@@ -64,9 +61,10 @@ class JobsContext(JobWordsContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobReadingContext(JobWordsContext):
-    """What the words of a time, and the names of tools, come to; the page shows it while they are typed."""
+    """The meaning of a time's words and of the names of tools, which the page shows while they are typed."""
 
     form: JobForm = described("what is typed, or what stands")
+    settings: Mapping[str, JobSetting] = described("what the settings say, by name", default_factory=SETTINGS.copy)
     words: str = described("the reading of the time, empty for none", default="")
     zone: str = described("its time zone", default="")
     cron: str = described("its cron line, empty where it has none", default="")
@@ -83,96 +81,90 @@ class JobContext(JobReadingContext):
     known: JobChoices = described("roles, models and tools to choose from")
     channels: Sequence[ChannelView] = described("ways to be told, and what each still lacks")
     is_stale: bool = described("whether the job was changed while the person was writing", default=False)
-    error: str = described("why saving was refused", default="")
-    error_field: str = described("the field the error is about, or empty", default="")
     live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
 
 
 @router.get(HOME)
-async def show_all(
-    request: Request, services: Services, user: CurrentUser, state: str = "", q: str = "", page: Number = 1
-) -> Response:
+async def show_all(visit: UserVisit, state: str = "", q: str = "", page: Number = 1) -> Response:
     """The jobs that fit, the next to run first."""
     chosen = cast("Any", state if state in dict(LABELS) else "")  # Any: mypy does not see that it is one of them
     wanted = JobFilter(state=chosen, words=q.strip()[:200])
-    view = await services.jobs.list(user, wanted, page=page)
+    view = await visit.services.jobs.list(visit.user, wanted, page=page)
 
     def place(**values: object) -> str:
-        asked = {"state": wanted.state, "q": wanted.words, "page": "", **values}
-        query = urlencode({name: value for name, value in asked.items() if value not in ("", 1)})
-        return HOME + (f"?{query}" if query else "")
+        asked = {"state": wanted.state, "q": wanted.words, **values}
+        return address(HOME, **{name: value for name, value in asked.items() if value != 1})
 
     context = JobsContext(
-        frame=await frame_of(request, services, user, here=HOME),
         view=view,
         wanted=wanted,
         place=place,
         is_live=any(is_live(one.bars) for one in view.jobs),
-        moment=round(services.runtime.ticks_s() * 1000),
+        moment=round(visit.services.runtime.ticks_s() * 1000),
     )
-    return respond(request, "jobs.html", context)
+    return await visit.show("jobs.html", context)
 
 
 @router.get(f"{HOME}/new")
-async def new(request: Request, services: Services, user: CurrentUser, example: Number = 0) -> Response:
+async def new(visit: UserVisit, example: Number = 0) -> Response:
     """An empty form, or one with an example in it."""
     form = EXAMPLES[example - 1][1] if 0 < example <= len(EXAMPLES) else JobForm()
-    return respond(request, "job.html", await _context(request, services, user, form))
+    return await visit.show("job.html", await _context(visit, form))
 
 
 @router.post(f"{HOME}/preview")
 @takes(TEXT_BYTES)
-async def preview_new(request: Request, services: Services, user: CurrentUser, part: str = "") -> Response:
+async def preview_new(visit: UserVisit, part: str = "") -> Response:
     """Return how the words of a new job are read now, or its list of tools (`part`: tools); nothing is saved."""
-    return await _preview(request, services, user, await typed(request), None, part)
+    return await _preview(visit, await typed(visit.request), None, part)
 
 
 @router.post(f"{HOME}/new")
 @takes(TEXT_BYTES)
-async def add(request: Request, services: Services, user: CurrentUser) -> Response:
+async def add(visit: UserVisit) -> Response:
     """Save a new job, and say when it runs first."""
-    form = await typed(request)
+    form = await typed(visit.request)
     try:
-        row = await services.jobs.add(user, form)
+        row = await visit.services.jobs.add(visit.user, form)
     except UserError as refused:
-        context = await _context(request, services, user, form, refused=refused)
-        return respond(request, "job.html", context, status=refused.status)
+        context = await _context(visit, form, refused=refused)
+        return await visit.show("job.html", context, refused=refused)
     first = at_zone(row.next_at, row.time_zone) if row.next_at else row.words
-    return redirect(request, f"{HOME}/{row.id}", f"Saved: {row.name}, first {first}")
+    return visit.redirect(f"{HOME}/{row.id}", f"Saved: {row.name}, first {first}")
 
 
 @router.get(HOME + "/{job_id}")
-async def show(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def show(visit: UserVisit, job_id: str) -> Response:
     """One job, to look at and to change."""
-    job = await services.jobs.get(user, job_id)
-    return respond(request, "job.html", await _context(request, services, user, JobForm.of(job.job), job))
+    job = await visit.services.jobs.get(visit.user, job_id)
+    return await visit.show("job.html", await _context(visit, JobForm.of(job.job), job))
 
 
 @router.post(HOME + "/{job_id}/preview")
 @takes(TEXT_BYTES)
-async def preview(request: Request, services: Services, user: CurrentUser, job_id: str, part: str = "") -> Response:
+async def preview(visit: UserVisit, job_id: str, part: str = "") -> Response:
     """The same of one that stands; nothing is saved."""
-    job = await services.jobs.get(user, job_id)
-    return await _preview(request, services, user, await typed(request), job, part)
+    job = await visit.services.jobs.get(visit.user, job_id)
+    return await _preview(visit, await typed(visit.request), job, part)
 
 
 @router.post(HOME + "/{job_id}")
 @takes(TEXT_BYTES)
-async def save(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
+async def save(visit: UserVisit, job_id: str) -> Response:
     """Save it, unless it was changed in between: then what was typed stands beside what is there."""
-    jobs = services.jobs
-    await jobs.get(user, job_id)
-    form, version = await typed(request), str((await request.form()).get("version", ""))
+    jobs = visit.services.jobs
+    await jobs.get(visit.user, job_id)
+    form, version = await typed(visit.request), str((await visit.request.form()).get("version", ""))
     try:
         number = whole_number(version)
         if number is None:
             raise UserError("Say which version was changed, as the page does.")
-        row = await jobs.change(user, job_id, number, form)
+        row = await jobs.change(visit.user, job_id, number, form)
     except (UserError, Conflict) as refused:
-        context = await _context(request, services, user, form, await jobs.get(user, job_id), refused)
-        return respond(request, "job.html", context, status=refused.status)
+        context = await _context(visit, form, await jobs.get(visit.user, job_id), refused)
+        return await visit.show("job.html", context, refused=refused)
     after = f", next {at_zone(row.next_at, row.time_zone)}" if row.next_at else ""
-    return redirect(request, f"{HOME}/{row.id}", f"Saved: {row.name}{after}")
+    return visit.redirect(f"{HOME}/{row.id}", f"Saved: {row.name}{after}")
 
 
 async def typed(request: Request) -> JobForm:
@@ -182,20 +174,18 @@ async def typed(request: Request) -> JobForm:
     return JobForm.typed({**plain, "deliver_to": " ".join(str(one) for one in given.getlist("deliver_to"))})
 
 
-async def _preview(
-    request: Request, services: Services, user: User, form: JobForm, job: JobView | None, part: str
-) -> Response:
-    if wants_fragment(request):
-        reading = JobReadingContext(frame=Frame(user=user), form=form, **await _read(services, user, form, job))
-        return respond(request, "job.html", reading, block="carried" if part == "tools" else "reading")
-    return respond(request, "job.html", await _context(request, services, user, form, job))
+async def _preview(visit: Visit, form: JobForm, job: JobView | None, part: str) -> Response:
+    if wants_fragment(visit.request):
+        reading = JobReadingContext(frame=Frame(user=visit.user), form=form, **await _read(visit, form, job))
+        return await visit.show("job.html", reading, block="carried" if part == "tools" else "reading")
+    return await visit.show("job.html", await _context(visit, form, job))
 
 
-async def _read(services: Services, user: User, form: JobForm, job: JobView | None) -> dict[str, Any]:
+async def _read(visit: Visit, form: JobForm, job: JobView | None) -> dict[str, Any]:
     """The fields of `JobReadingContext`; Any: they differ in type. As it stands, a job keeps its own rhythm."""
-    jobs, found = services.jobs, dict[str, Any]()
+    jobs, found = visit.services.jobs, dict[str, Any]()
     if form.own_tools and form.kind != "call":
-        found["carried"] = await jobs.carried(user, form)
+        found["carried"] = await jobs.carried(visit.user, form)
     if not form.when:
         return found
     try:
@@ -203,7 +193,7 @@ async def _read(services: Services, user: User, form: JobForm, job: JobView | No
         if job and stands and (form.when, form.time_zone) == (stands.when, stands.time_zone):
             reading = jobs.coming(job.job)
         else:
-            reading = jobs.preview(user, form.when, form.time_zone)
+            reading = jobs.preview(visit.user, form.when, form.time_zone)
     except UserError as refused:
         return {**found, "unread": refused.message}
     timing = reading.timing
@@ -212,27 +202,23 @@ async def _read(services: Services, user: User, form: JobForm, job: JobView | No
 
 
 async def _context(
-    request: Request,
-    services: Services,
-    user: User,
-    form: JobForm,
-    job: JobView | None = None,
-    refused: UserError | Conflict | None = None,
+    visit: Visit, form: JobForm, job: JobView | None = None, refused: UserError | Conflict | None = None
 ) -> JobContext:
-    form = form if form.time_zone else replace(form, time_zone=user.time_zone)
-    devices = ", ".join(device.name for device in await services.devices.list(user))
-    push = ChannelView(name="web_push", lacks=(await services.devices.key()).lacks, address=devices)
-    reading = await _read(services, user, form, job)
+    form = form if form.time_zone else replace(form, time_zone=visit.user.time_zone)
+    devices = ", ".join(device.name for device in await visit.services.devices.list(visit.user))
+    pushes = [
+        ChannelView(name=name, kind=kind, lacks=visit.services.channels.lacks(name), address=devices)
+        for name, kind in visit.services.channels.kinds.items()
+        if kind.reaches_devices
+    ]
+    reading = await _read(visit, form, job)
     if isinstance(refused, UserError) and refused.field in ("when", "time_zone"):
         reading.pop("unread", None)  # the same words stand at the field
     return JobContext(
-        frame=await frame_of(request, services, user, here=HOME),
         form=form,
         job=job,
-        known=await services.jobs.known(user),
-        channels=(push, *await services.addresses.views(user)),
+        known=await visit.services.jobs.known(visit.user),
+        channels=(*pushes, *await visit.services.addresses.views(visit.user)),
         is_stale=isinstance(refused, Conflict),
-        error=refused.message if refused else "",
-        error_field=refused.field if isinstance(refused, UserError) else "",
         **reading,
     )

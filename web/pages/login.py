@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled
-from web.deps import CurrentUser, MaybeLogin, Services, Text
-from web.frame import frame_of
+from web.deps import MaybeLogin, Services, Text
 from web.render import Context, described, respond
-from web.routes import LazyRoute
+from web.routes import PageRouter
 from web.security import clear_login, client, local_path, login_token, set_login
+from web.visit import UserVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,6 @@ class LoginContext(Context):
 
     name: str = described("what was typed before", default="")
     next: str = described("where to go afterwards, a path of ours", default="/")
-    error: str = described("why the last try was refused", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,6 @@ class PasswordAgainContext(Context):
 
     next: str = described("where to go afterwards, a path of ours", default="/")
     again: bool = described("whether a button was pressed that has to be pressed again afterwards", default=False)
-    error: str = described("why the last try was refused", default="")
 
 
 @router.get("/login")
@@ -77,30 +75,19 @@ async def log_out(request: Request, services: Services) -> Response:
 
 
 @router.get("/confirm")
-async def ask_again(
-    request: Request, services: Services, user: CurrentUser, next: str = "/", again: bool = False
-) -> Response:
+async def ask_again(visit: UserVisit, next: str = "/", again: bool = False) -> Response:
     """Asks for the password before an admin page."""
-    frame = await frame_of(request, services, user)
-    return respond(
-        request, "password_again.html", PasswordAgainContext(frame=frame, next=local_path(next), again=again)
-    )
+    return await visit.show("password_again.html", PasswordAgainContext(next=local_path(next), again=again))
 
 
 @router.post("/confirm")
 async def confirm(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    password: Text = "",
-    next: Text = "/",
-    again: Annotated[bool, Form()] = False,
+    visit: UserVisit, password: Text = "", next: Text = "/", again: Annotated[bool, Form()] = False
 ) -> Response:
     """On to the admin page for 10 minutes, when the password is right."""
     try:
-        await services.accounts.confirm(login_token(request), password)
+        await visit.services.accounts.confirm(login_token(visit.request), password)
     except (NotAllowed, Throttled) as refused:
-        frame = await frame_of(request, services, user)
-        context = PasswordAgainContext(frame=frame, next=local_path(next), again=again, error=refused.message)
-        return respond(request, "password_again.html", context, status=429 if isinstance(refused, Throttled) else 422)
+        context = PasswordAgainContext(next=local_path(next), again=again, error=refused.message)
+        return await visit.show("password_again.html", context, status=429 if isinstance(refused, Throttled) else 422)
     return RedirectResponse(local_path(next), 303)

@@ -7,23 +7,22 @@ from difflib import unified_diff
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.app import Cortex
 from cortex.base.errors import CortexError, UserError
 from cortex.base.hidden import show_hidden
 from cortex.base.user import User
-from cortex.services.integrations.mcp import PAGE, Choice, SeenTool
+from cortex.ports.mcp import PAGE
+from cortex.services.integrations.mcp import Choice, SeenTool
 from cortex.services.integrations.mcp_needs import ServerNeeds
 from web.bodies import TEXT_BYTES, takes
-from web.deps import ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import ADMIN, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Services
+from web.render import ADMIN, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 async def _state(services: Cortex, user: User) -> str:
@@ -61,7 +60,6 @@ class ServersContext(Context):
 
     servers: Sequence[ServerLine] = described("the servers that are set up")
     pasted: str = described("what was pasted and refused", default="")
-    error: str = described("why it was refused", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,121 +79,114 @@ class ServerContext(Context):
     tools: Sequence[ToolChoice] = described("its tools as they were seen last")
     has_login: bool = described("whether it is set up with a login by OAuth")
     needs: ServerNeeds | None = described("what its program lacks, where it lacks something")
-    error: str = described("what went wrong just now", default="")
     login_at: str = described("the address at which the admin logs in, begun just now", default="")
     login_host: str = described("its host", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedsContext(Context):
-    """What programs need of this machine."""
+    """The page of what programs need of this machine."""
 
     servers: Sequence[ServerNeeds] = described("the servers of which there is something to say")
     names: str = described("all that were asked for, by commas")
-    error: str = described("what went wrong just now", default="")
 
 
 @router.get(PAGE)
-async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def show(visit: ReauthedAdminVisit) -> Response:
     """The servers."""
-    return await _list(request, services, user)
+    return await _list(visit)
 
 
 @router.post(PAGE)
 @takes(TEXT_BYTES)
-async def paste(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def paste(visit: ReauthedAdminVisit) -> Response:
     """Set up what the usual JSON says."""
-    text = str((await request.form()).get("config", ""))
+    text = str((await visit.request.form()).get("config", ""))
     try:
-        names = await services.mcp_tools.paste(user, text)
-    except CortexError as error:
-        return await _list(request, services, user, text, error.message, error.status)
-    if lacking := await services.mcp_needs.open_ones(names):
+        names = await visit.services.mcp_tools.paste(visit.user, text)
+    except CortexError as refused:
+        return await _list(visit, text, refused)
+    if lacking := await visit.services.mcp_needs.open_ones(names):
         where = f"{PAGE}/{quote(','.join(one.name for one in lacking))}/needs"
-        return redirect(request, where, f"Added: {', '.join(names)}.")
+        return visit.redirect(where, f"Added: {', '.join(names)}.")
     where = f"{PAGE}/{quote(names[0])}" if len(names) == 1 else PAGE
-    return redirect(request, where, f"Added: {', '.join(names)}. Now press Find tools.")
+    return visit.redirect(where, f"Added: {', '.join(names)}. Now press Find tools.")
 
 
 @router.get(PAGE + "/callback")
-async def callback(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def callback(visit: ReauthedAdminVisit) -> Response:
     """The browser comes back from a login."""
-    given = {key: value[:4_000] for key, value in request.query_params.items()}
-    await services.end_view()
-    name = await services.mcp_logins.finish(user, given)
-    return redirect(request, f"{PAGE}/{quote(name)}", f"Logged in to {name}.")
+    given = {key: value[:4_000] for key, value in visit.request.query_params.items()}
+    await visit.services.end_view()
+    name = await visit.services.mcp_logins.finish(visit.user, given)
+    return visit.redirect(f"{PAGE}/{quote(name)}", f"Logged in to {name}.")
 
 
 @router.get(PAGE + "/{server}")
-async def server(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+async def server(visit: ReauthedAdminVisit, server: str) -> Response:
     """Its tools."""
-    return await _server(request, services, user, server)
+    return await _server(visit, server)
 
 
 @router.get(PAGE + "/{server}/needs")
-async def needs(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+async def needs(visit: ReauthedAdminVisit, server: str) -> Response:
     """Return what the programs of these servers, by commas, need of this machine, to be confirmed."""
-    return await _needs(request, services, user, server)
+    return await _needs(visit, server)
 
 
 @router.post(PAGE + "/{server}/needs")
-async def allow(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+async def allow(visit: ReauthedAdminVisit, server: str) -> Response:
     """Give what is ticked."""
-    ticked = [str(value) for value in (await request.form()).getlist("give")]
+    ticked = [str(value) for value in (await visit.request.form()).getlist("give")]
     names = server.split(",")
-    await services.end_view()  # an installation takes its time
+    await visit.services.end_view()  # an installation takes its time
     said = []
     for name in names:
         chosen = {one.removeprefix(f"{name}|") for one in ticked if one.startswith(f"{name}|")}
         try:
-            said.append(await services.mcp_needs.allow(user, name, chosen))
+            said.append(await visit.services.mcp_needs.allow(visit.user, name, chosen))
         except UserError as error:
-            return await _needs(request, services, user, server, f"{name}: {error.message}", 422)
+            return await _needs(visit, server, f"{name}: {error.message}", 422)
     where = f"{PAGE}/{quote(names[0])}" if len(names) == 1 else PAGE
-    return redirect(request, where, f"{' '.join(dict.fromkeys(said))} Now press Find tools.")
+    return visit.redirect(where, f"{' '.join(dict.fromkeys(said))} Now press Find tools.")
 
 
-async def _needs(
-    request: Request, services: Services, user: User, servers: str, error: str = "", status: int = 200
-) -> Response:
+async def _needs(visit: Visit, servers: str, error: str = "", status: int = 200) -> Response:
     context = NeedsContext(
-        frame=await frame_of(request, services, user, here=PAGE),
-        servers=await services.mcp_needs.open_ones(servers.split(",")),
-        names=servers,
-        error=error,
+        servers=await visit.services.mcp_needs.open_ones(servers.split(",")), names=servers, error=error
     )
-    return respond(request, "mcp_needs.html", context, status=status)
+    return await visit.show("mcp_needs.html", context, status=status)
 
 
 @router.post(PAGE + "/{server}/look")
-async def look(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+async def look(visit: ReauthedAdminVisit, server: str) -> Response:
     """Ask it for its tools now."""
-    await services.end_view()  # it may have to be started first
+    await visit.services.end_view()  # it may have to be started first
     try:
-        count = await services.mcp_tools.look(user, server)
+        count = await visit.services.mcp_tools.look(visit.user, server)
     except CortexError as error:
-        return await _server(request, services, user, server, error.message, status=502)
-    return redirect(request, f"{PAGE}/{quote(server)}", f"{server} has {count} tool{'' if count == 1 else 's'}.")
+        return await _server(visit, server, error.message, status=502)
+    return visit.redirect(f"{PAGE}/{quote(server)}", f"{server} has {count} tool{'' if count == 1 else 's'}.")
 
 
 @router.post(PAGE + "/{server}/login")
-async def login(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+async def login(visit: ReauthedAdminVisit, server: str) -> Response:
     """Begin a login; where it goes on is shown before the browser goes there."""
-    await services.end_view()
+    await visit.services.end_view()
     try:
-        address = await services.mcp_logins.begin(user, server)
+        address = await visit.services.mcp_logins.begin(visit.user, server)
     except CortexError as error:
-        return await _server(request, services, user, server, error.message, status=502)
+        return await _server(visit, server, error.message, status=502)
     if not address:
-        return redirect(request, f"{PAGE}/{quote(server)}", f"{server} is already logged in.")
-    return await _server(request, services, user, server, login_at=address)
+        return visit.redirect(f"{PAGE}/{quote(server)}", f"{server} is already logged in.")
+    return await _server(visit, server, login_at=address)
 
 
 @router.post(PAGE + "/{server}")
 @takes(TEXT_BYTES)
-async def choose(request: Request, services: Services, user: ReauthedAdmin, server: str) -> Response:
+async def choose(visit: ReauthedAdminVisit, server: str) -> Response:
     """Allow the ticked tools, as they were shown, and none of the others that were shown."""
-    form = await request.form()
+    form = await visit.request.form()
     allowed = {str(value) for value in form.getlist("allow")}
     choices = []
     for value in map(str, form.getlist("shown")):
@@ -203,51 +194,34 @@ async def choose(request: Request, services: Services, user: ReauthedAdmin, serv
         words = str(form.get(f"words-{digest}", ""))
         choices.append(Choice(name=name, digest=digest, is_allowed=value in allowed, words=words))
     try:
-        count = await services.mcp_tools.choose(user, server, choices)
+        count = await visit.services.mcp_tools.choose(visit.user, server, choices)
     except CortexError as error:
-        return await _server(request, services, user, server, error.message, status=error.status)
+        return await _server(visit, server, error.message, status=error.status)
     said = (
         f"{count} tool{'' if count == 1 else 's'} changed, from the next message on." if count else "Nothing changed."
     )
-    return redirect(request, f"{PAGE}/{quote(server)}", said)
+    return visit.redirect(f"{PAGE}/{quote(server)}", said)
 
 
-async def _list(
-    request: Request, services: Services, user: User, pasted: str = "", error: str = "", status: int = 200
-) -> Response:
-    context = ServersContext(
-        frame=await frame_of(request, services, user, here=PAGE),
-        servers=await _lines(services),
-        pasted=pasted,
-        error=error,
-    )
-    return respond(request, "mcp_servers.html", context, status=status)
+async def _list(visit: Visit, pasted: str = "", refused: CortexError | None = None) -> Response:
+    context = ServersContext(servers=await _lines(visit.services), pasted=pasted)
+    return await visit.show("mcp_servers.html", context, refused=refused)
 
 
-async def _server(
-    request: Request,
-    services: Services,
-    user: User,
-    name: str,
-    error: str = "",
-    *,
-    login_at: str = "",
-    status: int = 200,
-) -> Response:
-    row = await services.mcp_tools.server(name)
-    line = next(one for one in await _lines(services) if one.name == row.name)
-    needs = await services.mcp_needs.of(row.name)
+async def _server(visit: Visit, name: str, error: str = "", *, login_at: str = "", status: int = 200) -> Response:
+    row = await visit.services.mcp_tools.server(name)
+    line = next(one for one in await _lines(visit.services) if one.name == row.name)
+    needs = await visit.services.mcp_needs.of(row.name)
     context = ServerContext(
-        frame=await frame_of(request, services, user, here=PAGE),
         line=line,
         needs=needs if needs and needs.is_open else None,
-        tools=[_choice(one) for one in await services.mcp_tools.tools(row.name)],
+        tools=[_choice(one) for one in await visit.services.mcp_tools.tools(row.name)],
         has_login=bool(row.settings.get("has_login")),
         error=error,
         login_at=login_at,
         login_host=urlsplit(login_at).hostname or "",
     )
-    return respond(request, "mcp_server.html", context, status=status)
+    return await visit.show("mcp_server.html", context, status=status)
 
 
 async def _lines(services: Services) -> list[ServerLine]:

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.fact import FACT_CHARS_MAX
-from cortex.services.memory.choices import BUDGET_TOKENS_MAX
 from cortex.services.memory.facts import FactRow, FactVersionRow, MemoryView
-from web.deps import CurrentUser, FormNumber, Number, Services, Text
-from web.frame import frame_of
-from web.render import ConfirmContext, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from cortex.services.memory.recall import BUDGET_TOKENS_MAX
+from web.deps import FormNumber, Number, Text
+from web.render import Context, NavEntry, address, described, download
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/memory"
 NAV = NavEntry(
     title="Memory",
@@ -29,6 +27,7 @@ NAV = NavEntry(
 )
 QUERY_CHARS_MAX = 200
 PAGE_ROWS = 100
+JSON = "application/json; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +41,6 @@ class MemoryContext(Context):
     budget: str = described("the token budget as typed or as it is")
     most_tokens: int = described("the largest budget", default=BUDGET_TOKENS_MAX)
     draft: str = described("a fact that was refused", default="")
-    error: str = described("why it was refused", default="")
-    error_field: str = described("the field the error is about, or empty", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,181 +53,151 @@ class FactContext(Context):
     history: Sequence[FactVersionRow] = described("what it was before, the latest first")
     most_chars: int = described("how long a fact may be", default=FACT_CHARS_MAX)
     is_stale: bool = described("whether it was changed while the person was writing", default=False)
-    error: str = described("why saving was refused", default="")
-    error_field: str = described("the field the error is about, or empty", default="")
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: CurrentUser, q: str = "", start: Number = 0) -> Response:
+async def show(visit: UserVisit, q: str = "", start: Number = 0) -> Response:
     """The facts, or those that have to do with what is searched for."""
-    return respond(request, "memory.html", await _context(request, services, user, q, max(0, start)))
+    return await visit.show("memory.html", await _context(visit, q, max(0, start)))
 
 
 @router.post(HREF)
-async def add(request: Request, services: Services, user: CurrentUser, text: Text = "") -> Response:
+async def add(visit: UserVisit, text: Text = "") -> Response:
     """Remember what the person writes."""
     try:
-        made = await services.memory.add(user, text)
+        made = await visit.services.memory.add(visit.user, text)
     except UserError as refused:
-        context = await _context(request, services, user)
-        context = replace(context, draft=text, error=refused.message, error_field=refused.field)
-        return respond(request, "memory.html", context, status=422)
-    return redirect(request, HREF, f"Remembered: {made.text}", undo_href=f"{_place(made.id)}/forget")
+        context = await _context(visit)
+        context = replace(context, draft=text)
+        return await visit.show("memory.html", context, refused=refused)
+    return visit.redirect(HREF, f"Remembered: {made.text}", undo_href=f"{_place(made.id)}/forget")
 
 
 @router.post(HREF + "/choices")
-async def choose(
-    request: Request, services: Services, user: CurrentUser, recalls: Text = "", learns: Text = "", budget: Text = ""
-) -> Response:
+async def choose(visit: UserVisit, recalls: Text = "", learns: Text = "", budget: Text = "") -> Response:
     """The switches and the budget."""
     try:
-        await services.memory.preferences.change(user.id, recalls=bool(recalls), learns=bool(learns), budget=budget)
+        await visit.services.memory.preferences.change(
+            visit.user.id, recalls=bool(recalls), learns=bool(learns), budget=budget
+        )
     except UserError as refused:
-        context = await _context(request, services, user)
-        context = replace(context, budget=budget, error=refused.message, error_field=refused.field)
-        return respond(request, "memory.html", context, status=422)
-    return redirect(request, HREF, "Saved.")
+        context = await _context(visit)
+        context = replace(context, budget=budget)
+        return await visit.show("memory.html", context, refused=refused)
+    return visit.redirect(HREF, "Saved.")
 
 
 @router.post(HREF + "/seen")
-async def see(request: Request, services: Services, user: CurrentUser) -> Response:
+async def see(visit: UserVisit) -> Response:
     """Return what is new joins the rest."""
-    await services.memory.see(user)
-    return redirect(request, HREF)
+    await visit.services.memory.see(visit.user)
+    return visit.redirect(HREF)
 
 
 @router.get(HREF + "/forget-all")
-async def ask_forget_all(request: Request, services: Services, user: CurrentUser) -> Response:
+async def ask_forget_all(visit: UserVisit) -> Response:
     """Really?"""
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here=HREF),
+    return await visit.ask(
         title="Forget everything?",
         text="Deletes all facts and proposals. You can undo this for a day.",
-        action=f"{HREF}/forget-all",
         words="Forget everything",
         back=HREF,
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post(HREF + "/forget-all")
-async def forget_all(request: Request, services: Services, user: CurrentUser) -> Response:
+async def forget_all(visit: UserVisit) -> Response:
     """Forget everything, and offer it back."""
-    count = await services.memory.forget_all(user)
-    return redirect(request, HREF, f"Forgotten: {count} facts", undo_href=f"{HREF}/restore-all")
+    count = await visit.services.memory.forget_all(visit.user)
+    return visit.redirect(HREF, f"Forgotten: {count} facts", undo_href=f"{HREF}/restore-all")
 
 
 @router.post(HREF + "/restore-all")
-async def restore_all(request: Request, services: Services, user: CurrentUser) -> Response:
+async def restore_all(visit: UserVisit) -> Response:
     """Bring back what was forgotten together."""
-    return redirect(request, HREF, f"Restored: {await services.memory.restore_all(user)} facts")
+    return visit.redirect(HREF, f"Restored: {await visit.services.memory.restore_all(visit.user)} facts")
 
 
 @router.get(HREF + "/export.md")
-async def export_markdown(services: Services, user: CurrentUser) -> Response:
+async def export_markdown(visit: UserVisit) -> Response:
     """The facts as Markdown."""
-    return _file(await services.memory.export_markdown(user), "text/markdown", "memory.md")
+    return download(await visit.services.memory.export_markdown(visit.user), "memory.md", "text/markdown")
 
 
 @router.get(HREF + "/export.json")
-async def export_json(services: Services, user: CurrentUser) -> Response:
+async def export_json(visit: UserVisit) -> Response:
     """The facts as JSON."""
-    return _file(await services.memory.export_json(user), "application/json", "memory.json")
+    return download(await visit.services.memory.export_json(visit.user), "memory.json", JSON)
 
 
 @router.get(HREF + "/{fact_id}")
-async def show_one(request: Request, services: Services, user: CurrentUser, fact_id: str) -> Response:
+async def show_one(visit: UserVisit, fact_id: str) -> Response:
     """One fact to edit, with what it was before."""
-    fact = await services.memory.get(user, fact_id)
-    return respond(request, "fact.html", await _fact(request, services, user, fact, fact.text, fact.certainty))
+    fact = await visit.services.memory.get(visit.user, fact_id)
+    return await visit.show("fact.html", await _fact(visit, fact, fact.text, fact.certainty))
 
 
 @router.post(HREF + "/{fact_id}")
-async def save(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    fact_id: str,
-    version: FormNumber,
-    text: Text = "",
-    certainty: Text = "",
-) -> Response:
+async def save(visit: UserVisit, fact_id: str, version: FormNumber, text: Text = "", certainty: Text = "") -> Response:
     """Save it, unless it was changed in between or says what another one says."""
     try:
-        saved = await services.memory.edit(user, fact_id, version, text, certainty)
+        saved = await visit.services.memory.edit(visit.user, fact_id, version, text, certainty)
     except (UserError, Conflict) as refused:
-        fact = await services.memory.get(user, fact_id)
+        fact = await visit.services.memory.get(visit.user, fact_id)
         context = replace(
-            await _fact(request, services, user, fact, text, certainty),
+            await _fact(visit, fact, text, certainty),
             is_stale=isinstance(refused, Conflict) and fact.version != version,
-            error=refused.message,
-            error_field=refused.field if isinstance(refused, UserError) else "",
         )
-        return respond(request, "fact.html", context, status=refused.status)
-    return redirect(request, HREF, f"Saved: {saved.text}", undo_href=f"{_place(fact_id)}/revert/{version}")
+        return await visit.show("fact.html", context, refused=refused)
+    return visit.redirect(HREF, f"Saved: {saved.text}", undo_href=f"{_place(fact_id)}/revert/{version}")
 
 
 @router.post(HREF + "/{fact_id}/revert/{number}")
-async def revert(request: Request, services: Services, user: CurrentUser, fact_id: str, number: Number) -> Response:
+async def revert(visit: UserVisit, fact_id: str, number: Number) -> Response:
     """Bring the words of an earlier version back."""
-    return redirect(request, HREF, f"Restored: {(await services.memory.revert(user, fact_id, number)).text}")
+    return visit.redirect(HREF, f"Restored: {(await visit.services.memory.revert(visit.user, fact_id, number)).text}")
 
 
 @router.post(HREF + "/{fact_id}/accept")
-async def accept(request: Request, services: Services, user: CurrentUser, fact_id: str) -> Response:
+async def accept(visit: UserVisit, fact_id: str) -> Response:
     """Keep what was proposed."""
-    return redirect(request, HREF, f"Remembered: {(await services.memory.accept(user, fact_id)).text}")
+    return visit.redirect(HREF, f"Remembered: {(await visit.services.memory.accept(visit.user, fact_id)).text}")
 
 
 @router.post(HREF + "/{fact_id}/forget")
-async def forget(request: Request, services: Services, user: CurrentUser, fact_id: str) -> Response:
+async def forget(visit: UserVisit, fact_id: str) -> Response:
     """Forget it, or dismiss what was proposed; the next page offers it back."""
-    gone = await services.memory.forget(user, fact_id)
-    return redirect(request, HREF, f"Forgotten: {gone.text}", undo_href=f"{_place(fact_id)}/restore")
+    gone = await visit.services.memory.forget(visit.user, fact_id)
+    return visit.redirect(HREF, f"Forgotten: {gone.text}", undo_href=f"{_place(fact_id)}/restore")
 
 
 @router.post(HREF + "/{fact_id}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, fact_id: str) -> Response:
+async def restore(visit: UserVisit, fact_id: str) -> Response:
     """Bring it back as it was."""
-    return redirect(request, HREF, f"Restored: {(await services.memory.restore(user, fact_id)).text}")
+    return visit.redirect(HREF, f"Restored: {(await visit.services.memory.restore(visit.user, fact_id)).text}")
 
 
-async def _context(
-    request: Request, services: Services, user: CurrentUser, query: str = "", start: int = 0
-) -> MemoryContext:
+async def _context(visit: Visit, query: str = "", start: int = 0) -> MemoryContext:
     asked = " ".join(query.split())[:QUERY_CHARS_MAX]
-    view = await services.memory.view(user, asked)
-
-    def address(first: int) -> str:
-        chosen = {name: value for name, value in {"q": asked, "start": str(first) if first else ""}.items() if value}
-        return HREF + (f"?{urlencode(chosen)}" if chosen else "")
+    view = await visit.services.memory.view(visit.user, asked)
 
     return MemoryContext(
-        frame=await frame_of(request, services, user, here=HREF),
         view=replace(view, kept=view.kept[start : start + PAGE_ROWS]),
         query=asked,
-        newer=address(max(0, start - PAGE_ROWS)) if start else "",
-        older=address(start + PAGE_ROWS) if start + PAGE_ROWS < len(view.kept) else "",
+        newer=address(HREF, q=asked, start=max(0, start - PAGE_ROWS)) if start else "",
+        older=address(HREF, q=asked, start=start + PAGE_ROWS) if start + PAGE_ROWS < len(view.kept) else "",
         budget=str(view.choices.budget_tokens),
     )
 
 
-async def _fact(
-    request: Request, services: Services, user: CurrentUser, fact: FactRow, text: str, certainty: str
-) -> FactContext:
+async def _fact(visit: Visit, fact: FactRow, text: str, certainty: str) -> FactContext:
     return FactContext(
-        frame=await frame_of(request, services, user, here=HREF),
         fact=fact,
         text=text,
         certainty=certainty,
-        history=await services.memory.history(user, fact.id),
+        history=await visit.services.memory.history(visit.user, fact.id),
     )
 
 
 def _place(fact_id: str) -> str:
     return f"{HREF}/{quote(fact_id, safe='')}"
-
-
-def _file(body: str, kind: str, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return Response(body, media_type=f"{kind}; charset=utf-8", headers=headers)

@@ -2,14 +2,14 @@
 
 import hmac
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import PlainTextResponse, Response
 
 from web.deps import Services
 from web.errors import not_found
-from web.routes import LazyRoute
+from web.routes import PageRouter
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
 

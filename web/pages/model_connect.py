@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, ProviderError, UserError
@@ -11,13 +10,12 @@ from cortex.ports.model_lists import ListedModel
 from cortex.services.models.connecting import Listing, LocalServer
 from cortex.services.models.files import Slips
 from cortex.services.models.presets import Preset
-from web.deps import CurrentUser, Services, Text, Texts
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Text, Texts
+from web.render import Context, described
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 REFUSALS = (UserError, ProviderError, Conflict)
 
@@ -30,7 +28,6 @@ class ModelConnectContext(Context):
     preset: str = described("the one that is chosen", default="")
     base_url: str = described("the address that was typed", default="")
     ca: str = described("the certificate authority that was typed", default="")
-    error: str = described("why there is no list, when no field is to blame", default="")
     errors: Mapping[str, str] = described("field -> why it was refused", default_factory=dict)
     listing: Listing | None = described("the server's models", default=None)
     shown: Sequence[ListedModel] = described("those of them on the page", default=())
@@ -42,64 +39,48 @@ class ModelConnectContext(Context):
 
 
 @router.get("/models/connect")
-async def show(request: Request, services: Services, user: CurrentUser, preset: str = "") -> Response:
+async def show(visit: UserVisit, preset: str = "") -> Response:
     """The form."""
-    return await _page(request, services, user, preset=preset)
+    return await _page(visit, preset=preset)
 
 
 @router.post("/models/connect")
 async def connect(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    preset: Text = "",
-    base_url: Text = "",
-    api_key: Text = "",
-    ca: Text = "",
+    visit: UserVisit, preset: Text = "", base_url: Text = "", api_key: Text = "", ca: Text = ""
 ) -> Response:
     """Ask the server for its models."""
     try:
-        listing = await services.model_connecting.connect(user, preset, base_url, api_key, ca)
+        listing = await visit.services.model_connecting.connect(visit.user, preset, base_url, api_key, ca)
     except REFUSALS as refused:
-        return await _page(request, services, user, preset=preset, base_url=base_url, ca=ca, refused=refused)
-    return await _page(request, services, user, listing=listing, ticked=_first_ticks(listing))
+        return await _page(visit, preset=preset, base_url=base_url, ca=ca, refused=refused)
+    return await _page(visit, listing=listing, ticked=_first_ticks(listing))
 
 
 @router.post("/models/connect/more")
-async def more(
-    request: Request, services: Services, user: CurrentUser, provider: Text = "", base_url: Text = ""
-) -> Response:
+async def more(visit: UserVisit, provider: Text = "", base_url: Text = "") -> Response:
     """The list of a server that is connected already."""
     try:
-        listing = await services.model_connecting.more(user, provider, base_url)
+        listing = await visit.services.model_connecting.more(visit.user, provider, base_url)
     except REFUSALS as refused:
-        return await _page(request, services, user, refused=refused)
-    return await _page(request, services, user, listing=listing)
+        return await _page(visit, refused=refused)
+    return await _page(visit, listing=listing)
 
 
 @router.post("/models/connect/list")
 async def filtered(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    provider: Text = "",
-    base_url: Text = "",
-    q: Text = "",
-    pick: Texts = None,
+    visit: UserVisit, provider: Text = "", base_url: Text = "", q: Text = "", pick: Texts = None
 ) -> Response:
     """Those of the list that hold the words, and what is ticked."""
     try:
-        listing = await services.model_connecting.listing(user, provider, base_url)
+        listing = await visit.services.model_connecting.listing(visit.user, provider, base_url)
     except REFUSALS as refused:
-        return await _page(request, services, user, refused=refused)
-    return await _page(request, services, user, listing=listing, ticked=pick or (), q=q[:200], block="picks")
+        return await _page(visit, refused=refused)
+    return await _page(visit, listing=listing, ticked=pick or (), q=q[:200], block="picks")
 
 
 @router.post("/models/connect/use")
 async def use(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
+    visit: UserVisit,
     provider: Text = "",
     base_url: Text = "",
     pick: Texts = None,
@@ -107,53 +88,45 @@ async def use(
     anyway: Text = "",
 ) -> Response:
     """Add what is ticked, once the first of it has answered; `anyway`: without asking."""
-    connecting = services.model_connecting
+    connecting = visit.services.model_connecting
     try:
-        added = await connecting.use(user, provider, base_url, pick or (), key=api_key, is_checked=not anyway)
+        added = await connecting.use(visit.user, provider, base_url, pick or (), key=api_key, is_checked=not anyway)
     except REFUSALS as refused:
-        return await _refused_choice(request, services, user, provider, base_url, pick or (), refused)
+        return await _refused_choice(visit, provider, base_url, pick or (), refused)
     names = ", ".join(entry.name for entry in added[:3]) + (f" and {len(added) - 3} more" if len(added) > 3 else "")
-    first = (await services.models.registry(user)).default[:1]
+    first = (await visit.services.models.registry(visit.user)).default[:1]
     answers = f" {first[0]} answers from now on." if first == (added[0].name,) else ""
-    return redirect(request, "/models", f"Added: {names}.{answers}")
+    return visit.redirect("/models", f"Added: {names}.{answers}")
 
 
 @router.post("/models/connect/forget")
-async def forget(request: Request, services: Services, user: CurrentUser) -> Response:
+async def forget(visit: UserVisit) -> Response:
     """Forget the key of a server of which no model was chosen."""
-    await services.model_connecting.forget(user)
-    return redirect(request, "/models", "The key is forgotten.")
+    await visit.services.model_connecting.forget(visit.user)
+    return visit.redirect("/models", "The key is forgotten.")
 
 
 @router.get("/models/connect/here")
-async def look_here(request: Request, services: Services, user: CurrentUser) -> Response:
+async def look_here(visit: UserVisit) -> Response:
     """The servers on this machine that answer; nothing for a member."""
-    here = await services.model_connecting.here(user)
-    return await _page(request, services, user, here=here, block="here")
+    here = await visit.services.model_connecting.here(visit.user)
+    return await _page(visit, here=here, block="here")
 
 
 async def _refused_choice(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    provider: str,
-    base_url: str,
-    ticked: Sequence[str],
-    refused: CortexError,
+    visit: Visit, provider: str, base_url: str, ticked: Sequence[str], refused: CortexError
 ) -> Response:
     """The list again with what was ticked, or the form where the server gives no list any more."""
     try:
-        listing = await services.model_connecting.listing(user, provider, base_url)
+        listing = await visit.services.model_connecting.listing(visit.user, provider, base_url)
     except REFUSALS:
-        return await _page(request, services, user, refused=refused)
+        return await _page(visit, refused=refused)
     is_silent = isinstance(refused, ProviderError)
-    return await _page(request, services, user, listing=listing, ticked=ticked, refused=refused, is_silent=is_silent)
+    return await _page(visit, listing=listing, ticked=ticked, refused=refused, is_silent=is_silent)
 
 
 async def _page(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
+    visit: Visit,
     *,
     preset: str = "",
     base_url: str = "",
@@ -168,8 +141,7 @@ async def _page(
 ) -> Response:
     errors = _errors(refused)
     context = ModelConnectContext(
-        frame=await frame_of(request, services, user, here="/models"),
-        presets=services.models.presets,
+        presets=visit.services.models.presets,
         preset=preset,
         base_url=base_url,
         ca=ca,
@@ -184,7 +156,7 @@ async def _page(
         here=here,
     )
     status = 200 if refused is None else 409 if isinstance(refused, Conflict) else 422
-    return respond(request, "model_connect.html", context, block=block, status=status)
+    return await visit.show("model_connect.html", context, block=block, status=status)
 
 
 def _errors(refused: CortexError | None) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
@@ -15,21 +15,20 @@ from cortex.base.errors import ConfigError, Conflict, CortexError, UserError
 from cortex.base.model import OFFLINE, ModelEntry, assumed_window
 from cortex.base.user import User
 from cortex.services.models.files import FileFact, FileTest, Slips, host_of
-from cortex.services.models.last_good import BROKEN
 from cortex.services.models.models import RegistryFault
 from cortex.services.models.presets import Preset
 from cortex.services.models.probe import TestReport
 from cortex.services.models.profiles import chosen_of, in_words
 from cortex.services.models.registry import ModelRegistry, default_profile
 from cortex.services.models.sharing import BorrowedModel, PersonShare, ShareForm
-from web.deps import CurrentUser, Services, Text, Texts
+from cortex.services.models.store import BROKEN
+from web.deps import Text, Texts
 from web.errors import not_found
-from web.frame import frame_of
-from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond, wants_fragment
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import MORE, Context, NavEntry, described, wants_fragment
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 async def _state(services: Cortex, user: User) -> str:
@@ -128,7 +127,6 @@ class ModelsContext(Context):
     is_welcome: bool = described("whether the account was made a moment ago", default=False)
     report: TestReport | None = described("what a test found", default=None)
     is_part: bool = described("whether the list goes along with the report", default=False)
-    error: str = described("why a change was refused", default="")
     fault: RegistryFault | None = described("why the file cannot be read", default=None)
     shared: Mapping[str, str] = described("own model -> with whom it is shared, in words", default_factory=dict)
     limits: Mapping[str, str] = described("another's model -> what the reader may take a day", default_factory=dict)
@@ -144,7 +142,6 @@ class ModelContext(Context):
     learned: Sequence[FileFact] = described("what its server was seen to refuse", default=())
     others: Sequence[str] = described("models that use the same stored key", default=())
     report: TestReport | None = described("what a test found", default=None)
-    error: str = described("why saving was refused, when no field is to blame", default="")
     errors: Mapping[str, str] = described("field -> why saving was refused", default_factory=dict)
     sharing: ShareForm | None = described("who may use it, for an admin", default=None)
     borrowed: Sequence[BorrowedModel] = described("what others took with it lately", default=())
@@ -156,170 +153,144 @@ class ModelContext(Context):
 
 
 @router.get("/models")
-async def show(request: Request, services: Services, user: CurrentUser, welcome: bool = False) -> Response:
+async def show(visit: UserVisit, welcome: bool = False) -> Response:
     """The models and the chains."""
-    return respond(request, "models.html", await _list(request, services, user, is_welcome=welcome))
+    return await visit.show("models.html", await _list(visit, is_welcome=welcome))
 
 
 @router.get("/models/new")
-async def new(request: Request, services: Services, user: CurrentUser, preset: str = "other") -> Response:
+async def new(visit: UserVisit, preset: str = "other") -> Response:
     """An empty form, filled for one provider."""
-    kind = next((one for one in services.models.presets if one.id == preset), None)
+    kind = next((one for one in visit.services.models.presets if one.id == preset), None)
     if kind is None:
         raise not_found()
     typed = ModelFormInput(provider=kind.provider, base_url=kind.base_url, streams="1", tools="1", parallel_calls="1")
-    return await _form(request, services, user, typed)
+    return await _form(visit, typed)
 
 
 @router.get("/models/edit")
-async def edit(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
+async def edit(visit: UserVisit, name: str) -> Response:
     """A model to change."""
-    return await _form(request, services, user, _typed(await _entry(services, user, name)))
+    return await _form(visit, _typed(await _entry(visit, name)))
 
 
 @router.post("/models")
-async def save(
-    request: Request, services: Services, user: CurrentUser, typed: Annotated[ModelFormInput, Form()]
-) -> Response:
+async def save(visit: UserVisit, typed: Annotated[ModelFormInput, Form()]) -> Response:
     """Add or change it; the first one becomes what every role uses."""
     try:
-        entry = await services.model_sharing.save(user, typed.values(), typed.previous, typed.wanted())
+        entry = await visit.services.model_sharing.save(visit.user, typed.values(), typed.previous, typed.wanted())
     except (UserError, Conflict) as refused:
-        return await _form(request, services, user, typed, refused=refused, status=refused.status)
-    unguarded = await services.model_sharing.unguarded(user, entry.name)
-    return redirect(request, "/models", f"Saved: {entry.name}. {unguarded}" if unguarded else f"Saved: {entry.name}")
+        return await _form(visit, typed, refused=refused, status=refused.status)
+    unguarded = await visit.services.model_sharing.unguarded(visit.user, entry.name)
+    return visit.redirect("/models", f"Saved: {entry.name}. {unguarded}" if unguarded else f"Saved: {entry.name}")
 
 
 @router.post("/models/test")
-async def try_form(
-    request: Request, services: Services, user: CurrentUser, typed: Annotated[ModelFormInput, Form()]
-) -> Response:
+async def try_form(visit: UserVisit, typed: Annotated[ModelFormInput, Form()]) -> Response:
     """Try what the form says, without saving it."""
     try:
-        report = await services.models.test(user, typed.values(), typed.previous)
+        report = await visit.services.models.test(visit.user, typed.values(), typed.previous)
     except (UserError, ConfigError) as refused:
         report = TestReport(is_ok=False, message=refused.message)
-        return await _form(request, services, user, typed, report=report, refused=refused, status=422, block="report")
-    return await _form(request, services, user, typed, report=report, block="report")
+        return await _form(visit, typed, report=report, refused=refused, status=422, block="report")
+    return await _form(visit, typed, report=report, block="report")
 
 
 @router.post("/models/test-saved")
-async def try_saved(request: Request, services: Services, user: CurrentUser, name: Text = "") -> Response:
+async def try_saved(visit: UserVisit, name: Text = "") -> Response:
     """Try a stored model, and keep what it turned out to be able to do."""
-    await _entry(services, user, name)
+    await _entry(visit, name)
     try:
-        report = await services.models.test_saved(user, name)
+        report = await visit.services.models.test_saved(visit.user, name)
     except (UserError, ConfigError) as refused:
         report = TestReport(is_ok=False, message=refused.message)
-    return respond(request, "models.html", await _list(request, services, user, report=report), block="report")
+    return await visit.show("models.html", await _list(visit, report=report), block="report")
 
 
 @router.post("/models/send-tools")
-async def send_tools(request: Request, services: Services, user: CurrentUser, name: Text = "") -> Response:
+async def send_tools(visit: UserVisit, name: Text = "") -> Response:
     """Send tools to a model that did not call one in its test."""
-    await services.models.send_tools(user, name)
-    return redirect(request, "/models", f"Tools are sent to {name}.")
+    await visit.services.models.send_tools(visit.user, name)
+    return visit.redirect("/models", f"Tools are sent to {name}.")
 
 
 @router.post("/models/forget")
-async def forget(
-    request: Request, services: Services, user: CurrentUser, name: Text = "", what: Text = "", value: Text = ""
-) -> Response:
+async def forget(visit: UserVisit, name: Text = "", what: Text = "", value: Text = "") -> Response:
     """Let a model be as it is set, whatever its server was seen to refuse."""
-    registry = await services.models.registry(user)
+    registry = await visit.services.models.registry(visit.user)
     if registry.get(name) is None:
         raise not_found()
-    await services.models.learned.forget(user.id, name, what, value)
+    await visit.services.models.learned.forget(visit.user.id, name, what, value)
     is_own = any(entry.name == name for entry in registry.own)
     back = f"/models/edit?{urlencode({'name': name})}" if is_own else "/models#shared"
-    return redirect(request, back, f"Forgotten: {name} is asked as it is set again.")
+    return visit.redirect(back, f"Forgotten: {name} is asked as it is set again.")
 
 
 @router.get("/models/remove")
-async def ask_remove(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
+async def ask_remove(visit: UserVisit, name: str) -> Response:
     """Really?"""
-    await _entry(services, user, name)
-    is_shared = name in await services.model_sharing.words(user)
+    await _entry(visit, name)
+    is_shared = name in await visit.services.model_sharing.words(visit.user)
     others = " People it is shared with lose access." if is_shared else ""
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here="/models"),
+    return await visit.ask(
         title=f"Remove {name}?",
         text=f"Its key is deleted and it is removed from every model order.{others} Chats stay as they are.",
         action=f"/models/remove?{urlencode({'name': name})}",
         words="Remove",
         back="/models",
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post("/models/remove")
-async def remove(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
+async def remove(visit: UserVisit, name: str) -> Response:
     """Forget the model and its key."""
-    await services.model_sharing.remove(user, name)
-    return redirect(request, "/models", f"Removed: {name}")
+    await visit.services.model_sharing.remove(visit.user, name)
+    return visit.redirect("/models", f"Removed: {name}")
 
 
 @router.post("/models/restore")
-async def restore(request: Request, services: Services, user: CurrentUser) -> Response:
+async def restore(visit: UserVisit) -> Response:
     """Go back to the last file that could be read."""
-    await services.models.restore(user)
-    return redirect(request, "/models", f"Restored. The file that could not be read is now {BROKEN} in your folder.")
+    await visit.services.models.restore(visit.user)
+    return visit.redirect("/models", f"Restored. The file that could not be read is now {BROKEN} in your folder.")
 
 
 @router.post("/models/chain")
-async def set_chain(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    names: Texts = None,
-) -> Response:
+async def set_chain(visit: UserVisit, names: Texts = None) -> Response:
     """The order in which every role that has none of its own tries models."""
     try:
-        await services.models.set_chain(user, [name for name in names or () if name])
+        await visit.services.models.set_chain(visit.user, [name for name in names or () if name])
     except (UserError, Conflict) as refused:
-        context = await _list(request, services, user, error=refused.message)
-        return respond(request, "models.html", context, status=refused.status)
-    return redirect(request, "/models#chains", "Saved.")
+        return await visit.show("models.html", await _list(visit), refused=refused)
+    return visit.redirect("/models#chains", "Saved.")
 
 
-async def _entry(services: Services, user: CurrentUser, name: str) -> ModelEntry:
-    found = (await services.models.shown(user)).set_as(name)
+async def _entry(visit: Visit, name: str) -> ModelEntry:
+    found = (await visit.services.models.shown(visit.user)).set_as(name)
     if found is None:
         raise not_found()
     return found
 
 
-async def _list(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    *,
-    is_welcome: bool = False,
-    report: TestReport | None = None,
-    error: str = "",
-) -> ModelsContext:
-    registry = await services.models.shown(user)
+async def _list(visit: Visit, *, is_welcome: bool = False, report: TestReport | None = None) -> ModelsContext:
+    registry = await visit.services.models.shown(visit.user)
     return ModelsContext(
-        frame=await frame_of(request, services, user, here="/models"),
         registry=registry,
         names=[("", "none"), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
-        presets=services.models.presets,
+        presets=visit.services.models.presets,
         hosts={entry.name: host_of(entry.provider, entry.base_url) for entry in registry.own},
         waiting_at=host_of(registry.waiting.provider, registry.waiting.base_url) if registry.waiting else "",
         is_welcome=is_welcome,
         report=report,
-        is_part=report is not None and wants_fragment(request),
-        error=error,
-        fault=await services.models.fault(user),
-        shared=await services.model_sharing.words(user),
-        limits=await services.model_sharing.limits(user),
+        is_part=report is not None and wants_fragment(visit.request),
+        fault=await visit.services.models.fault(visit.user),
+        shared=await visit.services.model_sharing.words(visit.user),
+        limits=await visit.services.model_sharing.limits(visit.user),
     )
 
 
 async def _form(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
+    visit: Visit,
     typed: ModelFormInput,
     *,
     report: TestReport | None = None,
@@ -327,17 +298,16 @@ async def _form(
     status: int = 200,
     block: str = "content",
 ) -> Response:
-    registry = await services.models.shown(user)
+    registry = await visit.services.models.shown(visit.user)
     known = {entry.name: registry.set_as(entry.name) or entry for entry in registry.own}
     errors = _errors(refused)
     is_fresh = refused is None and report is None  # what was typed stays while it is tested and mended
-    sharing = services.model_sharing
+    sharing = visit.services.model_sharing
     stored = known.get(typed.previous)
     found = default_profile(typed.provider, typed.model, typed.base_url)
     profile = stored.profile if stored else found
     unsaid = assumed_window(profile, found)
     context = ModelContext(
-        frame=await frame_of(request, services, user, here="/models"),
         typed=typed.model_copy(update={"api_key": ""}),
         has_key=typed.previous in registry.with_key,
         tested=registry.tested.get(typed.previous),
@@ -346,19 +316,25 @@ async def _form(
         report=report,
         error=refused.message if refused and not report and not errors else "",
         errors=errors,
-        sharing=await sharing.form(user, typed.previous, None if is_fresh else typed.wanted())
-        if user.is_admin
+        sharing=await sharing.form(visit.user, typed.previous, None if is_fresh else typed.wanted())
+        if visit.user.is_admin
         else None,
-        borrowed=await sharing.borrowed(user, model=typed.previous) if user.is_admin and typed.previous else (),
-        unguarded=await sharing.unguarded(user, typed.previous) if is_fresh and typed.previous else "",
+        borrowed=await sharing.borrowed(visit.user, model=typed.previous)
+        if visit.user.is_admin and typed.previous
+        else (),
+        unguarded=await sharing.unguarded(visit.user, typed.previous) if is_fresh and typed.previous else "",
         window=stored.context_tokens if stored and "context_tokens" not in stored.typed else unsaid,
         window_unsaid=unsaid,
-        caching=await services.profiles.told(user, stored) if stored else in_words(profile) if typed.base_url else "",
+        caching=await visit.services.profiles.told(visit.user, stored)
+        if stored
+        else in_words(profile)
+        if typed.base_url
+        else "",
         is_unpriced=not typed.input_usd.strip()
         and typed.previous in known
-        and await sharing.is_unpriced(user, typed.previous),
+        and await sharing.is_unpriced(visit.user, typed.previous),
     )
-    return respond(request, "model.html", context, block=block, status=status)
+    return await visit.show("model.html", context, block=block, status=status)
 
 
 def _errors(refused: CortexError | None) -> Mapping[str, str]:

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import CortexError
-from cortex.base.user import User
-from web.deps import Admin, CurrentUser, Services
-from web.frame import entries_for, frame_of
-from web.render import ADMIN, MORE, Context, NavEntry, described, respond
-from web.routes import LazyRoute
+from web.frame import entries_for
+from web.render import ADMIN, MORE, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import AdminVisit, UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 NAV = (
     NavEntry(title="More", href=MORE, icon="fold", order=90),
     NavEntry(title="Admin", href=ADMIN, icon="shield", order=95),
@@ -29,27 +27,27 @@ class CardsContext(Context):
 
 
 @router.get(MORE)
-async def more(request: Request, services: Services, user: CurrentUser) -> Response:
+async def more(visit: UserVisit) -> Response:
     """Return what is the person's own."""
-    return await _cards(request, services, user, "More", MORE)
+    return await _cards(visit, "More", MORE)
 
 
 @router.get(ADMIN)
-async def admin(request: Request, services: Services, user: Admin) -> Response:
+async def admin(visit: AdminVisit) -> Response:
     """Return what is the server's."""
-    return await _cards(request, services, user, "Admin", ADMIN)
+    return await _cards(visit, "Admin", ADMIN)
 
 
-async def _cards(request: Request, services: Services, user: User, title: str, here: str) -> Response:
-    found = [entry for entry in await entries_for(request, services, user) if entry.under == here]
-    cards = [(entry, await _state(services, user, entry)) for entry in found]
-    context = CardsContext(frame=await frame_of(request, services, user, here=here), title=title, cards=cards)
-    return respond(request, "more.html", context)
+async def _cards(visit: Visit, title: str, here: str) -> Response:
+    found = [entry for entry in await entries_for(visit.request, visit.services, visit.user) if entry.under == here]
+    cards = [(entry, await _state(visit, entry)) for entry in found]
+    context = CardsContext(title=title, cards=cards)
+    return await visit.show("more.html", context)
 
 
-async def _state(services: Services, user: User, entry: NavEntry) -> str:
+async def _state(visit: Visit, entry: NavEntry) -> str:
     """Return how it is; a page that cannot be read says why itself."""
     try:
-        return await entry.state(services, user) if entry.state else ""
+        return await entry.state(visit.services, visit.user) if entry.state else ""
     except CortexError:
         return "Needs attention"

@@ -1,23 +1,21 @@
 """Notes, the scratchpad, and what the assistant keeps for itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.plain_text import plain_text
 from cortex.services.content.notes import AgentNotes, Note
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Number, Services, Text
-from web.frame import frame_of
-from web.render import ConfirmContext, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Number, Text
+from web.render import Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 LINE_CHARACTERS = 1_000  # of the line that a search led to; the page shows 200
 NAV = NavEntry(title="Notes", href="/notes", icon="note", order=20)
 
@@ -31,7 +29,6 @@ class NotesContext(Context):
     deleted: Sequence[Note] = described("notes that can be brought back, latest first")
     agent_notes: Sequence[AgentNotes] = described("what the assistant keeps, by role")
     draft: str = described("a name that was refused", default="")
-    error: str = described("why it was refused", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +42,6 @@ class NoteContext(Context):
     action: str = described("where saving posts, empty for a text that is only shown", default="")
     is_editable: bool = described("whether the person may write here", default=True)
     theirs: str | None = described("what stands there now, when it was changed in between", default=None)
-    error: str = described("why saving was refused", default="")
     error_field: str = described("the field the error is about, or empty", default="text")
     delete: str = described("address of the confirm page that deletes it, or empty", default="")
     delete_words: str = described("the link to it, a verb", default="")
@@ -54,103 +50,98 @@ class NoteContext(Context):
 
 
 @router.get("/notes")
-async def show(request: Request, services: Services, user: CurrentUser) -> Response:
+async def show(visit: UserVisit) -> Response:
     """The notes, the scratchpad's first words, the assistant's notes."""
-    return respond(request, "notes.html", await _list(request, services, user))
+    return await visit.show("notes.html", await _list(visit))
 
 
 @router.post("/notes")
-async def create(request: Request, services: Services, user: CurrentUser, name: Text = "") -> Response:
+async def create(visit: UserVisit, name: Text = "") -> Response:
     """A new note, opened."""
     try:
-        made = await services.notes.create(user, name)
+        made = await visit.services.notes.create(visit.user, name)
     except UserError as refused:
-        context = await _list(request, services, user, draft=name, error=refused.message)
-        return respond(request, "notes.html", context, status=422)
-    return redirect(request, f"/notes/{quote(made, safe='')}")
+        context = await _list(visit, name)
+        return await visit.show("notes.html", context, refused=refused)
+    return visit.redirect(f"/notes/{quote(made, safe='')}")
 
 
 @router.get("/notes/{name}")
-async def show_note(request: Request, services: Services, user: CurrentUser, name: str, line: Number = 0) -> Response:
+async def show_note(visit: UserVisit, name: str, line: Number = 0) -> Response:
     """One note to edit, at the `line` that a search found."""
-    kept = await services.notes.read(user, name)
-    return await _editor(request, services, user, kept.text, kept.version, name=name, line=line)
+    kept = await visit.services.notes.read(visit.user, name)
+    return await _edited(visit, _editor(kept.text, kept.version, name=name, line=line))
 
 
 @router.post("/notes/{name}")
 @takes(TEXT_BYTES)
-async def save_note(
-    request: Request, services: Services, user: CurrentUser, name: str, text: Text = "", version: Text = ""
-) -> Response:
+async def save_note(visit: UserVisit, name: str, text: Text = "", version: Text = "") -> Response:
     """Save it; when it was changed in between, show both and lose neither."""
     try:
-        await services.notes.write(user, name, text, version)
+        await visit.services.notes.write(visit.user, name, text, version)
     except Conflict:
-        kept = await services.notes.read(user, name)
-        return await _editor(request, services, user, text, kept.version, name=name, theirs=kept.text, status=409)
+        kept = await visit.services.notes.read(visit.user, name)
+        return await _edited(visit, replace(_editor(text, kept.version, name=name), theirs=kept.text))
     except UserError as refused:
-        return await _editor(request, services, user, text, version, name=name, error=refused.message, status=422)
-    return redirect(request, f"/notes/{quote(name, safe='')}", "Saved.")
+        return await _edited(visit, _editor(text, version, name=name), refused)
+    return visit.redirect(f"/notes/{quote(name, safe='')}", "Saved.")
 
 
 @router.get("/notes/{name}/delete")
-async def ask_delete(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
+async def ask_delete(visit: UserVisit, name: str) -> Response:
     """Really?"""
-    await services.notes.read(user, name)
-    here = f"/notes/{quote(name, safe='')}"
-    title = f"Delete the note “{name}”?"
-    return await _ask(
-        request, services, user, title, "You can undo this for a day.", "Delete it", here, f"{here}/delete"
+    await visit.services.notes.read(visit.user, name)
+    return await visit.ask(
+        title=f"Delete the note “{name}”?",
+        text="You can undo this for a day.",
+        words="Delete it",
+        back=f"/notes/{quote(name, safe='')}",
     )
 
 
 @router.post("/notes/{name}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
+async def delete(visit: UserVisit, name: str) -> Response:
     """Delete the note."""
-    await services.notes.remove(user, name)
-    return redirect(request, "/notes", f"Deleted: {name}", undo_href=f"/notes/{quote(name, safe='')}/restore")
+    await visit.services.notes.remove(visit.user, name)
+    return visit.redirect("/notes", f"Deleted: {name}", undo_href=f"/notes/{quote(name, safe='')}/restore")
 
 
 @router.post("/notes/{name}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
+async def restore(visit: UserVisit, name: str) -> Response:
     """Bring a deleted note back."""
     try:
-        await services.notes.restore(user, name)
+        await visit.services.notes.restore(visit.user, name)
     except UserError as refused:
-        context = await _list(request, services, user, error=refused.message)
-        return respond(request, "notes.html", context, status=422)
-    return redirect(request, f"/notes/{quote(name, safe='')}", "Note restored.")
+        return await visit.show("notes.html", await _list(visit), refused=refused)
+    return visit.redirect(f"/notes/{quote(name, safe='')}", "Note restored.")
 
 
 @router.get("/scratchpad")
-async def show_scratchpad(request: Request, services: Services, user: CurrentUser, line: Number = 0) -> Response:
+async def show_scratchpad(visit: UserVisit, line: Number = 0) -> Response:
     """The scratchpad to edit, at the `line` that a search found."""
-    kept = await services.notes.scratchpad(user)
-    return await _editor(request, services, user, kept.text, kept.version, line=line)
+    kept = await visit.services.notes.scratchpad(visit.user)
+    return await _edited(visit, _editor(kept.text, kept.version, line=line))
 
 
 @router.post("/scratchpad")
 @takes(TEXT_BYTES)
-async def save_scratchpad(
-    request: Request, services: Services, user: CurrentUser, text: Text = "", version: Text = ""
-) -> Response:
+async def save_scratchpad(visit: UserVisit, text: Text = "", version: Text = "") -> Response:
     """Save it; when it was changed in between, show both and lose neither."""
     try:
-        await services.notes.write_scratchpad(user, text, version)
+        await visit.services.notes.write_scratchpad(visit.user, text, version)
     except Conflict:
-        kept = await services.notes.scratchpad(user)
-        return await _editor(request, services, user, text, kept.version, theirs=kept.text, status=409)
+        kept = await visit.services.notes.scratchpad(visit.user)
+        return await _edited(visit, replace(_editor(text, kept.version), theirs=kept.text))
     except UserError as refused:
-        return await _editor(request, services, user, text, version, error=refused.message, status=422)
-    return redirect(request, "/scratchpad", "Saved.")
+        return await _edited(visit, _editor(text, version), refused)
+    return visit.redirect("/scratchpad", "Saved.")
 
 
 @router.get("/agent-notes/{role}")
-async def show_agent_notes(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
+async def show_agent_notes(visit: UserVisit, role: str) -> Response:
     """Return what the assistant keeps, to read."""
-    kept = await services.notes.agent_notes_of(user, role)
+    kept = await visit.services.notes.agent_notes_of(visit.user, role)
     context = NoteContext(
-        frame=await frame_of(request, services, user, here="/notes"),
         title=f"The assistant's notes: {role}",
         label="Notes",
         text=kept.text,
@@ -158,78 +149,58 @@ async def show_agent_notes(request: Request, services: Services, user: CurrentUs
         delete=f"/agent-notes/{quote(role, safe='')}/clear",
         delete_words="Clear",
     )
-    return respond(request, "note.html", context)
+    return await visit.show("note.html", context, here="/notes")
 
 
 @router.get("/agent-notes/{role}/clear")
-async def ask_clear(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
+async def ask_clear(visit: UserVisit, role: str) -> Response:
     """Really?"""
-    await services.notes.agent_notes_of(user, role)
-    here = f"/agent-notes/{quote(role, safe='')}"
-    title = f"Clear the assistant's notes for {role}?"
-    text = "The assistant's own notes for this role are deleted. Your chats stay."
-    return await _ask(request, services, user, title, text, "Clear it", here, f"{here}/clear")
-
-
-@router.post("/agent-notes/{role}/clear")
-async def clear(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
-    """Forget them."""
-    await services.notes.clear_agent_notes(user, role)
-    return redirect(request, "/notes", "Cleared.")
-
-
-async def _ask(
-    request: Request, services: Services, user: CurrentUser, title: str, text: str, words: str, back: str, action: str
-) -> Response:
-    """The page that asks before something is gone."""
-    frame = await frame_of(request, services, user, here="/notes")
-    context = ConfirmContext(frame=frame, title=title, text=text, action=action, words=words, back=back)
-    return respond(request, "confirm.html", context)
-
-
-async def _list(
-    request: Request, services: Services, user: CurrentUser, *, draft: str = "", error: str = ""
-) -> NotesContext:
-    return NotesContext(
-        frame=await frame_of(request, services, user, here="/notes"),
-        notes=await services.notes.list(user),
-        scratchpad=(await services.notes.scratchpad(user)).text,
-        deleted=await services.notes.deleted(user),
-        agent_notes=await services.notes.agent_notes(user),
-        draft=draft,
-        error=error,
+    await visit.services.notes.agent_notes_of(visit.user, role)
+    return await visit.ask(
+        title=f"Clear the assistant's notes for {role}?",
+        text="The assistant's own notes for this role are deleted. Your chats stay.",
+        words="Clear it",
+        back=f"/agent-notes/{quote(role, safe='')}",
+        here="/notes",
     )
 
 
-async def _editor(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    text: str,
-    version: str,
-    *,
-    name: str = "",
-    theirs: str | None = None,
-    error: str = "",
-    line: int = 0,
-    status: int = 200,
-) -> Response:
+@router.post("/agent-notes/{role}/clear")
+async def clear(visit: UserVisit, role: str) -> Response:
+    """Forget them."""
+    await visit.services.notes.clear_agent_notes(visit.user, role)
+    return visit.redirect("/notes", "Cleared.")
+
+
+async def _list(visit: Visit, draft: str = "") -> NotesContext:
+    return NotesContext(
+        notes=await visit.services.notes.list(visit.user),
+        scratchpad=(await visit.services.notes.scratchpad(visit.user)).text,
+        deleted=await visit.services.notes.deleted(visit.user),
+        agent_notes=await visit.services.notes.agent_notes(visit.user),
+        draft=draft,
+    )
+
+
+def _editor(text: str, version: str, *, name: str = "", line: int = 0) -> NoteContext:
     """A note to edit, or the scratchpad where no name is given."""
     lines = text.split("\n")
     line = line if 0 < line <= len(lines) else 0
     here = f"/notes/{quote(name, safe='')}" if name else "/scratchpad"
-    context = NoteContext(
-        frame=await frame_of(request, services, user, here="/notes"),
+    return NoteContext(
         title=name or "Scratchpad",
         label="Note (Markdown)" if name else "Scratchpad (Markdown)",
         text=text,
         version=version,
         action=here,
-        theirs=theirs,
-        error=error,
         delete=f"{here}/delete" if name else "",
         delete_words="Delete" if name else "",
         line=line,
         line_text=plain_text(lines[line - 1][:LINE_CHARACTERS]) if line else "",
     )
-    return respond(request, "note.html", context, status=status)
+
+
+async def _edited(visit: Visit, context: NoteContext, refused: UserError | None = None) -> Response:
+    """The editor; with 409 where the text was changed in between, beside what stands there."""
+    status = 200 if context.theirs is None else 409
+    return await visit.show("note.html", context, here="/notes", status=status, refused=refused)

@@ -1,24 +1,23 @@
-"""How I am told: quiet hours, digest, kinds and their ways, what may stand on a lock screen, addresses with a test."""
+"""Settings of notifications: quiet hours, digest, channels by kind, what a lock screen may show, addresses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.ports.channels import ChannelName, NoticeKind
 from cortex.services.notices.addresses import ChannelView
 from cortex.services.notices.devices import DeviceView
-from cortex.services.notices.preferences import CHANNELS, KINDS, Choices, usual
-from web.deps import CurrentUser, ReauthedAdmin, Services, Text
-from web.frame import frame_of
-from web.render import MORE, ConfirmContext, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from cortex.services.notices.preferences import KINDS, Choices, usual
+from web.deps import Text
+from web.render import MORE, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HERE = "/notifications/settings"
 NAV = NavEntry(
     title="Notifications",
@@ -36,7 +35,7 @@ Ticked = Mapping[NoticeKind, tuple[ChannelName, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormOutcome:
-    """What a form of this page came to.
+    """The outcome of a form of this page.
 
     `channel`: whose form, "" for the choices. `about`: the field that is wrong. `tested`: why a test did not go out, ""
     when it did. `secret`: one that was made, to be shown once.
@@ -58,7 +57,7 @@ class SettingsContext(Context):
     quiet: tuple[str, str] = described("quiet hours, from and to, as typed or kept; empty for none")
     kinds: Sequence[NoticeKind] = described("the kinds of notices")
     digest_hours: Sequence[tuple[str, str]] = described("the hours to choose from: value, words")
-    open_channels: Sequence[ChannelName] = described("the channels that lead somewhere for this person")
+    open_channels: Mapping[ChannelName, str] = described("the channels that lead somewhere for this person, with words")
     ticked: Ticked = described("kind -> the ways it goes")
     addresses: Sequence[ChannelView] = described("the channels that take an address, and how they fare")
     has_devices: bool = described("whether a device takes push")
@@ -68,90 +67,83 @@ class SettingsContext(Context):
 
 
 @router.get(HERE)
-async def show(request: Request, services: Services, user: CurrentUser) -> Response:
+async def show(visit: UserVisit) -> Response:
     """All that can be set."""
-    return await _page(request, services, user, FormOutcome())
+    return await _page(visit, FormOutcome())
 
 
 @router.post(HERE)
 async def save(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
+    visit: UserVisit,
     quiet_from: Text = "",
     quiet_to: Text = "",
     digest_hour: Text = "",
     told: Words = [],  # noqa: B006  (FastAPI copies it)
-    way: Words = [],  # noqa: B006
-    content: Words = [],  # noqa: B006
+    way: Words = [],  # noqa: B006  (FastAPI copies it)
+    content: Words = [],  # noqa: B006  (FastAPI copies it)
 ) -> Response:
     """Keep the choices. `told`: kinds that go out at all; `way`: kind and channel, such as job.email."""
     try:
         quiet = f"{quiet_from}-{quiet_to}" if quiet_from or quiet_to else ""
-        await services.notification_preferences.change(
-            user,
+        await visit.services.notification_preferences.change(
+            visit.user,
             quiet=quiet,
             digest_hour=digest_hour,
             muted=[kind for kind in KINDS if kind not in told],
             content=content,
-            channels=await _chosen(services, user, way),
+            channels=await _chosen(visit, way),
         )
     except UserError as refused:
         typed = {"quiet_from": quiet_from, "quiet_to": quiet_to}
         said = FormOutcome(error=refused.message, about=refused.field, typed=typed)
-        return await _page(request, services, user, said, 422)
-    return redirect(request, HERE, "Saved.")
+        return await _page(visit, said, 422)
+    return visit.redirect(HERE, "Saved.")
 
 
 @router.post(HERE + "/usual")
-async def usual_again(request: Request, services: Services, user: CurrentUser) -> Response:
+async def usual_again(visit: UserVisit) -> Response:
     """Forget the choices; addresses and devices stay."""
-    await services.notification_preferences.usual_again(user)
-    return redirect(request, HERE, "Defaults restored.")
+    await visit.services.notification_preferences.usual_again(visit.user)
+    return visit.redirect(HERE, "Defaults restored.")
 
 
 @router.post(HERE + "/address")
 async def save_address(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    channel: Text = "",
-    address: Text = "",
-    secret: Text = "",
+    visit: UserVisit, channel: Text = "", address: Text = "", key: Text = "", secret: Text = ""
 ) -> Response:
     """Keep an address; a secret that was made for it is shown this once."""
     try:
-        made = await services.addresses.put(user, channel, address, secret)
+        made = await visit.services.addresses.put(visit.user, channel, address, secret, key)
     except UserError as refused:
-        said = FormOutcome(channel=channel, error=refused.message, about=refused.field, typed={"address": address})
-        return await _page(request, services, user, said, 422)
+        typed = {"address": address, "key": key}
+        said = FormOutcome(channel=channel, error=refused.message, about=refused.field, typed=typed)
+        return await _page(visit, said, 422)
     if made:
-        return await _page(request, services, user, FormOutcome(channel=channel, secret=made))
-    return redirect(request, f"{HERE}#{channel}", "Saved. Send a test to check that it arrives.")
+        return await _page(visit, FormOutcome(channel=channel, secret=made))
+    return visit.redirect(f"{HERE}#{channel}", "Saved. Send a test to check that it arrives.")
 
 
 @router.post(HERE + "/test")
-async def try_address(request: Request, services: Services, user: CurrentUser, channel: Text = "") -> Response:
+async def try_address(visit: UserVisit, channel: Text = "") -> Response:
     """Send a test there now, and say what came of it."""
     try:
-        said = FormOutcome(channel=channel, tested=await services.addresses.test(user, channel))
+        said = FormOutcome(channel=channel, tested=await visit.services.addresses.test(visit.user, channel))
     except UserError as refused:
         said = FormOutcome(channel=channel, error=refused.message, about=refused.field)
-    return await _page(request, services, user, said, 422 if said.error else 200)
+    return await _page(visit, said, 422 if said.error else 200)
 
 
 @router.post(HERE + "/remove")
-async def remove_address(request: Request, services: Services, user: CurrentUser, channel: Text = "") -> Response:
+async def remove_address(visit: UserVisit, channel: Text = "") -> Response:
     """Forget an address."""
-    await services.addresses.remove(user, channel)
-    return redirect(request, f"{HERE}#{channel}", "Removed.")
+    await visit.services.addresses.remove(visit.user, channel)
+    return visit.redirect(f"{HERE}#{channel}", "Removed.")
 
 
 @router.get(PUSH_KEYS)
-async def ask_for_new_keys(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def ask_for_new_keys(visit: ReauthedAdminVisit) -> Response:
     """Asks before push services know this server by another key."""
-    context = ConfirmContext(
-        frame=await frame_of(request, services, user, here=HERE),
+    return await visit.ask(
         title="Create a new push key?",
         text="Do this if somebody else may have read the key. Each device switches to the new key at its next visit. "
         "The two previous keys keep working until then; devices with older keys have to be added again. This cannot be "
@@ -159,54 +151,51 @@ async def ask_for_new_keys(request: Request, services: Services, user: ReauthedA
         action=PUSH_KEYS,
         words="Create key",
         back=f"{HERE}#web_push",
+        here=HERE,
     )
-    return respond(request, "confirm.html", context)
 
 
 @router.post(PUSH_KEYS)
-async def make_new_keys(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def make_new_keys(visit: ReauthedAdminVisit) -> Response:
     """Another key for everybody's push."""
-    await services.push_keys.rotate(user)
-    return redirect(request, f"{HERE}#web_push", "New push key created. Devices switch to it at their next visit.")
+    await visit.services.push_keys.rotate(visit.user)
+    return visit.redirect(f"{HERE}#web_push", "New push key created. Devices switch to it at their next visit.")
 
 
-async def _chosen(services: Services, user: CurrentUser, ticked: Sequence[str]) -> dict[str, Sequence[str]]:
+async def _chosen(visit: Visit, ticked: Sequence[str]) -> dict[str, Sequence[str]]:
     """The kinds whose ways differ from the usual ones, or did before; what the form could not show stays."""
     choices, means = (
-        await services.notification_preferences.choices_of(user.id),
-        await services.notices.means(user.id),
+        await visit.services.notification_preferences.choices_of(visit.user.id),
+        await visit.services.notices.means(visit.user.id),
     )
     found: dict[str, Sequence[str]] = {}
     for kind in KINDS:
         now = {name for name in means.channels if f"{kind}.{name}" in ticked}
         kept = choices.channels.get(kind)
         if kept is not None:
-            found[kind] = sorted(now | (set(kept) - set(means.channels)))
+            found[kind] = sorted(now | (set(kept) - means.channels.keys()))
         elif now != set(usual(kind, "normal", means)):
             found[kind] = sorted(now)
     return found
 
 
-async def _page(
-    request: Request, services: Services, user: CurrentUser, said: FormOutcome, status: int = 200
-) -> Response:
+async def _page(visit: Visit, said: FormOutcome, status: int = 200) -> Response:
     choices, means = (
-        await services.notification_preferences.choices_of(user.id),
-        await services.notices.means(user.id),
+        await visit.services.notification_preferences.choices_of(visit.user.id),
+        await visit.services.notices.means(visit.user.id),
     )
     start, _, end = choices.quiet.partition("-")
     context = SettingsContext(
-        frame=await frame_of(request, services, user, here=HERE),
         choices=choices,
         quiet=(said.typed.get("quiet_from", start), said.typed.get("quiet_to", end)),
         kinds=KINDS,
         digest_hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
-        open_channels=[name for name in CHANNELS if name in means.channels],
+        open_channels={name: kind.label for name, kind in means.channels.items()},
         ticked={kind: choices.channels.get(kind, tuple(usual(kind, "normal", means))) for kind in KINDS},
-        addresses=await services.addresses.views(user),
+        addresses=await visit.services.addresses.views(visit.user),
         has_devices=bool(means.devices),
-        failing=[one for one in await services.devices.list(user) if one.state == "failing"],
-        push_lacks=(await services.devices.key()).lacks,
+        failing=[one for one in await visit.services.devices.list(visit.user) if one.state == "failing"],
+        push_lacks=(await visit.services.devices.key()).lacks,
         said=said,
     )
-    return respond(request, "notification_settings.html", context, status=status)
+    return await visit.show("notification_settings.html", context, status=status)

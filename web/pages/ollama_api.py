@@ -9,13 +9,13 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from cortex.base.errors import NotFound
 from cortex.base.model import ModelEntry
 from cortex.ports.embeddings import Embeddings
-from cortex.services.api.embedding_requests import EmbeddingAsked, read_ollama_embedding_request
+from cortex.services.api.embeddings import EmbeddingAsked, read_ollama_embedding_request
 from cortex.services.api.model_names import OfferedModel
 from cortex.services.api.ollama_requests import OllamaAsked, read_chat, read_generate, read_show
 from cortex.services.api.tokens import Caller
@@ -23,9 +23,9 @@ from web.bodies import TEXT_BYTES, takes
 from web.deps import Services
 from web.ollama_form import OllamaForm, refused_as_ollama
 from web.programs import PICTURES_BYTES, answer, body_of, served
-from web.routes import LazyRoute
+from web.routes import PageRouter
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 # Programs ask for a version of Ollama that can do what they need; these are the fields of this one.
 VERSION = "0.12.6"
 

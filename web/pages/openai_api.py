@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from cortex.services.api.requests import ChatRequest, read_request
@@ -11,9 +11,9 @@ from web.bodies import takes
 from web.completion_form import Completion
 from web.deps import Services
 from web.programs import PICTURES_BYTES, answer, body_of, served
-from web.routes import LazyRoute
+from web.routes import PageRouter
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @router.get("/v1/models")

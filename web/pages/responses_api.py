@@ -1,6 +1,6 @@
 """The API of OpenAI's clients: `/v1/responses`. Nothing is kept for the program, so there is none to look up again."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from cortex.base.errors import NotFound
@@ -9,9 +9,9 @@ from cortex.services.api.tokens import Caller
 from web.bodies import takes
 from web.programs import PICTURES_BYTES, answer, body_of, served
 from web.response_form import ResponseForm
-from web.routes import LazyRoute
+from web.routes import PageRouter
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @router.post("/v1/responses")

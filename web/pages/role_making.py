@@ -4,20 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.workshop.role_library import NAME_MAX, PROMPT_MAX, RoleUse
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Services, Text
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Text
+from web.render import Context, described
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/account/roles"
 SHOWN = 8
 
@@ -32,8 +30,6 @@ class RoleMakingContext(Context):
     prompt: str = described("its words as typed", default="")
     name_max: int = described("how long a name may be", default=NAME_MAX)
     prompt_max: int = described("how long its words may be", default=PROMPT_MAX)
-    error: str = described("why it was refused", default="")
-    error_field: str = described("the field it is about", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,49 +42,46 @@ class RoleDeletionContext(Context):
     roles: Sequence[tuple[str, str]] = described("what these can go on in: role, words; the first leaves them")
     shown: int = described("how many of them are named", default=SHOWN)
     to: str = described("the role chosen", default="")
-    error: str = described("why it was refused", default="")
 
 
 @router.get(HREF + "/new")
-async def ask_new(request: Request, services: Services, user: CurrentUser, source: str = "") -> Response:
+async def ask_new(visit: UserVisit, source: str = "") -> Response:
     """The form; `source`: the role to copy."""
-    return await _form(request, services, user, "", source, "")
+    return await _form(visit, "", source, "")
 
 
 @router.post(HREF)
 @takes(TEXT_BYTES)
-async def make(
-    request: Request, services: Services, user: CurrentUser, name: Text = "", source: Text = "", prompt: Text = ""
-) -> Response:
+async def make(visit: UserVisit, name: Text = "", source: Text = "", prompt: Text = "") -> Response:
     """Make it, and open it."""
     try:
-        made = await services.role_library.make(user, name, prompt, source)
+        made = await visit.services.role_library.make(visit.user, name, prompt, source)
     except UserError as refused:
-        return await _form(request, services, user, name, source, prompt, refused)
-    return redirect(request, _place(user, made), f"Created: {made}. You can choose it for new chats.")
+        return await _form(visit, name, source, prompt, refused)
+    return visit.redirect(_place(visit.user, made), f"Created: {made}. You can choose it for new chats.")
 
 
 @router.get(HREF + "/{role}/delete")
-async def ask_delete(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
+async def ask_delete(visit: UserVisit, role: str) -> Response:
     """Return what goes on in it, and in what that shall go on."""
-    return await _question(request, services, user, role)
+    return await _question(visit, role)
 
 
 @router.post(HREF + "/{role}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, role: str, to: Text = "") -> Response:
+async def delete(visit: UserVisit, role: str, to: Text = "") -> Response:
     """Delete it; the next page offers it back."""
     try:
-        await services.role_library.remove(user, role, to)
+        await visit.services.role_library.remove(visit.user, role, to)
     except UserError as refused:
-        return await _question(request, services, user, role, to, refused)
-    return redirect(request, "/account#roles", f"Deleted: {role}", undo_href=f"{HREF}/{quote(role, safe='')}/restore")
+        return await _question(visit, role, to, refused)
+    return visit.redirect("/account#roles", f"Deleted: {role}", undo_href=f"{HREF}/{quote(role, safe='')}/restore")
 
 
 @router.post(HREF + "/{role}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
+async def restore(visit: UserVisit, role: str) -> Response:
     """Bring it back with what went on in it."""
-    await services.role_library.restore(user, role)
-    return redirect(request, f"{HREF}/{quote(role, safe='')}", f"Restored: {role}")
+    await visit.services.role_library.restore(visit.user, role)
+    return visit.redirect(f"{HREF}/{quote(role, safe='')}", f"Restored: {role}")
 
 
 def _place(user: User, role: str) -> str:
@@ -96,40 +89,25 @@ def _place(user: User, role: str) -> str:
     return f"/admin/roles/{quote(role, safe='')}" if user.is_admin else f"{HREF}/{quote(role, safe='')}"
 
 
-async def _form(
-    request: Request,
-    services: Services,
-    user: User,
-    name: str,
-    source: str,
-    prompt: str,
-    refused: UserError | None = None,
-) -> Response:
-    names = await services.roles.names(user)
+async def _form(visit: Visit, name: str, source: str, prompt: str, refused: UserError | None = None) -> Response:
+    names = await visit.services.roles.names(visit.user)
     context = RoleMakingContext(
-        frame=await frame_of(request, services, user, here="/account"),
         roles=[("", "no role: text only, no tools"), *((one, one) for one in names)],
         name=name,
         source=source if source in names else "",
         prompt=prompt,
-        error=refused.message if refused else "",
-        error_field=refused.field if refused else "",
     )
-    return respond(request, "role_new.html", context, status=refused.status if refused else 200)
+    return await visit.show("role_new.html", context, refused=refused)
 
 
-async def _question(
-    request: Request, services: Services, user: User, role: str, to: str = "", refused: UserError | None = None
-) -> Response:
-    use = await services.role_library.use(user, role)
-    others = [one for one in await services.roles.names(user) if one != role]
+async def _question(visit: Visit, role: str, to: str = "", refused: UserError | None = None) -> Response:
+    use = await visit.services.role_library.use(visit.user, role)
+    others = [one for one in await visit.services.roles.names(visit.user) if one != role]
     context = RoleDeletionContext(
-        frame=await frame_of(request, services, user, here="/account"),
         role=role,
-        ships=services.roles.ships(role),
+        ships=visit.services.roles.ships(role),
         use=use,
         roles=[("", "nothing yet: choose tools later"), *((one, one) for one in others)],
         to=to,
-        error=refused.message if refused else "",
     )
-    return respond(request, "role_delete.html", context, status=refused.status if refused else 200)
+    return await visit.show("role_delete.html", context, refused=refused)

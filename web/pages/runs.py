@@ -2,23 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.base.user import User
 from cortex.services.chat.transcript_views import turn_of
 from cortex.services.tools.replays import Replay
 from cortex.services.usage.runs import RunList, RunQuery
 from cortex.services.usage.traces import Trace
-from web.deps import CurrentUser, Number, Services, reauthed_admin
-from web.frame import frame_of
-from web.render import MORE, Context, NavEntry, described, in_pieces, respond
-from web.routes import LazyRoute
+from web.deps import Number
+from web.render import MORE, Context, NavEntry, address, described, in_pieces
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit, of_reauthed_admin
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/runs"
 NAV = NavEntry(
     title="Runs",
@@ -46,9 +43,7 @@ class RunsContext(Context):
 
 @router.get(HREF)
 async def show_all(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
+    visit: UserVisit,
     status: str = "",
     role: str = "",
     tool: str = "",
@@ -58,25 +53,23 @@ async def show_all(
     page: Number = 1,
 ) -> Response:
     """The runs that fit, the newest first. Anybody else's are an admin's, with the password given lately."""
-    if user.is_admin and person not in ("", user.id):
-        await reauthed_admin(request)
+    if visit.user.is_admin and person not in ("", visit.user.id):
+        await of_reauthed_admin(visit.request)
     typed = {"status": status, "role": role, "tool": tool, "conversation": conversation, "job": job, "person": person}
     wanted = RunQuery(**{name: value.strip()[:WORDS_MAX] for name, value in typed.items()}, page=page)
     context = RunsContext(
-        frame=await frame_of(request, services, user, here=HREF),
-        view=await services.runs.list(user, wanted),
+        view=await visit.services.runs.list(visit.user, wanted),
         wanted=wanted,
         is_narrow=replace(wanted, page=1) != RunQuery(),
         place=lambda **values: _place(replace(wanted, **{"page": 1, **values})),
-        moment=round(services.runtime.ticks_s() * 1000),
+        moment=round(visit.services.runtime.ticks_s() * 1000),
     )
-    return respond(request, "runs.html", context)
+    return await visit.show("runs.html", context)
 
 
 def _place(wanted: RunQuery) -> str:
     """The address of a list."""
-    said = {name: value for name, value in asdict(wanted).items() if value not in ("", 1)}
-    return f"{HREF}?{urlencode(said)}" if said else HREF
+    return address(HREF, **{name: value for name, value in asdict(wanted).items() if value != 1})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,48 +83,44 @@ class TraceContext(Context):
     replay: Replay | None = described("the plan under another recipe, when one was asked for", default=None)
     round: int = described("the round that was planned again, 0 for none", default=0)
     recipe: str = described("the recipe chosen", default="")
-    error: str = described("why it could not be planned again", default="")
 
 
 @router.get("/runs/{key}")
-async def show(
-    request: Request, services: Services, user: CurrentUser, key: str, round: Number = 0, recipe: str = ""
-) -> Response:
+async def show(visit: UserVisit, key: str, round: Number = 0, recipe: str = "") -> Response:
     """The turn; with `round` and `recipe` that round is planned again, without a call and without an effect."""
-    owner_id = await _owner(request, services, user, key)
-    trace = await services.traces.trace(user, turn_of(key))
+    owner_id = await _owner(visit, key)
+    trace = await visit.services.traces.trace(visit.user, turn_of(key))
     replay, error = None, ""
     if round and recipe:
         try:
-            replay = await services.replays.replay(owner_id, turn_of(key), round, recipe)
+            replay = await visit.services.replays.replay(owner_id, turn_of(key), round, recipe)
         except UserError as refused:
             error = refused.message
     context = TraceContext(
-        frame=await frame_of(request, services, user),
         trace=trace,
         key=key,
-        owner="" if owner_id == user.id else (await services.accounts.user(owner_id)).name,
-        recipes=services.replays.recipes,
+        owner="" if owner_id == visit.user.id else (await visit.services.accounts.user(owner_id)).name,
+        recipes=visit.services.replays.recipes,
         replay=replay,
         round=round,
         recipe=recipe,
         error=error,
     )
-    return respond(request, "trace.html", context, status=422 if error else 200)
+    return await visit.show("trace.html", context, here="", status=422 if error else 200)
 
 
 @router.get("/runs/{key}/trace.json")
-async def download(request: Request, services: Services, user: CurrentUser, key: str) -> Response:
+async def download(visit: UserVisit, key: str) -> Response:
     """All of it as a file, secrets blotted out."""
-    await _owner(request, services, user, key)
-    trace = await services.traces.trace(user, turn_of(key))
+    await _owner(visit, key)
+    trace = await visit.services.traces.trace(visit.user, turn_of(key))
     headers = {"Content-Disposition": f'attachment; filename="cortex-{key[:40]}.json"'}
     return in_pieces(Response(trace.to_json(), media_type="application/json", headers=headers))
 
 
-async def _owner(request: Request, services: Services, user: User, key: str) -> str:
+async def _owner(visit: Visit, key: str) -> str:
     """Return whose turn it is. Somebody else's is opened by an admin alone, who gave the password lately."""
-    owner_id = await services.traces.owner_of(user, turn_of(key))
-    if owner_id != user.id:
-        await reauthed_admin(request)
+    owner_id = await visit.services.traces.owner_of(visit.user, turn_of(key))
+    if owner_id != visit.user.id:
+        await of_reauthed_admin(visit.request)
     return owner_id

@@ -3,21 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.services.search.search import QUERY_CHARACTERS, HitGroup
-from web.deps import CurrentUser, Services
-from web.frame import frame_of
-from web.render import Context, described, respond, wants_fragment
-from web.routes import LazyRoute
+from web.render import Context, described, wants_fragment
+from web.routes import PageRouter
+from web.visit import UserVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchContext(Context):
-    """What was found; the sidebar shows its `results` block in place of the list of chats."""
+    """The hits of a search; the sidebar shows its `results` block in place of the list of chats."""
 
     q: str = described("what was searched for")
     groups: Sequence[HitGroup] = described("what was found, by kind")
@@ -25,15 +23,12 @@ class SearchContext(Context):
 
 
 @router.get("/search")
-async def search(
-    request: Request, services: Services, user: CurrentUser, q: str = "", on_page: bool = False
-) -> Response:
+async def search(visit: UserVisit, q: str = "", on_page: bool = False) -> Response:
     """Return what fits, by kind; an empty search gives the list of chats back."""
     words = q.strip()[:QUERY_CHARACTERS]
     context = SearchContext(
-        frame=await frame_of(request, services, user),
         q=words,
-        groups=await services.search.find(user, words),
-        on_page=on_page or not wants_fragment(request),
+        groups=await visit.services.search.find(visit.user, words),
+        on_page=on_page or not wants_fragment(visit.request),
     )
-    return respond(request, "search.html", context, block="results")
+    return await visit.show("search.html", context, block="results")

@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.settings_view import SettingLine, setting_lines
-from web.deps import ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import ADMIN, Context, NavEntry, described, respond
-from web.routes import LazyRoute
+from web.render import ADMIN, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/settings"
 NAV = NavEntry(
     title="Settings",
@@ -32,9 +30,7 @@ class ServerSettingsContext(Context):
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def show(visit: ReauthedAdminVisit) -> Response:
     """All of them."""
-    context = ServerSettingsContext(
-        frame=await frame_of(request, services, user, here=HREF), lines=setting_lines(services.settings)
-    )
-    return respond(request, "server_settings.html", context)
+    context = ServerSettingsContext(lines=setting_lines(visit.services.settings))
+    return await visit.show("server_settings.html", context)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.background import BackgroundTask
 
@@ -10,10 +10,10 @@ from cortex.base.errors import CortexError, NotAllowed, Throttled, UserError
 from cortex.services.backup.restore import Found, UnvouchedError
 from web.deps import Services, Text
 from web.render import Context, described, respond
-from web.routes import LazyRoute
+from web.routes import PageRouter
 from web.security import client, set_login
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 FIRST_PAGE = "/models?welcome=1"
 
@@ -24,8 +24,6 @@ class SetupContext(Context):
 
     name: str = described("what was typed before", default="")
     token: str = described("what was typed before", default="")
-    error: str = described("why the last try was refused", default="")
-    error_field: str = described("the field the error is about: token, name, password or empty", default="")
     backup: str = described("the backup that was named before", default="")
     restore_error: str = described("why the backup was refused", default="")
     restored: Found | None = described("the backup that is being put in place", default=None)

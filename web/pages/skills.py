@@ -1,12 +1,12 @@
 """A person's skills: the list, one to edit with a box to try messages in, rename, delete and take that back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request, UploadFile
 from fastapi import File as FormFile
+from fastapi import UploadFile
 from fastapi.responses import Response
 
 from cortex.app import Cortex
@@ -24,14 +24,13 @@ from cortex.services.tools.skills import (
     SkillTrial,
 )
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Services, Text
+from web.deps import Text
 from web.figures import counted
-from web.frame import frame_of
-from web.render import MORE, Context, NavEntry, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import MORE, Context, NavEntry, described, download
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/skills"
 FOLDERS = "/skill-folders"
 
@@ -65,8 +64,6 @@ class SkillsContext(Context):
     message: str = described("the message that was tried", default="")
     title: str = described("a title that was refused", default="")
     description: str = described("the description typed with it", default="")
-    error: str = described("why it was refused", default="")
-    error_field: str = described("the field the error is about, or empty", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,191 +79,139 @@ class SkillContext(Context):
     most_chars: int = described("how long a skill may be", default=TEXT_CHARS_MAX)
     to: str = described("the new name as typed or as it is")
     theirs: str | None = described("what stands there now, when it was changed in between", default=None)
-    error: str = described("why a change was refused", default="")
-    error_field: str = described("the field the error is about", default="")
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: CurrentUser, message: str | None = None) -> Response:
+async def show(visit: UserVisit, message: str | None = None) -> Response:
     """The skills; with a message, which of them it would show."""
     asked = " ".join((message or "").split())[:MESSAGE_CHARS_MAX]
-    tried = await services.skills.tried(user, asked) if asked else None
-    context = SkillsContext(
-        frame=await frame_of(request, services, user, here=HREF),
-        skills=await services.skills.list(user),
-        tried=tried,
-        message=asked,
-    )
-    return respond(request, "skills.html", context, block="content" if message is None else "shown")
+    tried = await visit.services.skills.tried(visit.user, asked) if asked else None
+    context = SkillsContext(skills=await visit.services.skills.list(visit.user), tried=tried, message=asked)
+    return await visit.show("skills.html", context, block="content" if message is None else "shown")
 
 
 @router.post(HREF)
-async def create(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    title: Text = "",
-    description: Text = "",
-    example: Text = "",
-) -> Response:
+async def create(visit: UserVisit, title: Text = "", description: Text = "", example: Text = "") -> Response:
     """A new skill, or the example one, opened."""
     try:
         made = (
-            await services.skills.create_example(user)
+            await visit.services.skills.create_example(visit.user)
             if example
-            else await services.skills.create(user, title, description)
+            else await visit.services.skills.create(visit.user, title, description)
         )
     except UserError as refused:
         context = SkillsContext(
-            frame=await frame_of(request, services, user, here=HREF),
-            skills=await services.skills.list(user),
+            skills=await visit.services.skills.list(visit.user),
             title=EXAMPLE_TITLE if example else title,
             description=description,
-            error=refused.message,
-            error_field=refused.field,
         )
-        return respond(request, "skills.html", context, status=422)
-    return redirect(request, _place(made))
+        return await visit.show("skills.html", context, refused=refused)
+    return visit.redirect(_place(made))
 
 
 @router.post(FOLDERS)
 @takes(TEXT_BYTES, has_files=True)
-async def bring_in(
-    request: Request, services: Services, user: CurrentUser, file: Annotated[UploadFile | None, FormFile()] = None
-) -> Response:
+async def bring_in(visit: UserVisit, file: Annotated[UploadFile | None, FormFile()] = None) -> Response:
     """Add the skills of a SKILL.md, or of an archive of folders with one each."""
     try:
         if file is None or not file.filename:
             raise UserError("Choose a file first.")
-        found = await services.skills.bring_in(user, file.file)
+        found = await visit.services.skills.bring_in(visit.user, file.file)
     except UserError as error:
         found = BroughtIn(added=(), refused=(error.message,), others=0)
     words = f"{len(found.added)} added: {', '.join(found.added)}." if found.added else "Nothing was added."
     if found.others:
         words += f" {counted(found.others, 'file')} beside them not taken: a skill is a text."
     if not found.refused:
-        return redirect(request, HREF, words)
+        return visit.redirect(HREF, words)
     context = SkillsContext(
-        frame=await frame_of(request, services, user, here=HREF),
-        skills=await services.skills.list(user),
-        error=f"{words} Not added: {'; '.join(found.refused)}",
+        skills=await visit.services.skills.list(visit.user), error=f"{words} Not added: {'; '.join(found.refused)}"
     )
-    return respond(request, "skills.html", context, status=422)
+    return await visit.show("skills.html", context, here=HREF, status=422)
 
 
 @router.get(FOLDERS + ".zip")
-async def folders(services: Services, user: CurrentUser) -> Response:
+async def folders(visit: UserVisit) -> Response:
     """The skills as folders with a SKILL.md each."""
-    headers = {"Content-Disposition": 'attachment; filename="skills.zip"', "Cache-Control": "no-store"}
-    return Response(await services.skills.folders(user), media_type="application/zip", headers=headers)
+    return download(await visit.services.skills.folders(visit.user), "skills.zip", "application/zip")
 
 
 @router.get(HREF + "/{skill}")
-async def show_one(request: Request, services: Services, user: CurrentUser, skill: str) -> Response:
+async def show_one(visit: UserVisit, skill: str) -> Response:
     """One skill to edit."""
-    kept = await services.skills.read(user, skill)
-    return await _page(request, services, user, kept, kept.text)
+    kept = await visit.services.skills.read(visit.user, skill)
+    return await visit.show("skill.html", await _skill(visit, kept, kept.text))
 
 
 @router.post(HREF + "/{skill}")
 @takes(TEXT_BYTES)
-async def save(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    skill: str,
-    text: Text = "",
-    version: Text = "",
-    messages: Text = "",
-) -> Response:
+async def save(visit: UserVisit, skill: str, text: Text = "", version: Text = "", messages: Text = "") -> Response:
     """Save it; a slip is named, and when it was changed in between both are shown."""
     try:
-        await services.skills.write(user, skill, text, version)
+        await visit.services.skills.write(visit.user, skill, text, version)
     except Conflict:
-        kept = await services.skills.read(user, skill)
-        return await _page(request, services, user, kept, text, messages=messages, theirs=kept.text, status=409)
+        kept = await visit.services.skills.read(visit.user, skill)
+        context = replace(await _skill(visit, kept, text, messages), theirs=kept.text)
+        return await visit.show("skill.html", context, status=409)
     except UserError as refused:
-        kept = await services.skills.read(user, skill)
-        return await _page(
-            request, services, user, kept, text, version=version, messages=messages, refused=refused, status=422
-        )
-    return redirect(request, _place(skill), "Saved.")
+        kept = await visit.services.skills.read(visit.user, skill)
+        context = await _typed(visit, kept, text, version, messages)
+        return await visit.show("skill.html", context, refused=refused)
+    return visit.redirect(_place(skill), "Saved.")
 
 
 @router.post(HREF + "/{skill}/try")
 @takes(TEXT_BYTES)
 async def try_messages(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    skill: str,
-    text: Text = "",
-    version: Text = "",
-    messages: Text = "",
+    visit: UserVisit, skill: str, text: Text = "", version: Text = "", messages: Text = ""
 ) -> Response:
     """Return which messages would show it as it is typed; nothing is saved."""
-    kept = await services.skills.read(user, skill)
-    return await _page(
-        request, services, user, kept, text, version=version, messages=messages, block="tried", status=200
-    )
+    kept = await visit.services.skills.read(visit.user, skill)
+    return await visit.show("skill.html", await _typed(visit, kept, text, version, messages), block="tried")
 
 
 @router.post(HREF + "/{skill}/rename")
-async def rename(request: Request, services: Services, user: CurrentUser, skill: str, to: Text = "") -> Response:
+async def rename(visit: UserVisit, skill: str, to: Text = "") -> Response:
     """Give it another name."""
     try:
-        made = await services.skills.rename(user, skill, to)
+        made = await visit.services.skills.rename(visit.user, skill, to)
     except UserError as refused:
-        kept = await services.skills.read(user, skill)
-        return await _page(request, services, user, kept, kept.text, to=to, refused=refused, status=422)
-    return redirect(request, _place(made), "Renamed.")
+        kept = await visit.services.skills.read(visit.user, skill)
+        context = await _skill(visit, kept, kept.text)
+        return await visit.show("skill.html", replace(context, to=to or kept.name), refused=refused)
+    return visit.redirect(_place(made), "Renamed.")
 
 
 @router.post(HREF + "/{skill}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, skill: str) -> Response:
+async def delete(visit: UserVisit, skill: str) -> Response:
     """Delete it; the next page offers it back."""
-    await services.skills.remove(user, skill)
-    return redirect(request, HREF, f"Deleted: {skill}", undo_href=f"{_place(skill)}/restore")
+    await visit.services.skills.remove(visit.user, skill)
+    return visit.redirect(HREF, f"Deleted: {skill}", undo_href=f"{_place(skill)}/restore")
 
 
 @router.post(HREF + "/{skill}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, skill: str) -> Response:
+async def restore(visit: UserVisit, skill: str) -> Response:
     """Bring a deleted skill back."""
-    await services.skills.restore(user, skill)
-    return redirect(request, _place(skill), f"Restored: {skill}")
+    await visit.services.skills.restore(visit.user, skill)
+    return visit.redirect(_place(skill), f"Restored: {skill}")
 
 
 def _place(name: str) -> str:
     return f"{HREF}/{quote(name, safe='')}"
 
 
-async def _page(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    kept: SkillFile,
-    text: str,
-    *,
-    version: str = "",
-    messages: str = "",
-    to: str = "",
-    theirs: str | None = None,
-    refused: UserError | None = None,
-    block: str = "content",
-    status: int = 200,
-) -> Response:
-    """One skill's page with what was typed; `version` is that of the text it was typed over, else the present one."""
+async def _skill(visit: Visit, kept: SkillFile, text: str, messages: str = "") -> SkillContext:
     asked = messages[:MESSAGES_CHARS_MAX]
-    context = SkillContext(
-        frame=await frame_of(request, services, user, here=HREF),
+    return SkillContext(
         skill=kept,
         text=text,
-        version=version or kept.version,
+        version=kept.version,
         messages=asked,
-        trial=await services.skills.trial(user, kept.name, text, asked),
-        to=to or kept.name,
-        theirs=theirs,
-        error=refused.message if refused else "",
-        error_field=refused.field if refused else "",
+        trial=await visit.services.skills.trial(visit.user, kept.name, text, asked),
+        to=kept.name,
     )
-    return respond(request, "skill.html", context, block=block, status=status)
+
+
+async def _typed(visit: Visit, kept: SkillFile, text: str, version: str, messages: str) -> SkillContext:
+    """The page with what was typed over the text of this version."""
+    return replace(await _skill(visit, kept, text, messages), version=version or kept.version)

@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.services.health.first_steps import FirstSteps
-from web.deps import CurrentUser, Services, Text
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Text
+from web.render import Context, described
+from web.routes import PageRouter
+from web.visit import UserVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,18 +21,14 @@ class StartContext(Context):
 
 
 @router.get("/start")
-async def show(request: Request, services: Services, user: CurrentUser) -> Response:
+async def show(visit: UserVisit) -> Response:
     """Return what is done and what is left."""
-    context = StartContext(
-        frame=await frame_of(request, services, user, here="/start"), first=await services.first_steps.all(user)
-    )
-    return respond(request, "start.html", context)
+    context = StartContext(first=await visit.services.first_steps.all(visit.user))
+    return await visit.show("start.html", context)
 
 
 @router.post("/start")
-async def hide(request: Request, services: Services, user: CurrentUser, hidden: Text = "") -> Response:
+async def hide(visit: UserVisit, hidden: Text = "") -> Response:
     """Speak of them in new chats, or no more."""
-    await services.first_steps.hide(user, is_hidden=bool(hidden))
-    return redirect(
-        request, "/start", "New chats do not show this any more." if hidden else "New chats show this again."
-    )
+    await visit.services.first_steps.hide(visit.user, is_hidden=bool(hidden))
+    return visit.redirect("/start", "New chats do not show this any more." if hidden else "New chats show this again.")

@@ -6,17 +6,15 @@ Stopping asks for nothing more than the login. What holds for others is lifted w
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.services.turns.stop_all import HaltView
-from web.deps import CurrentUser, ReauthedAdmin, Services, Text, reauthed_admin
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Text
+from web.render import Context, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, UserVisit, of_reauthed_admin
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 HERE = "/stop-all"
 MINE, EVERYBODY = "mine", "everybody"
@@ -33,43 +31,42 @@ class StopAllContext(Context):
 
 
 @router.get(HERE)
-async def show(request: Request, services: Services, user: CurrentUser) -> Response:
+async def show(visit: UserVisit) -> Response:
     """Stop everything?"""
-    stops = services.stop_all
-    halts = await (stops.all(user) if user.is_admin else stops.shown(user))
+    stops = visit.services.stop_all
+    halts = await (stops.all(visit.user) if visit.user.is_admin else stops.shown(visit.user))
     scopes = {halt.scope for halt in halts}
     context = StopAllContext(
-        frame=await frame_of(request, services, user, here=HERE),
         halts=halts,
-        is_mine_stopped=user.id in scopes,
+        is_mine_stopped=visit.user.id in scopes,
         is_everybody_stopped=EVERYBODY in scopes,
         is_outward_off=any(halt.is_outward for halt in halts),
     )
-    return respond(request, "stop_all.html", context)
+    return await visit.show("stop_all.html", context)
 
 
 @router.post(HERE)
-async def stop(request: Request, services: Services, user: CurrentUser, whom: Text = MINE) -> Response:
+async def stop(visit: UserVisit, whom: Text = MINE) -> Response:
     """Stop it now: `mine`, `everybody`, or the id of an account."""
     if whom == EVERYBODY:
-        await services.stop_all.stop(user, None)
-        return redirect(request, HERE, "Everything is stopped for everybody.")
-    person = user if whom == MINE else await services.accounts.user(whom)
-    await services.stop_all.stop(user, person)
-    return redirect(request, HERE, f"Everything is stopped for {'you' if person.id == user.id else person.name}.")
+        await visit.services.stop_all.stop(visit.user, None)
+        return visit.redirect(HERE, "Everything is stopped for everybody.")
+    person = visit.user if whom == MINE else await visit.services.accounts.user(whom)
+    await visit.services.stop_all.stop(visit.user, person)
+    return visit.redirect(HERE, f"Everything is stopped for {'you' if person.id == visit.user.id else person.name}.")
 
 
 @router.post(HERE + "/outward")
-async def switch_outward_off(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def switch_outward_off(visit: ReauthedAdminVisit) -> Response:
     """Leave nobody a tool that reaches outside."""
-    await services.stop_all.switch_outward_off(user)
-    return redirect(request, HERE, "Tools that reach outside are switched off.")
+    await visit.services.stop_all.switch_outward_off(visit.user)
+    return visit.redirect(HERE, "Tools that reach outside are switched off.")
 
 
 @router.post(HERE + "/release")
-async def release(request: Request, services: Services, user: CurrentUser, scope: Text = "") -> Response:
+async def release(visit: UserVisit, scope: Text = "") -> Response:
     """Lift it."""
-    if scope != user.id:
-        await reauthed_admin(request)
-    await services.stop_all.release(user, scope)
-    return redirect(request, HERE, "Resumed. Waiting work starts.")
+    if scope != visit.user.id:
+        await of_reauthed_admin(visit.request)
+    await visit.services.stop_all.release(visit.user, scope)
+    return visit.redirect(HERE, "Resumed. Waiting work starts.")

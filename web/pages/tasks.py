@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from typing import Annotated, Self
-from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 from pydantic import BaseModel
 
@@ -15,14 +15,13 @@ from cortex.base.errors import Conflict, UserError
 from cortex.base.numbers import whole_number
 from cortex.services.content.shared_lists import InvitationRow
 from cortex.services.content.tasks import INBOX, TaskFields, TaskListRow, TaskRow
-from web.deps import CurrentUser, FormNumber, Number, Services, Text
-from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond, zone_of
-from web.routes import LazyRoute
+from web.deps import FormNumber, Number, Text
+from web.render import Context, NavEntry, address, described, zone_of
+from web.routes import PageRouter
 from web.security import local_path
-from web.toast import redirect
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
 PAGE_ROWS = 100
 
@@ -45,8 +44,6 @@ class TasksContext(Context):
     older: str = described("address of the rows after, or empty")
     draft: str = described("a title that was refused", default="")
     draft_list: str = described("the list it was meant for", default="")
-    error: str = described("why it was refused", default="")
-    error_field: str = described("the field the error is about, or empty", default="")
 
 
 class TaskForm(BaseModel):
@@ -92,155 +89,111 @@ class TaskContext(Context):
     with_whom: tuple[str, ...] = described("names of the others who see its list")
     typed: TaskForm = described("the fields, with what was typed when that was refused")
     is_stale: bool = described("whether it was changed while the person was writing", default=False)
-    error: str = described("why saving was refused", default="")
-    error_field: str = described("the field the error is about, or empty", default="")
 
 
 @router.get("/tasks")
-async def show(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    list: str = "",
-    done: bool = False,
-    q: str = "",
-    start: Number = 0,
-) -> Response:
+async def show(visit: UserVisit, list: str = "", done: bool = False, q: str = "", start: Number = 0) -> Response:
     """The tasks of one list or all, open or done, filtered."""
-    return respond(request, "tasks.html", await _context(request, services, user, list, done, q, max(0, start)))
+    return await visit.show("tasks.html", await _context(visit, list, done, q, max(0, start)))
 
 
 @router.post("/tasks")
 async def add(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    title: Text = "",
-    list_name: Text = INBOX,
-    due: Text = "",
-    back: Text = "/tasks",
+    visit: UserVisit, title: Text = "", list_name: Text = INBOX, due: Text = "", back: Text = "/tasks"
 ) -> Response:
     """Add one and come back to the list."""
     try:
-        await services.tasks.create(user, title, list_name=list_name, due=_day(due))
+        await visit.services.tasks.create(visit.user, title, list_name=list_name, due=_day(due))
     except UserError as refused:
-        context = await _context(request, services, user, "", False, "", 0)
-        context = replace(context, draft=title, draft_list=list_name, error=refused.message, error_field=refused.field)
-        return respond(request, "tasks.html", context, status=422)
-    return redirect(request, local_path(back, "/tasks"))
+        context = await _context(visit, "", False, "", 0)
+        context = replace(context, draft=title, draft_list=list_name)
+        return await visit.show("tasks.html", context, refused=refused)
+    return visit.redirect(local_path(back, "/tasks"))
 
 
 @router.get("/tasks/{task_id}")
-async def show_one(request: Request, services: Services, user: CurrentUser, task_id: str) -> Response:
+async def show_one(visit: UserVisit, task_id: str) -> Response:
     """One task to edit."""
-    task = await services.tasks.get(user, task_id)
+    task = await visit.services.tasks.get(visit.user, task_id)
     context = TaskContext(
-        frame=await frame_of(request, services, user, here="/tasks"),
         task=task,
-        with_whom=_with_whom(await services.tasks.lists(user))[task.list_label],
+        with_whom=_with_whom(await visit.services.tasks.lists(visit.user))[task.list_label],
         typed=TaskForm.of(task),
     )
-    return respond(request, "task.html", context)
+    return await visit.show("task.html", context)
 
 
 @router.post("/tasks/{task_id}")
-async def save(
-    request: Request, services: Services, user: CurrentUser, task_id: str, typed: Annotated[TaskEditForm, Form()]
-) -> Response:
+async def save(visit: UserVisit, task_id: str, typed: Annotated[TaskEditForm, Form()]) -> Response:
     """Save the task, unless it was changed in between: then what was typed stands beside what is there."""
     try:
-        saved = await services.tasks.update(user, task_id, typed.version, typed.values())
+        saved = await visit.services.tasks.update(visit.user, task_id, typed.version, typed.values())
     except (UserError, Conflict) as refused:
-        task = await services.tasks.get(user, task_id)
+        task = await visit.services.tasks.get(visit.user, task_id)
         context = TaskContext(
-            frame=await frame_of(request, services, user, here="/tasks"),
             task=task,
-            with_whom=_with_whom(await services.tasks.lists(user))[task.list_label],
+            with_whom=_with_whom(await visit.services.tasks.lists(visit.user))[task.list_label],
             typed=typed,
             is_stale=isinstance(refused, Conflict),
-            error=refused.message,
-            error_field=refused.field if isinstance(refused, UserError) else "",
         )
-        return respond(request, "task.html", context, status=refused.status)
-    return redirect(request, "/tasks", f"Saved: {saved.title}")
+        return await visit.show("task.html", context, refused=refused)
+    return visit.redirect("/tasks", f"Saved: {saved.title}")
 
 
 @router.post("/tasks/{task_id}/complete")
-async def complete(
-    request: Request, services: Services, user: CurrentUser, task_id: str, back: Text = "/tasks"
-) -> Response:
+async def complete(visit: UserVisit, task_id: str, back: Text = "/tasks") -> Response:
     """Tick it off."""
-    task = await services.tasks.complete(user, task_id)
+    task = await visit.services.tasks.complete(visit.user, task_id)
     undo = f"/tasks/{task_id}/reopen"
-    return redirect(request, local_path(back, "/tasks"), f"Done: {task.title}", undo_href=undo)
+    return visit.redirect(local_path(back, "/tasks"), f"Done: {task.title}", undo_href=undo)
 
 
 @router.post("/tasks/{task_id}/reopen")
-async def reopen(
-    request: Request, services: Services, user: CurrentUser, task_id: str, back: Text = "/tasks"
-) -> Response:
+async def reopen(visit: UserVisit, task_id: str, back: Text = "/tasks") -> Response:
     """Untick it."""
-    await services.tasks.reopen(user, task_id)
-    return redirect(request, local_path(back, "/tasks"))
+    await visit.services.tasks.reopen(visit.user, task_id)
+    return visit.redirect(local_path(back, "/tasks"))
 
 
 @router.post("/tasks/{task_id}/move")
-async def move(
-    request: Request, services: Services, user: CurrentUser, task_id: str, by: FormNumber, back: Text = "/tasks"
-) -> Response:
+async def move(visit: UserVisit, task_id: str, by: FormNumber, back: Text = "/tasks") -> Response:
     """One place up (-1) or down (1)."""
-    await services.tasks.move(user, task_id, 1 if by > 0 else -1)
-    return redirect(request, local_path(back, "/tasks"))
+    await visit.services.tasks.move(visit.user, task_id, 1 if by > 0 else -1)
+    return visit.redirect(local_path(back, "/tasks"))
 
 
 @router.post("/tasks/{task_id}/delete")
-async def delete(
-    request: Request, services: Services, user: CurrentUser, task_id: str, version: FormNumber, back: Text = "/tasks"
-) -> Response:
+async def delete(visit: UserVisit, task_id: str, version: FormNumber, back: Text = "/tasks") -> Response:
     """Delete it; the next page offers it back."""
-    task = await services.tasks.delete(user, task_id, version)
+    task = await visit.services.tasks.delete(visit.user, task_id, version)
     undo = f"/tasks/{task_id}/restore"
-    return redirect(request, local_path(back, "/tasks"), f"Deleted: {task.title}", undo_href=undo)
+    return visit.redirect(local_path(back, "/tasks"), f"Deleted: {task.title}", undo_href=undo)
 
 
 @router.post("/tasks/{task_id}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, task_id: str) -> Response:
+async def restore(visit: UserVisit, task_id: str) -> Response:
     """Bring a deleted task back."""
-    task = await services.tasks.restore(user, task_id)
-    return redirect(request, "/tasks", f"Restored: {task.title}")
+    task = await visit.services.tasks.restore(visit.user, task_id)
+    return visit.redirect("/tasks", f"Restored: {task.title}")
 
 
-async def _context(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    list_name: str,
-    is_done: bool,
-    query: str,
-    start: int,
-) -> TasksContext:
-    rows = await services.tasks.list(user, list_name=list_name, is_done=is_done, query=query)
-
-    def address(first: int) -> str:
-        asked = {"list": list_name, "done": "1" if is_done else "", "q": query, "start": str(first) if first else ""}
-        chosen = urlencode({name: value for name, value in asked.items() if value})
-        return "/tasks" + (f"?{chosen}" if chosen else "")
-
-    lists = await services.tasks.lists(user)
+async def _context(visit: Visit, list_name: str, is_done: bool, query: str, start: int) -> TasksContext:
+    rows = await visit.services.tasks.list(visit.user, list_name=list_name, is_done=is_done, query=query)
+    place = partial(address, "/tasks", list=list_name, done=is_done, q=query)
+    lists = await visit.services.tasks.lists(visit.user)
     return TasksContext(
-        frame=await frame_of(request, services, user, here="/tasks"),
         tasks=rows[start : start + PAGE_ROWS],
         lists=lists,
-        invitations=await services.shared_lists.invitations(user),
+        invitations=await visit.services.shared_lists.invitations(visit.user),
         list_name=list_name,
         shown=next((one for one in lists if one.label == list_name), None),
         with_whom=_with_whom(lists),
         is_done=is_done,
         query=query,
-        here=address(start),
-        today=services.runtime.clock().astimezone(zone_of(user)).date(),
-        newer=address(max(0, start - PAGE_ROWS)) if start else "",
-        older=address(start + PAGE_ROWS) if start + PAGE_ROWS < len(rows) else "",
+        here=place(start=start),
+        today=visit.services.runtime.clock().astimezone(zone_of(visit.user)).date(),
+        newer=place(start=max(0, start - PAGE_ROWS)) if start else "",
+        older=place(start=start + PAGE_ROWS) if start + PAGE_ROWS < len(rows) else "",
     )
 
 

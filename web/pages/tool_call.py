@@ -4,24 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.base.user import User
 from cortex.services.tools.listing import ToolSheet
 from cortex.services.workshop.call_forms import WHOLE, CallField, fields_of, read, typed_of
 from cortex.services.workshop.call_trials import PATIENCE_S, CallResult, TrialCall
 from web.bodies import TEXT_BYTES, takes
-from web.deps import ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
+from web.render import Context, described
+from web.routes import PageRouter
 from web.security import local_path
-from web.toast import redirect
 from web.tool_view import TOOLS
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 PLACE = TOOLS + "/{tool}/call"
 ARGUMENT = "a."
 FORM_MAX = 64_000
@@ -46,7 +42,6 @@ class CallContext(Context):
     fields: Sequence[CallField] = described("its arguments as fields")
     typed: _Typed = described("the form as typed")
     faults: Mapping[str, str] = described("field -> what is wrong with it", default_factory=dict)
-    error: str = described("why the call was refused before it was made", default="")
     roles: Sequence[str] = described("roles to call it in")
     asked: TrialCall | None = described("a call that waits for a yes on this page", default=None)
     tried: CallResult | None = described("the call that was made", default=None)
@@ -56,29 +51,23 @@ class CallContext(Context):
 
 
 @router.get(PLACE)
-async def show(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    tool: str,
-    run: str = "",
-) -> Response:
+async def show(visit: ReauthedAdminVisit, tool: str, run: str = "") -> Response:
     """The form; with `run` also that call, and the form as it was filled for it."""
-    sheet = await services.tool_listing.sheet(user, tool)
-    tried = await services.call_trials.result(user, tool, run) if run else None
+    sheet = await visit.services.tool_listing.sheet(visit.user, tool)
+    tried = await visit.services.call_trials.result(visit.user, tool, run) if run else None
     typed = _Typed()
     if tried is not None:
         values = typed_of(sheet.tool, tried.call.arguments) if tried.call else {}
         typed = _Typed(role=tried.turn.role or typed.role, values=values)
-    return await _page(request, services, user, sheet, typed, tried=tried)
+    return await _page(visit, sheet, typed, tried=tried)
 
 
 @router.post(PLACE)
 @takes(TEXT_BYTES)
-async def call(request: Request, services: Services, user: ReauthedAdmin, tool: str) -> Response:
+async def call(visit: ReauthedAdminVisit, tool: str) -> Response:
     """Make the call, or say what is wrong with it, or ask for a yes first."""
-    sheet = await services.tool_listing.sheet(user, tool)
-    form = {name: str(value)[:FORM_MAX] for name, value in (await request.form()).items()}
+    sheet = await visit.services.tool_listing.sheet(visit.user, tool)
+    form = {name: str(value)[:FORM_MAX] for name, value in (await visit.request.form()).items()}
     typed = _Typed(
         role=form.get("role", "") or "orchestrator",
         values={name.removeprefix(ARGUMENT): value for name, value in form.items() if name.startswith(ARGUMENT)},
@@ -87,22 +76,20 @@ async def call(request: Request, services: Services, user: ReauthedAdmin, tool: 
     )
     made = read(sheet.tool, typed.values, typed.whole)
     if made.faults:
-        return await _page(request, services, user, sheet, typed, faults=made.faults)
+        return await _page(visit, sheet, typed, faults=made.faults)
     try:
-        asked = await services.call_trials.ask(user, tool, typed.role, made.arguments)
+        asked = await visit.services.call_trials.ask(visit.user, tool, typed.role, made.arguments)
         if asked.sure and typed.sure != asked.sure:
-            return await _page(request, services, user, sheet, replace(typed, sure=asked.sure), asked=asked)
-        key = await services.call_trials.start(user, tool, typed.role, made.arguments)
+            return await _page(visit, sheet, replace(typed, sure=asked.sure), asked=asked)
+        key = await visit.services.call_trials.start(visit.user, tool, typed.role, made.arguments)
     except UserError as refused:
-        return await _page(request, services, user, sheet, typed, error=refused.message)
-    await services.call_trials.result(user, tool, key, patience_s=PATIENCE_S)
-    return redirect(request, local_path(f"{TOOLS}/{tool}/call?run={key}#tried", TOOLS))
+        return await _page(visit, sheet, typed, error=refused.message)
+    await visit.services.call_trials.result(visit.user, tool, key, patience_s=PATIENCE_S)
+    return visit.redirect(local_path(f"{TOOLS}/{tool}/call?run={key}#tried", TOOLS))
 
 
 async def _page(
-    request: Request,
-    services: Services,
-    user: User,
+    visit: Visit,
     sheet: ToolSheet,
     typed: _Typed,
     *,
@@ -112,17 +99,16 @@ async def _page(
     tried: CallResult | None = None,
 ) -> Response:
     context = CallContext(
-        frame=await frame_of(request, services, user, here=TOOLS),
         sheet=sheet,
-        why_not=await services.call_trials.why_not(sheet.line.name),
+        why_not=await visit.services.call_trials.why_not(sheet.line.name),
         fields=fields_of(sheet.tool),
         typed=typed,
         faults=faults or {},
         error=error,
-        roles=await services.roles.names(user),
+        roles=await visit.services.roles.names(visit.user),
         asked=asked,
         tried=tried,
         cid=tried.conversation_id if tried else "",
-        moment=round(services.runtime.ticks_s() * 1000),
+        moment=round(visit.services.runtime.ticks_s() * 1000),
     )
-    return respond(request, "tool_call.html", context, block="tried", status=422 if error or faults else 200)
+    return await visit.show("tool_call.html", context, block="tried", status=422 if error or faults else 200)

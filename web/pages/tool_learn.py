@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 from pydantic import BaseModel
 
@@ -12,13 +12,12 @@ from cortex.base.errors import UserError
 from cortex.services.workshop.learning import LearningPage
 from cortex.services.workshop.refits import CASES_LEAST, Report, Version
 from web.bodies import TEXT_BYTES, takes
-from web.deps import CurrentUser, Number, ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Number
+from web.render import Context, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/tools/learn"
 CAME = {
     "rescued": "called though it was not sent",
@@ -49,79 +48,64 @@ class LearnContext(Context):
     least: int = described("how many it needs", default=CASES_LEAST)
     came: Mapping[str, str] = described("how a tool came -> words", default_factory=lambda: CAME)
     refused: Report | None = described("the figures of a refit that was refused", default=None)
-    error: str = described("why a button was refused", default="")
     error_tool: str = described("the tool it belongs to, or empty", default="")
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def show(visit: ReauthedAdminVisit) -> Response:
     """Everything that is to be learned."""
-    return await _page(request, services, user)
+    return await _page(visit)
 
 
 @router.post(HREF)
 @takes(TEXT_BYTES)
-async def act(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    form: Annotated[LearnForm, Form()],
-) -> Response:
+async def act(visit: ReauthedAdminVisit, form: Annotated[LearnForm, Form()]) -> Response:
     """Do what the button says."""
     try:
         if form.do == "refit":
-            tried = await services.refits.make(user)
+            tried = await visit.services.refits.make(visit.user)
             if tried.worse:
                 told = f"The refit was refused: {tried.worse}."
-                return await _page(request, services, user, error=told, refused=tried.report)
-            return redirect(request, f"{HREF}#refit", f"Refit {tried.number} is in force from the next message on.")
-        told = await _done(services, user, form)
+                return await _page(visit, error=told, refused=tried.report)
+            return visit.redirect(f"{HREF}#refit", f"Refit {tried.number} is in force from the next message on.")
+        told = await _done(visit, form)
     except UserError as refused:
-        return await _page(request, services, user, error=refused.message, error_tool=form.tool)
-    return redirect(request, HREF, told)
+        return await _page(visit, error=refused.message, error_tool=form.tool)
+    return visit.redirect(HREF, told)
 
 
-async def _done(services: Services, user: CurrentUser, form: LearnForm) -> str:
+async def _done(visit: Visit, form: LearnForm) -> str:
     """Do it; what to say of it."""
     match form.do:
         case "example":
-            await services.learning.add_example(user, form.tool, form.wording)
+            await visit.services.learning.add_example(visit.user, form.tool, form.wording)
             return f"Added as an example of {form.tool}. Applies from the next message on."
         case "phrase":
-            said = await services.learning.add_phrase(user, form.tool, form.phrase)
+            said = await visit.services.learning.add_phrase(visit.user, form.tool, form.phrase)
             return f"“{said}” speaks for {form.tool} from the next message on."
         case "agree":
-            await services.learning.agree(user, form.tool, form.wording)
+            await visit.services.learning.agree(visit.user, form.tool, form.wording)
             return f"Noted: {form.tool} is not needed for it. The next refit learns from it."
         case "down":
-            await services.learning.turn_down(user, form.tool, form.wording)
+            await visit.services.learning.turn_down(visit.user, form.tool, form.wording)
             return "Turned down: it will not be suggested again."
         case "undo":
-            answer = await services.learning.take_back(user, form.answer)
+            answer = await visit.services.learning.take_back(visit.user, form.answer)
             return f"Taken back: {answer.tool} is open again."
         case "choose":
-            await services.refits.choose(user, form.number)
+            await visit.services.refits.choose(visit.user, form.number)
             return f"Refit {form.number} is in force." if form.number else "The shipped model is in force."
         case _:
             raise UserError("Press one of the buttons.")
 
 
-async def _page(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    *,
-    error: str = "",
-    error_tool: str = "",
-    refused: Report | None = None,
-) -> Response:
+async def _page(visit: Visit, *, error: str = "", error_tool: str = "", refused: Report | None = None) -> Response:
     context = LearnContext(
-        frame=await frame_of(request, services, user, here="/admin/tools"),
-        learned=await services.learning.page(user),
-        versions=await services.refits.versions(user),
-        own_cases=len(await services.refits.cases()),
+        learned=await visit.services.learning.page(visit.user),
+        versions=await visit.services.refits.versions(visit.user),
+        own_cases=len(await visit.services.refits.cases()),
         refused=refused,
         error=error,
         error_tool=error_tool,
     )
-    return respond(request, "tool_learn.html", context, status=422 if error else 200)
+    return await visit.show("tool_learn.html", context, status=422 if error else 200)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, cast
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 from pydantic import BaseModel
 
@@ -12,13 +12,12 @@ from cortex.base.errors import UserError
 from cortex.base.user import Rank
 from cortex.services.models.profiles import PROFILE_NAMES
 from cortex.services.workshop.tool_trials import RECIPE_NAMES, CaseVerdict, MessageTrial, Question, ToolCaseRow
-from web.deps import ReauthedAdmin, Services, Text
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.deps import Text
+from web.render import Context, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/tools"
 PLACE = f"{HREF}/try"
 
@@ -64,58 +63,48 @@ class TrialsContext(Context):
     trial: MessageTrial | None = described("what every recipe makes of the message", default=None)
     cases: Sequence[ToolCaseRow] = described("messages kept to be checked")
     verdicts: dict[str, CaseVerdict] = described("case -> what became of it, once they were run", default_factory=dict)
-    error: str = described("why the form was refused", default="")
-    error_field: str = described("the field it is about", default="")
 
 
 @router.get(PLACE)
-async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+async def show(visit: ReauthedAdminVisit) -> Response:
     """The empty form and the cases."""
-    return await _page(request, services, user, Asking())
+    return await _page(visit, Asking())
 
 
 @router.post(PLACE)
-async def ask(request: Request, services: Services, user: ReauthedAdmin, asking: Annotated[Asking, Form()]) -> Response:
+async def ask(visit: ReauthedAdminVisit, asking: Annotated[Asking, Form()]) -> Response:
     """Try the message, or keep it as a case."""
     try:
         if asking.do == "keep":
-            await services.tool_trials.add_case(user, asking.question(), asking.expected)
-            return redirect(request, f"{PLACE}#cases", "Kept. It is checked whenever you run the list.")
-        trial = await services.tool_trials.ask(user, asking.question())
+            await visit.services.tool_trials.add_case(visit.user, asking.question(), asking.expected)
+            return visit.redirect(f"{PLACE}#cases", "Kept. It is checked whenever you run the list.")
+        trial = await visit.services.tool_trials.ask(visit.user, asking.question())
     except UserError as refused:
-        return await _page(request, services, user, asking, refused=refused)
+        return await _page(visit, asking, refused=refused)
     expected = " ".join(next(row.names for row in trial.rows if row.recipe == asking.recipe))
-    return await _page(request, services, user, asking.model_copy(update={"expected": expected}), trial=trial)
+    return await _page(visit, asking.model_copy(update={"expected": expected}), trial=trial)
 
 
 @router.post(PLACE + "/run")
-async def run(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    recipe: Text = "cortex",
-    is_assumed: Text = "",
-) -> Response:
+async def run(visit: ReauthedAdminVisit, recipe: Text = "cortex", is_assumed: Text = "") -> Response:
     """Run every case."""
     asking = Asking(recipe=recipe, is_assumed=is_assumed)
     try:
-        found = await services.tool_trials.try_cases(user, recipe, is_assumed=bool(is_assumed))
+        found = await visit.services.tool_trials.try_cases(visit.user, recipe, is_assumed=bool(is_assumed))
     except UserError as refused:
-        return await _page(request, services, user, Asking(), refused=refused)
-    return await _page(request, services, user, asking, verdicts={one.case.id: one for one in found})
+        return await _page(visit, Asking(), refused=refused)
+    return await _page(visit, asking, verdicts={one.case.id: one for one in found})
 
 
 @router.post(PLACE + "/{case_id}/remove")
-async def remove(request: Request, user: ReauthedAdmin, services: Services, case_id: str) -> Response:
+async def remove(visit: ReauthedAdminVisit, case_id: str) -> Response:
     """Forget a case."""
-    await services.tool_trials.remove_case(user, case_id)
-    return redirect(request, f"{PLACE}#cases", "Removed from the list.")
+    await visit.services.tool_trials.remove_case(visit.user, case_id)
+    return visit.redirect(f"{PLACE}#cases", "Removed from the list.")
 
 
 async def _page(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
+    visit: Visit,
     asking: Asking,
     *,
     trial: MessageTrial | None = None,
@@ -123,15 +112,12 @@ async def _page(
     refused: UserError | None = None,
 ) -> Response:
     context = TrialsContext(
-        frame=await frame_of(request, services, user, here=HREF),
         asking=asking,
-        roles=await services.roles.names(user),
-        people=await services.tool_trials.people(),
-        models=await services.tool_trials.models_of(user, asking.user),
+        roles=await visit.services.roles.names(visit.user),
+        people=await visit.services.tool_trials.people(),
+        models=await visit.services.tool_trials.models_of(visit.user, asking.user),
         trial=trial,
-        cases=await services.tool_trials.cases(),
+        cases=await visit.services.tool_trials.cases(),
         verdicts=verdicts or {},
-        error=refused.message if refused else "",
-        error_field=refused.field if refused else "",
     )
-    return respond(request, "tool_trials.html", context, status=422 if refused else 200)
+    return await visit.show("tool_trials.html", context, refused=refused)

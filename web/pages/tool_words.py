@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import Response
 from pydantic import BaseModel
 
@@ -14,13 +14,11 @@ from cortex.services.tools.words import Rival, WordsText, read, typed_of
 from cortex.services.workshop.tool_effects import Effect
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
 from web.bodies import TEXT_BYTES, takes
-from web.deps import ReauthedAdmin, Services
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
-from web.toast import redirect
+from web.render import Context, described
+from web.routes import PageRouter
+from web.visit import ReauthedAdminVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = "/admin/tools"
 MESSAGES_MAX = 8_000
 
@@ -49,60 +47,43 @@ class WordsContext(Context):
     tool: str = described("the tool meant where a line names none, or empty", default="")
     rivals: Sequence[Rival] = described("phrases that other categories have too", default=())
     effect: Effect | None = described("what the words as typed would change", default=None)
-    error: str = described("why a line was refused", default="")
-    error_field: str = described("the field it stands in", default="")
 
 
 @router.get(HREF + "/in/{category}")
-async def show(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    category: str,
-    tool: str = "",
-    no_example: str = "",
-) -> Response:
+async def show(visit: ReauthedAdminVisit, category: str, tool: str = "", no_example: str = "") -> Response:
     """The words as they are; `no_example` puts a shipped example among those to leave out."""
-    typed = typed_of(await services.tool_settings.words(category))
+    typed = typed_of(await visit.services.tool_settings.words(category))
     if no_example and no_example not in typed.no_examples.splitlines():
         typed = replace(typed, no_examples=f"{typed.no_examples}\n{no_example}".strip())
-    return await _page(request, services, user, category, typed, WordsForm(tool=tool))
+    return await _page(visit, category, typed, WordsForm(tool=tool))
 
 
 @router.post(HREF + "/in/{category}")
 @takes(TEXT_BYTES)
-async def change(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    category: str,
-    form: Annotated[WordsForm, Form()],
-) -> Response:
+async def change(visit: ReauthedAdminVisit, category: str, form: Annotated[WordsForm, Form()]) -> Response:
     """Show what these words would change, or save them."""
-    await services.tool_settings.words(category)
+    await visit.services.tool_settings.words(category)
     typed = WordsText(**{name: getattr(form, name) for name in WordsText.__dataclass_fields__})
     try:
-        words = read(services.runtime.registry, category, typed, form.tool)
+        words = read(visit.services.runtime.registry, category, typed, form.tool)
         if form.do == "save":
-            count = await services.tool_settings.save_words(user, category, words)
-            return redirect(request, f"{HREF}/in/{category}", _told(count))
+            count = await visit.services.tool_settings.save_words(visit.user, category, words)
+            return visit.redirect(f"{HREF}/in/{category}", _save_message(count))
         tried = [said for said in form.messages[:MESSAGES_MAX].splitlines() if said.strip()]
-        effect = await services.tool_effects.preview(user, category, words, tried, form.recipe)
+        effect = await visit.services.tool_effects.preview(visit.user, category, words, tried, form.recipe)
     except UserError as refused:
-        return await _page(request, services, user, category, typed, form, refused=refused)
-    return await _page(request, services, user, category, typed, form, effect=effect)
+        return await _page(visit, category, typed, form, refused=refused)
+    return await _page(visit, category, typed, form, effect=effect)
 
 
-def _told(count: int) -> str:
+def _save_message(count: int) -> str:
     if not count:
         return "Nothing was changed."
     return f"Saved: {count} {'line' if count == 1 else 'lines'}. Applies from the next message on."
 
 
 async def _page(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
+    visit: Visit,
     name: str,
     typed: WordsText,
     form: WordsForm,
@@ -110,9 +91,8 @@ async def _page(
     effect: Effect | None = None,
     refused: UserError | None = None,
 ) -> Response:
-    category = await services.tool_listing.category(name)
+    category = await visit.services.tool_listing.category(name)
     context = WordsContext(
-        frame=await frame_of(request, services, user, here=HREF),
         category=category,
         typed=typed,
         messages=form.messages,
@@ -120,7 +100,5 @@ async def _page(
         tool=form.tool if form.tool in category.tools else "",
         rivals=effect.rivals if effect else category.rivals,
         effect=effect,
-        error=refused.message if refused else "",
-        error_field=refused.field if refused else "",
     )
-    return respond(request, "tool_words.html", context, block="effect", status=422 if refused else 200)
+    return await visit.show("tool_words.html", context, block="effect", refused=refused)

@@ -4,21 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.services.tools.listing import ToolList
-from web.deps import Number, ReauthedAdmin, Services, Text
-from web.frame import frame_of
-from web.render import ADMIN, Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
-from web.routes import LazyRoute
+from web.deps import Number, Text
+from web.render import ADMIN, Context, Frame, NavEntry, Renderer, described, wants_fragment
+from web.routes import PageRouter
 from web.security import local_path
-from web.toast import redirect
 from web.tool_view import TOOLS, tool_page
+from web.visit import ReauthedAdminVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 HREF = TOOLS
 
 
@@ -55,24 +53,17 @@ class ToolsContext(Context):
 
 @router.get(HREF)
 async def show(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
-    q: str = "",
-    category: str = "",
-    risk: str = "",
-    page: Number = 1,
+    visit: ReauthedAdminVisit, q: str = "", category: str = "", risk: str = "", page: Number = 1
 ) -> Response:
     """The tools, filtered."""
     words = q.strip()[:100]
-    listing = await services.tool_listing.list(words, category, risk, page)
+    listing = await visit.services.tool_listing.list(words, category, risk, page)
     kept = {name: value for name, value in (("q", words), ("category", category), ("risk", risk)) if value}
 
     def place(number: int) -> str:
         return f"{HREF}?{urlencode({**kept, 'page': number})}"
 
     context = ToolsContext(
-        frame=await frame_of(request, services, user, here=HREF),
         listing=listing,
         q=words,
         category=category,
@@ -80,20 +71,18 @@ async def show(
         earlier=place(listing.page - 1) if listing.page > 1 else "",
         later=place(listing.page + 1) if listing.page < listing.pages else "",
     )
-    return respond(request, "tools.html", context, block="list")
+    return await visit.show("tools.html", context, block="list")
 
 
 @router.get(HREF + "/{tool}")
-async def show_one(request: Request, services: Services, user: ReauthedAdmin, tool: str, first: Number = 0) -> Response:
+async def show_one(visit: ReauthedAdminVisit, tool: str, first: Number = 0) -> Response:
     """One tool with its schema and its last calls."""
-    return await tool_page(request, services, user, tool, first=max(0, first))
+    return await tool_page(visit, tool, first=max(0, first))
 
 
 @router.post(HREF + "/{tool}")
 async def save(
-    request: Request,
-    services: Services,
-    user: ReauthedAdmin,
+    visit: ReauthedAdminVisit,
     tool: str,
     is_on: Text = "",
     sending: Text = "needed",
@@ -103,12 +92,14 @@ async def save(
 ) -> Response:
     """Keep all three, or take the one named `default` back; the row alone for htmx."""
     if default:
-        await services.tool_settings.take_back(user, tool, default)
+        await visit.services.tool_settings.take_back(visit.user, tool, default)
     else:
-        await services.tool_settings.change(user, tool, is_on=bool(is_on), sending=sending, asks_first=bool(asks_first))
-    if not wants_fragment(request):
-        return redirect(request, local_path(back, f"{HREF}/{tool}"), f"Saved: {tool}")
-    line = (await services.tool_listing.sheet(user, tool)).line
-    pages: Renderer = request.app.state.pages
-    macros = pages.macros("tool_parts.html", Context(frame=Frame(user=user)))
+        await visit.services.tool_settings.change(
+            visit.user, tool, is_on=bool(is_on), sending=sending, asks_first=bool(asks_first)
+        )
+    if not wants_fragment(visit.request):
+        return visit.redirect(local_path(back, f"{HREF}/{tool}"), f"Saved: {tool}")
+    line = (await visit.services.tool_listing.sheet(visit.user, tool)).line
+    pages: Renderer = visit.request.app.state.pages
+    macros = pages.macros("tool_parts.html", Context(frame=Frame(user=visit.user)))
     return HTMLResponse(macros.row(line))

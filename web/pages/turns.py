@@ -5,24 +5,23 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import ToolMode
-from cortex.base.user import User
 from cortex.services.chat.transcript_views import TurnView, turn_of
-from web import toast
+from cortex.services.turns.planning import DraftSettings
 from web.bodies import TEXT_BYTES, takes
 from web.chat_view import back_to, chosen_model, done, find_turn, tool_choices
-from web.deps import CurrentUser, Number, Services, Text
-from web.frame import frame_of
-from web.render import Context, Frame, Renderer, described, respond, wants_fragment
-from web.routes import LazyRoute
+from web.deps import Number, Text
+from web.render import Context, Frame, described, wants_fragment
+from web.routes import PageRouter
 from web.sse import TurnViewContext
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 REPORTED = "Reported. An admin sees it under Tools, Learn from use."
 
 Choice = Annotated[Literal["once", "conversation", "deny"], Form()]
@@ -50,7 +49,6 @@ class EditContext(TurnViewContext):
     """The page that edits a message, where there is no script."""
 
     turn: TurnView = described("the turn whose message is edited")
-    error: str = described("why the new text was not taken", default="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,185 +64,152 @@ class WhyContext(Context):
 
 
 @router.get("/c/{cid}/at/{key}")
-async def at(services: Services, user: CurrentUser, cid: str, key: str) -> Response:
+async def at(visit: UserVisit, cid: str, key: str) -> Response:
     """The page that a turn stands on, however far back: where a search leads. One out of view can be brought there."""
     try:
-        _, before = await find_turn(services, user, cid, turn_of(key))
+        _, before = await find_turn(visit, cid, turn_of(key))
     except NotFound:
-        await services.versions.of(user, turn_of(key))
+        await visit.services.versions.of(visit.user, turn_of(key))
         return RedirectResponse(f"/c/{cid}/versions/{key}", 303)
     stretch = f"?before={before}" if before is not None else ""
     return RedirectResponse(f"/c/{cid}{stretch}#q{key}", 303)
 
 
 @router.get("/c/{cid}/edit/{key}")
-async def edit_form(
-    request: Request, services: Services, user: CurrentUser, cid: str, key: str, keep: Number = 0
-) -> Response:
+async def edit_form(visit: UserVisit, cid: str, key: str, keep: Number = 0) -> Response:
     """The message in a form; `keep` gives the message back as it was."""
-    turn, _ = await find_turn(services, user, cid, turn_of(key))
-    if wants_fragment(request):
-        pages: Renderer = request.app.state.pages
-        macros = pages.macros("turn.html", TurnViewContext(frame=Frame(user=user), cid=cid, opens={}))
+    turn, _ = await find_turn(visit, cid, turn_of(key))
+    if wants_fragment(visit.request):
+        macros = visit.pages.macros("turn.html", TurnViewContext(frame=Frame(user=visit.user), cid=cid, opens={}))
         return HTMLResponse(macros.question_inner(turn) if keep else macros.edit_form(turn))
-    frame = await frame_of(request, services, user, conversation_id=cid)
-    return respond(request, "edit.html", EditContext(frame=frame, cid=cid, opens={}, turn=turn))
+    return await visit.show("edit.html", EditContext(cid=cid, opens={}, turn=turn))
 
 
 @router.post("/c/{cid}/edit/{key}")
 @takes(TEXT_BYTES)
-async def edit(
-    request: Request, services: Services, user: CurrentUser, cid: str, key: str, text: Text = ""
-) -> Response:
+async def edit(visit: UserVisit, cid: str, key: str, text: Text = "") -> Response:
     """Send the new text in the old one's place."""
     try:
-        await services.chat.edit(user, turn_of(key), text)
+        await visit.services.chat.edit(visit.user, turn_of(key), text)
     except UserError as refused:
-        if wants_fragment(request):
+        if wants_fragment(visit.request):
             raise
-        turn, _ = await find_turn(services, user, cid, turn_of(key))
-        frame = await frame_of(request, services, user, conversation_id=cid)
-        context = EditContext(frame=frame, cid=cid, opens={}, turn=turn, error=refused.message)
-        return respond(request, "edit.html", context, status=422)
-    return done(request, f"/c/{cid}")
+        turn, _ = await find_turn(visit, cid, turn_of(key))
+        context = EditContext(cid=cid, opens={}, turn=turn)
+        return await visit.show("edit.html", context, refused=refused)
+    return done(visit.request, f"/c/{cid}")
 
 
 @router.post("/turns/{key}/again")
 async def again(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
+    visit: UserVisit,
     key: str,
     mode: Annotated[ToolMode | None, Form()] = None,
     model: Annotated[str | None, Form()] = None,
     back: Text = "/",
 ) -> Response:
     """A new try, in the same tool mode or in another, by the chat's model or another."""
-    await services.chat.again(user, turn_of(key), mode, model)
-    return done(request, back_to(back))
+    await visit.services.chat.again(visit.user, turn_of(key), mode, model)
+    return done(visit.request, back_to(back))
 
 
 @router.post("/turns/{key}/report")
-async def report(
-    request: Request, services: Services, user: CurrentUser, key: str, wrong: Text = "", back: Text = "/"
-) -> Response:
+async def report(visit: UserVisit, key: str, wrong: Text = "", back: Text = "/") -> Response:
     """A wrong choice of tools: `wrong` says what, as "missing <tool>" or "unneeded <tool>"."""
     what, _, tool = wrong.partition(" ")
     tool = tool if what in ("missing", "unneeded") else ""
-    await services.reports.report(user, turn_of(key), tool, is_missing=what == "missing")
-    if wants_fragment(request):
+    await visit.services.reports.report(visit.user, turn_of(key), tool, is_missing=what == "missing")
+    if wants_fragment(visit.request):
         return HTMLResponse(f'<p class="why-foot" role="status">{REPORTED}</p>')
-    return toast.redirect(request, back_to(back), REPORTED)
+    return visit.redirect(back_to(back), REPORTED)
 
 
 @router.post("/turns/{key}/continue")
-async def keep_going(request: Request, services: Services, user: CurrentUser, key: str, back: Text = "/") -> Response:
+async def keep_going(visit: UserVisit, key: str, back: Text = "/") -> Response:
     """Go on where the answer broke off."""
-    await services.chat.keep_going(user, turn_of(key))
-    return done(request, back_to(back))
+    await visit.services.chat.keep_going(visit.user, turn_of(key))
+    return done(visit.request, back_to(back))
 
 
 @router.post("/c/{cid}/branch/{key}")
-async def branch(request: Request, services: Services, user: CurrentUser, cid: str, key: str) -> Response:
+async def branch(visit: UserVisit, cid: str, key: str) -> Response:
     """A new conversation that begins with everything up to this answer."""
-    new = await services.conversations.branch(user, cid, turn_of(key))
-    return toast.redirect(request, f"/c/{new}", "This is a branch; the other conversation stays as it was.")
+    new = await visit.services.conversations.branch(visit.user, cid, turn_of(key))
+    return visit.redirect(f"/c/{new}", "This is a branch; the other conversation stays as it was.")
 
 
 @router.get("/turns/{key}/why")
-async def why_turn(request: Request, services: Services, user: CurrentUser, key: str, c: str = "") -> Response:
+async def why_turn(visit: UserVisit, key: str, c: str = "") -> Response:
     """The receipt of the turn's last plan; `c`: the conversation that the reader came from."""
-    receipt = await services.chat.receipt(user, turn_of(key))
-    return await _why(request, services, user, receipt, turn_key=key, cid=c)
+    receipt = await visit.services.chat.receipt(visit.user, turn_of(key))
+    return await _why(visit, receipt, turn_key=key, cid=c)
 
 
 @router.post("/why")
 @takes(TEXT_BYTES)
-async def why_draft(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    draft: Annotated[Draft, Form()],
-) -> Response:
+async def why_draft(visit: UserVisit, draft: Annotated[Draft, Form()]) -> Response:
     """The receipt that the draft would get."""
-    choices = await tool_choices(request)
-    receipt = await _receipt(services, user, draft, choices)
-    return await _why(request, services, user, receipt, cid=draft.cid, choices=choices, is_draft=True)
+    choices = await tool_choices(visit.request)
+    receipt = await _receipt(visit, draft, choices)
+    return await _why(visit, receipt, cid=draft.cid, choices=choices, is_draft=True)
 
 
 @router.post("/preview-tools")
 @takes(TEXT_BYTES)
-async def preview(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    draft: Annotated[Draft, Form()],
-) -> Response:
+async def preview(visit: UserVisit, draft: Annotated[Draft, Form()]) -> Response:
     """The draft's price tag. A POST: a draft must not stand in a log or an address."""
-    receipt = await _receipt(services, user, draft, await tool_choices(request))
-    pages: Renderer = request.app.state.pages
-    macros = pages.macros("why.html", WhyContext(frame=Frame(user=user), receipt=receipt))
+    receipt = await _receipt(visit, draft, await tool_choices(visit.request))
+    macros = visit.pages.macros("why.html", WhyContext(frame=Frame(user=visit.user), receipt=receipt))
     tag = macros.pill(receipt, bool(draft.text.strip()))
     return HTMLResponse(tag if draft.cid else tag + macros.all_anew(receipt))
 
 
 @router.post("/approvals/{approval_id}")
-async def answer(
-    request: Request, services: Services, user: CurrentUser, approval_id: str, choice: Choice, back: Text = "/"
-) -> Response:
+async def answer(visit: UserVisit, approval_id: str, choice: Choice, back: Text = "/") -> Response:
     """The person's word on a call."""
-    await services.approvals.answer(user, approval_id, choice)
-    return done(request, back_to(back))
+    await visit.services.approvals.answer(visit.user, approval_id, choice)
+    return done(visit.request, back_to(back))
 
 
 @router.post("/approvals/{approval_id}/looked")
-async def looked(services: Services, user: CurrentUser, approval_id: str) -> Response:
+async def looked(visit: UserVisit, approval_id: str) -> Response:
     """A page in front of the person shows the request now: they need not be notified of it."""
-    await services.approvals.seen(user, approval_id)
+    await visit.services.approvals.seen(visit.user, approval_id)
     return Response(status_code=204)
 
 
 @router.post("/approvals/{approval_id}/again")
-async def ask_again(
-    request: Request, services: Services, user: CurrentUser, approval_id: str, back: Text = ""
-) -> Response:
+async def ask_again(visit: UserVisit, approval_id: str, back: Text = "") -> Response:
     """Ask anew for a call that nobody answered in time."""
-    cid = await services.approvals.ask_again(user, approval_id)
-    return done(request, back_to(back) if back else f"/c/{cid}")
+    cid = await visit.services.approvals.ask_again(visit.user, approval_id)
+    return done(visit.request, back_to(back) if back else f"/c/{cid}")
 
 
 @router.post("/undo/{undo_id}")
-async def undo(request: Request, services: Services, user: CurrentUser, undo_id: str, back: Text = "/") -> Response:
+async def undo(visit: UserVisit, undo_id: str, back: Text = "/") -> Response:
     """Take a call's effect back."""
-    await services.undo.undo(user, undo_id)
-    return done(request, back_to(back))
+    await visit.services.undo.undo(visit.user, undo_id)
+    return done(visit.request, back_to(back))
 
 
 @router.post("/c/{cid}/summaries/{summary_id}/undo")
-async def undo_summary(request: Request, services: Services, user: CurrentUser, cid: str, summary_id: str) -> Response:
+async def undo_summary(visit: UserVisit, cid: str, summary_id: str) -> Response:
     """Let the model read the messages themselves again."""
-    await services.chat.undo_summary(user, cid, summary_id)
-    return done(request, f"/c/{cid}")
+    await visit.services.chat.undo_summary(visit.user, cid, summary_id)
+    return done(visit.request, f"/c/{cid}")
 
 
-async def _receipt(services: Services, user: User, draft: Draft, choices: Mapping[str, str]) -> dict[str, Any]:
-    return await services.planning.preview(
-        user,
-        draft.cid or None,
-        draft.text,
-        draft.mode,
-        role=draft.role,
-        model=chosen_model(draft.model),
-        rounds=draft.rounds,
-        choices=choices,
-        attached=draft.attached,
+async def _receipt(visit: Visit, draft: Draft, choices: Mapping[str, str]) -> dict[str, Any]:
+    composed = DraftSettings(
+        model=chosen_model(draft.model), rounds=draft.rounds, choices=choices, attached=draft.attached
+    )
+    return await visit.services.planning.preview(
+        visit.user, draft.cid or None, draft.text, draft.mode, role=draft.role, composed=composed
     )
 
 
 async def _why(
-    request: Request,
-    services: Services,
-    user: User,
+    visit: Visit,
     receipt: dict[str, Any],
     *,
     turn_key: str = "",
@@ -252,13 +217,11 @@ async def _why(
     choices: Mapping[str, str] = MappingProxyType({}),
     is_draft: bool = False,
 ) -> Response:
-    frame = (
-        Frame(user=user) if wants_fragment(request) else await frame_of(request, services, user, conversation_id=cid)
-    )
+    frame = Frame(user=visit.user if wants_fragment(visit.request) else None)
     back = f"/c/{cid}" if cid else "/"
     if cid:
-        choices = (await services.conversations.get(user, cid)).tool_choices
+        choices = (await visit.services.conversations.get(visit.user, cid)).tool_choices
     context = WhyContext(
         frame=frame, receipt=receipt, turn_key=turn_key, is_draft=is_draft, cid=cid, choices=choices, back=back
     )
-    return respond(request, "why_page.html", context)
+    return await visit.show("why_page.html", context, conversation_id=cid)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query
 from fastapi.responses import Response
 
 from cortex.base.user import User
@@ -14,15 +14,14 @@ from cortex.services.models.sharing import BorrowedModel
 from cortex.services.usage.budget_admin import BudgetStanding
 from cortex.services.usage.usage import ALL, By, View
 from web import usage_tables
-from web.deps import CurrentUser, Services, reauthed_admin
 from web.errors import not_found
-from web.frame import frame_of
 from web.plots import Plot
-from web.render import MORE, Context, NavEntry, described, respond
-from web.routes import LazyRoute
+from web.render import MORE, Context, NavEntry, described
+from web.routes import PageRouter
 from web.usage_tables import UsageTable
+from web.visit import UserVisit, Visit, of_reauthed_admin
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 NAV = NavEntry(
     title="Usage",
     href="/usage",
@@ -57,42 +56,33 @@ class UsageContext(Context):
 
 
 @router.get("/usage")
-async def show(
-    request: Request, services: Services, user: CurrentUser, p: Days = 28, by: By = "model", person: str = ""
-) -> Response:
+async def show(visit: UserVisit, p: Days = 28, by: By = "model", person: str = "") -> Response:
     """The numbers of these days. Anybody else's are an admin's, with the password given lately."""
-    view = await _view(request, services, user, p, by, person)
+    view = await _view(visit, p, by, person)
     context = UsageContext(
-        frame=await frame_of(request, services, user, here="/usage"),
         view=view,
-        tables=usage_tables.tables(view, is_admin=user.is_admin),
+        tables=usage_tables.tables(view, is_admin=visit.user.is_admin),
         plots=usage_tables.plots(view),
         days=p,
-        bys=[one for one in BYS if one != "person" or user.is_admin],
+        bys=[one for one in BYS if one != "person" or visit.user.is_admin],
         person=person,
         query=urlencode({"p": p, "by": by, "person": person}),
-        backends=await services.profiles.all(user) if person in ("", user.id) else (),
-        borrowed=await services.model_sharing.borrowed(user, p) if user.is_admin and person in ("", user.id) else (),
-        standings=await services.budget_admin.standings(
-            await _people(services, user, person), None if user.is_admin else await services.roles.names(user)
+        backends=await visit.services.profiles.all(visit.user) if person in ("", visit.user.id) else (),
+        borrowed=await visit.services.model_sharing.borrowed(visit.user, p)
+        if visit.user.is_admin and person in ("", visit.user.id)
+        else (),
+        standings=await visit.services.budget_admin.standings(
+            await _people(visit, person), None if visit.user.is_admin else await visit.services.roles.names(visit.user)
         ),
     )
-    return respond(request, "usage.html", context)
+    return await visit.show("usage.html", context)
 
 
 @router.get("/usage.csv")
-async def download(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    table: str,
-    p: Days = 28,
-    by: By = "model",
-    person: str = "",
-) -> Response:
+async def download(visit: UserVisit, table: str, p: Days = 28, by: By = "model", person: str = "") -> Response:
     """One table of the page as a file."""
-    view = await _view(request, services, user, p, by, person)
-    found = usage_tables.tables(view, is_admin=user.is_admin).get(table)
+    view = await _view(visit, p, by, person)
+    found = usage_tables.tables(view, is_admin=visit.user.is_admin).get(table)
     if found is None:
         raise not_found()
     name = f"cortex-{found.name}-{p}-days.csv"
@@ -100,14 +90,14 @@ async def download(
     return Response(usage_tables.as_csv(found), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-async def _view(request: Request, services: Services, user: User, days: int, by: By, person: str) -> View:
-    if user.is_admin and person not in ("", user.id):
-        await reauthed_admin(request)
-    return await services.usage.view(user, days=days, by=by, person=person)
+async def _view(visit: Visit, days: int, by: By, person: str) -> View:
+    if visit.user.is_admin and person not in ("", visit.user.id):
+        await of_reauthed_admin(visit.request)
+    return await visit.services.usage.view(visit.user, days=days, by=by, person=person)
 
 
-async def _people(services: Services, user: User, person: str) -> Sequence[User]:
+async def _people(visit: Visit, person: str) -> Sequence[User]:
     """Those whose budgets are shown, the reader first."""
-    if person in ("", user.id):
-        return (user,)
-    return [one for one in await services.accounts.users() if person == ALL or one.id == person]
+    if person in ("", visit.user.id):
+        return (visit.user,)
+    return [one for one in await visit.services.accounts.users() if person == ALL or one.id == person]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import NotFound
@@ -11,12 +10,11 @@ from cortex.services.chat.composer import Composer
 from cortex.services.chat.transcript_views import key_of, turn_of
 from cortex.services.chat.versions import AnswerVersion
 from web.chat_view import done, find_turn
-from web.deps import CurrentUser, Services
-from web.frame import frame_of
-from web.render import Context, described, respond
-from web.routes import LazyRoute
+from web.render import Context, described
+from web.routes import PageRouter
+from web.visit import UserVisit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,27 +29,28 @@ class VersionsContext(Context):
 
 
 @router.get("/c/{cid}/versions/{key}")
-async def versions(request: Request, services: Services, user: CurrentUser, cid: str, key: str) -> Response:
+async def versions(visit: UserVisit, cid: str, key: str) -> Response:
     """The versions of a turn's place, and the ways to make another."""
-    found = await services.versions.of(user, turn_of(key))
+    found = await visit.services.versions.of(visit.user, turn_of(key))
     turn = next(version.turn for version in found if version.turn.id == turn_of(key))
     if turn.conversation_id != cid:
         raise NotFound("There is no such message in this conversation.")
     context = VersionsContext(
-        frame=await frame_of(request, services, user, conversation_id=cid),
         cid=cid,
         key=key,
         versions=found,
         is_in_view=not turn.is_dropped,
-        composer=await services.composer.composer(user, await services.conversations.get(user, cid)),
+        composer=await visit.services.composer.composer(
+            visit.user, await visit.services.conversations.get(visit.user, cid)
+        ),
     )
-    return respond(request, "versions.html", context)
+    return await visit.show("versions.html", context)
 
 
 @router.post("/turns/{key}/show")
-async def show(request: Request, services: Services, user: CurrentUser, key: str) -> Response:
+async def show(visit: UserVisit, key: str) -> Response:
     """Bring a version into view. Open pages hear of it; one that shows another stretch goes where the version is."""
-    row = await services.versions.show(user, turn_of(key))
-    _, before = await find_turn(services, user, row.conversation_id, row.id)
-    is_elsewhere = before is not None or "before=" in request.headers.get("HX-Current-URL", "")
-    return done(request, f"/c/{row.conversation_id}/at/{key_of(row.id)}", is_new_place=is_elsewhere)
+    row = await visit.services.versions.show(visit.user, turn_of(key))
+    _, before = await find_turn(visit, row.conversation_id, row.id)
+    is_elsewhere = before is not None or "before=" in visit.request.headers.get("HX-Current-URL", "")
+    return done(visit.request, f"/c/{row.conversation_id}/at/{key_of(row.id)}", is_new_place=is_elsewhere)

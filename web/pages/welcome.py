@@ -3,17 +3,17 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled, UserError
 from cortex.services.accounts.accounts import Guest
 from web.deps import Services, Text, Texts
 from web.render import Context, described, respond
-from web.routes import LazyRoute
+from web.routes import PageRouter
 from web.security import client, set_login
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,7 @@ class WelcomeContext(Context):
     token: str = described("what was typed before", default="")
     guest: Guest | None = described("whose link it is, where that is known", default=None)
     is_dead: bool = described("whether the link cannot be used any more", default=False)
-    error: str = described("why the last try was refused", default="")
     unticked: Collection[str] = described("kinds of access that are to stay with the new password", default=())
-    error_field: str = described("the field the error is about: token or password", default="")
 
 
 @router.get("/welcome")

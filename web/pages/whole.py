@@ -2,18 +2,15 @@
 
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 
-from cortex.base.user import User
 from cortex.services.chat.transcript_views import TextPart, turn_of
 from web.chat_view import find_turn
-from web.deps import CurrentUser, Services
-from web.frame import frame_of
-from web.render import Context, described, in_pieces, respond
-from web.routes import LazyRoute
+from web.render import Context, described, in_pieces
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
 
-router = APIRouter(route_class=LazyRoute)
+router = PageRouter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,25 +24,24 @@ class WholeContext(Context):
 
 
 @router.get("/c/{cid}/whole/{key}.txt")
-async def plain(services: Services, user: CurrentUser, cid: str, key: str) -> Response:
+async def plain(visit: UserVisit, cid: str, key: str) -> Response:
     """The text alone: what the copy button takes."""
-    text, _ = await _text(services, user, cid, key)
+    text, _ = await _text(visit, cid, key)
     return in_pieces(PlainTextResponse(text))
 
 
 @router.get("/c/{cid}/whole/{key}")
-async def whole(request: Request, services: Services, user: CurrentUser, cid: str, key: str) -> Response:
+async def whole(visit: UserVisit, cid: str, key: str) -> Response:
     """A page with nothing but the text."""
-    text, is_open = await _text(services, user, cid, key)
-    frame = await frame_of(request, services, user, conversation_id=cid)
-    context = WholeContext(frame=frame, cid=cid, key=key, text=text, is_open=is_open)
-    return respond(request, "whole.html", context)
+    text, is_open = await _text(visit, cid, key)
+    context = WholeContext(cid=cid, key=key, text=text, is_open=is_open)
+    return await visit.show("whole.html", context)
 
 
-async def _text(services: Services, user: User, cid: str, key: str) -> tuple[str, bool]:
+async def _text(visit: Visit, cid: str, key: str) -> tuple[str, bool]:
     """The turn's words, parts apart by a blank line, with what is being written; and whether something is."""
-    turn, _ = await find_turn(services, user, cid, turn_of(key))
-    growing = {part.part: part.text for part in services.hub.open_parts(cid)}
+    turn, _ = await find_turn(visit, cid, turn_of(key))
+    growing = {part.part: part.text for part in visit.services.hub.open_parts(cid)}
     parts = [part for part in turn.parts if isinstance(part, TextPart)]
     texts = [growing.get(part.id, "") if part.is_open else part.text for part in parts]
     return "\n\n".join(text for text in texts if text), any(part.is_open for part in parts)

@@ -1,15 +1,13 @@
 """One MariaDB or MySQL behind the port: each statement checked, costed, run in a READ ONLY transaction, and counted."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ServiceDown, ToolFailed
 from cortex.integrations.aether_db import catalog
-from cortex.integrations.aether_db.cells import as_row
-from cortex.integrations.aether_db.cost import looked_at
 from cortex.integrations.aether_db.grants import beyond_reading, reads_everything
 from cortex.integrations.aether_db.open_names import Access
 from cortex.integrations.aether_db.sessions import Sessions
@@ -23,11 +21,10 @@ if TYPE_CHECKING:  # the parser and the driver are loaded with the first stateme
 class ReadOnlyDatabase:
     """A database by its card. Errors are ToolFailed, one sentence each; nothing is opened before the first question."""
 
-    def __init__(self, access: Access, ticks_s: Callable[[], float] = ticks_s) -> None:
+    def __init__(self, access: Access) -> None:
         """access: where it is, as whom, what is open, and how much one statement may take."""
         self.access = access
-        self._ticks_s = ticks_s
-        self._sessions = Sessions(access, ticks_s)
+        self._sessions = Sessions(access)
 
     async def check(self, *, sql: str = "", table: str = "") -> None:
         """ToolFailed for a statement that the guard refuses, or the name of a table that is not open; opens nothing."""
@@ -41,11 +38,11 @@ class ReadOnlyDatabase:
         most = min(most, self.access.limits.rows)
         checked = await self._checked(sql, most)
         async with self._sessions.lent() as wire:
-            started_s = self._ticks_s()
+            started_s = ticks_s()
             if checked.is_select and not checked.is_plain:
                 await self._check_cost(wire, checked.sql)
             columns, rows, is_cut = await self._read(wire, checked.sql, most)
-            took_ms = round((self._ticks_s() - started_s) * 1_000)
+            took_ms = round((ticks_s() - started_s) * 1_000)
         return Rows(columns=columns, rows=rows, is_cut=is_cut, took_ms=took_ms)
 
     async def tables(self, words: str) -> Sequence[TableFacts]:
@@ -150,3 +147,55 @@ def _count(number: int, noun: str) -> str:
 
 def _line(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, str]:
     return {name: "" if value is None else str(value) for name, value in zip(names, row, strict=True)}
+
+
+CAP = 10**18
+ANEW = ("DEPENDENT", "UNCACHEABLE", "LATERAL")  # SUBQUERY, UNION or DERIVED behind it, by server and version
+
+
+def looked_at(plan: Sequence[Mapping[str, str]]) -> int:
+    """The rows that the plan reads: those of joined tables multiplied, those of the parts added up.
+
+    A part that is run anew for each row of the one before counts as often as that one has rows.
+    """
+    products: dict[str, int] = {}
+    repeated: set[str] = set()
+    for line in plan:
+        part = line.get("id", "")
+        if line.get("select_type", "").upper().startswith(ANEW):
+            repeated.add(part)
+        products[part] = min(products.get(part, 1) * _rows(line), CAP)
+    outer = max((rows for part, rows in products.items() if part not in repeated), default=1)
+    return min(sum(rows * (outer if part in repeated else 1) for part, rows in products.items()), CAP)
+
+
+def _rows(line: Mapping[str, str]) -> int:
+    text = line.get("rows", "")
+    return max(int(text), 1) if text.isdecimal() else 1
+
+
+NULL = "NULL"
+BYTES_SHOWN = 32
+
+
+def as_row(values: Sequence[str | bytes | None]) -> tuple[str, ...]:
+    """A row's cells."""
+    return tuple(as_text(value) for value in values)
+
+
+def as_text(value: str | bytes | None) -> str:
+    """A cell: numbers, dates and JSON come as the server's own text already."""
+    if value is None:
+        return NULL
+    if isinstance(value, str):
+        return value
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return _hex(value)
+    return text if all(sign.isprintable() or sign in "\n\r\t" for sign in text) else _hex(value)
+
+
+def _hex(value: bytes) -> str:
+    more = f"... ({len(value)} bytes)" if len(value) > BYTES_SHOWN else ""
+    return f"0x{value[:BYTES_SHOWN].hex()}{more}"

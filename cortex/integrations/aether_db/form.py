@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from cortex.base.pem import Certificates
+from cortex.base.trust import Certificates
 from cortex.base.web_address import ascii_host
 from cortex.integrations.aether_db.open_names import SYSTEM_SCHEMAS, Access, OpenNames, StatementLimits
 

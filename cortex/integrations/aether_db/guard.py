@@ -99,7 +99,7 @@ def _selected(tree: exp.Expr, names: OpenNames, most: int) -> Checked:
 
 
 def _read_again(sql: str, names: OpenNames) -> None:
-    """What would be sent has to pass by itself: one statement of allowed parts over tables that are open."""
+    """Check that what would be sent does pass by itself: one statement of allowed parts over tables that are open."""
     (tree,) = sqlglot.parse(sql, dialect=Aether)
     if not isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery):
         raise ToolFailed(f"{ONE}, and this came out as another: use {HOW}.")

@@ -9,7 +9,7 @@ SYSTEM_SCHEMAS = ("information_schema", "mysql", "performance_schema", "sys")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenNames:
-    """What an admin opened. `tables`: single tables or views as (schema, name), beside the whole `schemas`.
+    """The tables that an admin opened. `tables`: single tables or views as (schema, name), beside the whole `schemas`.
 
     default_schema: where names without a schema are looked for; "" = nowhere.
     """
@@ -38,7 +38,7 @@ class OpenNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementLimits:
-    """What one statement may take. `scan_rows`: rows that the server expects to look at, beyond which it is not run."""
+    """The limits of one statement. `scan_rows`: not run where the server expects to look at more rows."""
 
     statement_s: float = 10.0
     connect_s: float = 5.0

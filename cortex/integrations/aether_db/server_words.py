@@ -4,7 +4,7 @@ import ssl
 
 from pymysql.err import Error, InterfaceError
 
-from cortex.base.errors import ServiceDown, ToolFailed
+from cortex.base.errors import ServiceDown, ToolFailed, chain
 from cortex.integrations.aether_db.open_names import Access
 
 ADMIN = "an admin can look under Integrations"
@@ -74,11 +74,10 @@ def _number(error: BaseException) -> int:
     return first if isinstance(error, Error) and isinstance(first, int) else -1
 
 
-def _certificate(error: BaseException | None) -> str:
-    while error is not None:
+def _certificate(refused: BaseException) -> str:
+    for error in chain(refused):
         if isinstance(error, ssl.SSLCertVerificationError):
             return error.verify_message
         if isinstance(error, ssl.SSLError):
             return "TLS failed"
-        error = error.__cause__
     return ""

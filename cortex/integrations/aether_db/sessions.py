@@ -5,11 +5,12 @@ What ends otherwise than well is stopped at the server too, by a second connecti
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from cortex.base import scan
+from cortex.base.clock import ticks_s
 from cortex.base.errors import ServiceDown, ToolFailed
 from cortex.integrations.aether_db.grants import beyond_reading
 from cortex.integrations.aether_db.open_names import Access
@@ -31,10 +32,9 @@ log = logging.getLogger(__name__)
 class Sessions:
     """Lends connections. One event loop; `close` when the database is no longer used."""
 
-    def __init__(self, access: Access, ticks_s: Callable[[], float]) -> None:
+    def __init__(self, access: Access) -> None:
         """Nothing is opened yet."""
         self.access = access
-        self._ticks_s = ticks_s
         self._room = asyncio.Semaphore(CONNECTIONS)
         self._idle: list[tuple[float, Wire]] = []
         self._is_closed = False
@@ -78,14 +78,14 @@ class Sessions:
         if self._is_closed:
             wire.close()
         else:
-            self._idle.append((self._ticks_s(), wire))
+            self._idle.append((ticks_s(), wire))
 
     async def _ready(self) -> "Wire":
         """An idle connection that still answers, or a new one, with its limits set and its transaction begun."""
         words = scan.load("cortex.integrations.aether_db.server_words")
         while self._idle:
             since_s, wire = self._idle.pop()
-            if wire.closed or self._ticks_s() - since_s > IDLE_S:
+            if wire.closed or ticks_s() - since_s > IDLE_S:
                 wire.close()
                 continue
             try:

@@ -35,7 +35,7 @@ AUTHOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What stands in a clone beyond where it began: the newest commit ("" = none), its diff, the figures of that."""
+    """The changes in a clone since it began: the newest commit ("" = none), its diff, the figures of that."""
 
     commit: str = ""
     diff: str = ""

@@ -28,7 +28,7 @@ class ModelRefused(Exception):
 
 @dataclass(slots=True)
 class Door:
-    """What went through it: how often the model was asked, what else was tried, why a model did not answer."""
+    """The door and its count: how often the model was asked, what else was tried, why a model did not answer."""
 
     place: Path
     asked: int = 0

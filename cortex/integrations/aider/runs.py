@@ -53,8 +53,18 @@ class AiderInstallation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AiderTask:
+    """A task for aider in `folder`/tree, a clone that began at the commit `base`; `files`: paths in it."""
+
+    folder: Path
+    base: str
+    message: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AiderEnd:
-    """How a run ended. `failure`: why it is no success, "" where it is one; `asked`: how often the model was asked.
+    """The end of a run. `failure`: why it is no success, "" for one; `asked`: how often the model was asked.
 
     strange: requests for anything else, none of which was answered.
     """
@@ -69,23 +79,20 @@ class AiderEnd:
 async def run_aider(
     clones: Clones,
     installation: AiderInstallation,
+    task: AiderTask,
     *,
-    folder: Path,
-    base: str,
-    message: str,
-    files: tuple[str, ...],
     complete: Completion,
     on_line: Callable[[str], None],
     timeout_s: float,
 ) -> AiderEnd:
-    """Have aider do the task in `folder`/tree, which began at `base`; when cancelled, nothing of it goes on."""
+    """Have aider do the task; when cancelled, nothing of it goes on."""
     said: list[str] = []
     async with scratch_folder() as place:
         settings, doorway = place / "settings", place / "door"
         await asyncio.to_thread(_write_settings, settings)
         doorway.mkdir(mode=0o700)
         async with open_door(doorway / "model", complete) as door:
-            command = _command(installation, doorway / "model", settings, message, files)
+            command = _command(installation, doorway / "model", settings, task)
             readable = (*installation.readable, Path(box.__file__).parent, settings, doorway)
             failure = ""
             try:
@@ -93,7 +100,7 @@ async def run_aider(
                     asyncio.timeout(timeout_s),
                     clones.sandbox.service(
                         command,
-                        workspace=folder,
+                        workspace=task.folder,
                         limits=LIMITS,
                         env=_environment(),
                         line_bytes=LINE_BYTES,
@@ -104,7 +111,7 @@ async def run_aider(
             except TimeoutError:
                 failure = f"It took longer than {timeout_s:g} seconds and was stopped."
             failure = door.failure or failure
-    changes = await clones.changes(folder / TREE, base)
+    changes = await clones.changes(task.folder / TREE, task.base)
     if not failure and not door.asked:
         failure = f"aider ended without asking a model: {' '.join(said[-3:])[:300] or 'it said nothing'}"
     return AiderEnd(
@@ -144,21 +151,13 @@ async def _followed(running: RunningService, said: list[str], on_line: Callable[
         await asyncio.gather(*works, return_exceptions=True)
 
 
-def _command(
-    installation: AiderInstallation, door: Path, settings: Path, message: str, files: tuple[str, ...]
-) -> list[str]:
+def _command(installation: AiderInstallation, door: Path, settings: Path, task: AiderTask) -> list[str]:
     python = str(installation.program.parent / "python")
-    given = [
-        "--message",
-        message,
-        "--config",
-        f"{settings}/config.yml",
-        "--model-metadata-file",
-        f"{settings}/model.json",
-    ]
+    given = ["--message", task.message, "--config", f"{settings}/config.yml"]
+    given += ["--model-metadata-file", f"{settings}/model.json"]
     given += ["--model-settings-file", f"{settings}/config.yml", "--aiderignore", f"{settings}/ignore"]
     start = [python, "-I", box.__file__, str(door), f"{WORK}/{TREE}", str(installation.program)]
-    return [*start, *OPTIONS, *given, "--", *files]
+    return [*start, *OPTIONS, *given, "--", *task.files]
 
 
 def _write_settings(folder: Path) -> None:
@@ -188,7 +187,7 @@ def _environment() -> dict[str, str]:
 
 
 def installation_at(program: Path) -> AiderInstallation:
-    """What must be readable to run this aider; ToolFailed where it is none of a virtual environment of its own."""
+    """Give what must be readable to run this aider; ToolFailed where it is none of a virtual environment of its own."""
     program = program.absolute()
     environment = program.resolve().parent.parent
     python = environment / "bin" / "python"

@@ -18,7 +18,7 @@ NO_PROGRAM = "aider is not installed. `cortex tools install aider` installs it i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiderHost:
-    """What this machine has for it. `home`: Cortex's own folder, in which nobody's repository lies."""
+    """The parts of this machine that it gets. `home`: Cortex's own folder, in which nobody's repository lies."""
 
     sandbox: Sandbox
     home: Path

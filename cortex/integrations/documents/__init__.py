@@ -1,1 +1,1 @@
-"""Text out of documents. `reader.py` runs in the daemon; the rest in a program of its own, `program.py`, shut in."""
+"""Text out of documents. What parses them runs in a program of its own, shut in: `foreign/readers/document.py`."""

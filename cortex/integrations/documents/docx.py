@@ -48,7 +48,7 @@ def read(data: bytes, pages: Pages) -> None:
     missing: Counter[str] = Counter()
     if "word/styles.xml" in package.names:
         with unread.counted(missing):
-            package.parse("word/styles.xml", start=styles.start, end=_nothing, text=_nothing)
+            package.parse("word/styles.xml", start=styles.start)
     for name in names:
         missing.update(what for form, what in _COUNTED if form.fullmatch(name))
     pages.note = unread.counts_note(missing)
@@ -85,16 +85,12 @@ def _read_inserted(package: Package, name: str, ending: str, pages: Pages, missi
         missing["inserted document"] += 1
 
 
-def _nothing(_: str) -> None:
-    pass
-
-
 def _value(marks: dict[str, str], key: str = "val") -> str:
     return next((value for name, value in marks.items() if name.rpartition(" ")[2] == key), "")
 
 
 class _Styles:
-    """Which styles are headings, by their names, which are English in every language of Word."""
+    """The styles that are headings, by their names, which are English in every language of Word."""
 
     def __init__(self) -> None:
         self.depths: dict[str, int] = {}
@@ -148,7 +144,7 @@ class _Body:
                 self._sign(name, marks)
 
     def _sign(self, name: str, marks: dict[str, str]) -> None:
-        """What stands for a character or for words, or ends a line or a page."""
+        """Return what stands for a character or for words, or ends a line or a page."""
         match name:
             case "textpath" if drawn := _value(marks, "string"):
                 self._flow.say(drawn)

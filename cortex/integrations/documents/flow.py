@@ -70,7 +70,7 @@ class Flow:
             self.pages.text(row)
 
     def end_cell(self) -> None:
-        """What stands in a row since `begin_row` was called for this cell is one piece of that row, also if nothing."""
+        """Make one piece of the row of what came since `begin_row` was called for this cell, also of nothing."""
         if len(self._rows) > 1:
             cell = " ".join(filter(None, self._rows.pop()))
             self._rows[-1].append(cell)

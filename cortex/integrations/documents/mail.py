@@ -211,7 +211,7 @@ def _words(text: str) -> list[str]:
 
 
 class _Said:
-    """What the forms of a text said so far: words, and runs of two and three of them."""
+    """The forms of a text so far: words, and runs of two and three of them."""
 
     def __init__(self) -> None:
         self._runs: set[tuple[str, ...]] = set()

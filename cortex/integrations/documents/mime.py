@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(slots=True)
 class Bounds:
-    """How many parts may still be read of one mail; `is_over`: whether something was left out for it."""
+    """The number of parts that may still be read of one mail; `is_over`: whether something was left out for it."""
 
     left: int = PARTS_MOST
     is_over: bool = False

@@ -34,7 +34,7 @@ def read(data: bytes, pages: Pages) -> None:
     if "content.xml" not in package.names:
         raise UnreadableError(DAMAGED)
     if "META-INF/manifest.xml" in package.names:
-        package.parse("META-INF/manifest.xml", start=_check_lock, end=_nothing, text=_nothing)
+        package.parse("META-INF/manifest.xml", start=_check_lock)
     missing: Counter[str] = Counter()
     for name in sorted(package.names):
         missing.update(what for form, what in _COUNTED if form.fullmatch(name))
@@ -49,10 +49,6 @@ def read(data: bytes, pages: Pages) -> None:
         if text := around.whole():
             pages.text(f"Headers and footers:\n{text}")
     pages.note = unread.counts_note(missing)
-
-
-def _nothing(_: str) -> None:
-    pass
 
 
 def _check_lock(tag: str, _: dict[str, str]) -> None:
@@ -90,7 +86,7 @@ class _Body:
             self._sign(name, marks)
 
     def _sign(self, name: str, marks: dict[str, str]) -> None:
-        """What stands for a character, or ends a line or a page."""
+        """Return what stands for a character, or ends a line or a page."""
         match name:
             case "tab":
                 self._flow.add("\t")

@@ -36,7 +36,7 @@ class Package:
         self.names = frozenset(self._file.namelist())
         self._left_bytes = XML_BYTES
 
-    def parse(self, name: str, *, start: Start, end: End, text: Text) -> None:
+    def parse(self, name: str, *, start: Start, end: End | None = None, text: Text | None = None) -> None:
         """Read a part, calling back with each element (`namespace name`) and text; UnreadableError in a sentence."""
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
@@ -54,7 +54,8 @@ class Package:
         def closed(tag: str) -> None:
             nonlocal depth
             depth -= 1
-            end(tag)
+            if end is not None:
+                end(tag)
 
         parser.StartElementHandler = opened
         parser.EndElementHandler = closed

@@ -30,7 +30,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagesFound:
-    """What a document holds. `pages`: heading and text of each; `is_paged`: they are its own, not cut by us."""
+    """The pages of a document. `pages`: heading and text of each; `is_paged`: they are its own, not cut by us."""
 
     pages: list[tuple[str, str]]
     outline: list[str]
@@ -59,7 +59,7 @@ class Pages:
             self._add(_Block(text=shown, title=whole[:TITLE_CHARACTERS], depth=max(depth, 1)))
 
     def end_page(self) -> None:
-        """What follows is on the next page."""
+        """Begin another page: what follows is on the next page."""
         self._breaks += 1
         if self._breaks > PAGES_MOST:
             raise FullError

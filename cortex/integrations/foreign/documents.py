@@ -14,7 +14,7 @@ from cortex.ports.documents import Extracted, PageText
 
 
 class _Line(BaseModel):
-    """What the program says: a page, or at the end what there is to say of the whole."""
+    """A line of the program: a page, or at the end what there is to say of the whole."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
     title: str = Field(default="", max_length=1_000)

@@ -54,7 +54,7 @@ _FAULT: TypeAdapter[str] = TypeAdapter(str)
 
 
 class _End(BaseModel):
-    """How an answer ended. The program that says it only relays, but it stands in the same box as what it relays."""
+    """The end of an answer, as the program says that relays it: it stands in the same box as what it relays."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
     why: str = Field(default="", max_length=500)
@@ -102,7 +102,6 @@ class ForeignFiles:
             workspace=SYSTEM,
             is_writable=False,
             limits=self._limits,
-            env={},
             line_bytes=LINE_BYTES + 1_000,
             readable=(Path(sys.prefix), Path(sys.base_prefix), *(Path(place) for place in cortex.__path__)),
         )

@@ -18,7 +18,7 @@ _BEGINS = re.compile(r'[\[{"]')
 
 
 class BrokenJsonError(Exception):
-    """What follows cannot be read. `at_character`: 0 where none of it is JSON."""
+    """Raised where nothing more can be read. `at_character`: 0 where none of it is JSON."""
 
     def __init__(self, at_character: int) -> None:
         super().__init__(f"past character {at_character:,}")

@@ -17,7 +17,7 @@ ENTITY_OR_DOMAIN = re.compile(r"\w+(\.\w+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowList:
-    """What is allowed, and what is taken away from that. Nothing allowed by name: everything but what is taken.
+    """Entities that are allowed, and those taken away from them. Nothing allowed by name: everything but what is taken.
 
     within: another list, which must allow it too.
     """
@@ -28,11 +28,11 @@ class AllowList:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is kept from this person."""
+        """Tell whether nothing is kept from this person."""
         return not self.given and not self.taken and (self.within is None or self.within.is_everything)
 
     def in_house(self, house: House) -> Callable[[HouseEntity], bool]:
-        """Whether an entity is this person's to see, in this house."""
+        """Tell whether an entity is this person's to see, in this house."""
         if self.is_everything:
             return lambda _: True
         given, taken = [_rule(house, one) for one in self.given], [_rule(house, one) for one in self.taken]
@@ -78,7 +78,7 @@ def absent(house: House, lists: Iterable[AllowList]) -> tuple[str, ...]:
 
 
 def _is_there(house: House, entry: str) -> bool:
-    """Whether it names something of the house. A domain does, with or without an entity as yet."""
+    """Tell whether it names something of the house. A domain does, with or without an entity as yet."""
     kind, colon, name = entry.partition(":")
     return bool(_named(house, kind, name)) if colon else "." not in entry or entry in house.entities
 

@@ -45,12 +45,12 @@ class HomeClient:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it can be used at this moment."""
+        """Tell whether it can be used at this moment."""
         return self._socket is not None
 
     @property
     def is_away(self) -> bool:
-        """Whether the last try to connect failed. Once wanted, it is tried again without being asked."""
+        """Tell whether the last try to connect failed. Once wanted, it is tried again without being asked."""
         return self._socket is None and self._trouble is not None
 
     @asynccontextmanager
@@ -138,7 +138,7 @@ class HomeClient:
 
 
 def _first(failures: BaseExceptionGroup[ToolFailed]) -> HomeTrouble:
-    """What to say of a connection that failed in several places at once."""
+    """Return what to say of a connection that failed in several places at once."""
     leaves = _leaves(failures)
     for one in leaves:
         if isinstance(one, HomeTrouble):

@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from cortex.base.errors import UserError
-from cortex.base.pem import usable_certificates
+from cortex.base.trust import Certificates
 from cortex.integrations.home_assistant.allowed import AllowList, allow_list, allow_lists
 from cortex.integrations.home_assistant.server import HomeServer, server_at
 
@@ -31,12 +31,7 @@ class HomeAssistantForm(BaseModel):
         title="Check the certificate",
         description="Switch it off only for a self-signed certificate in your own network.",
     )
-    ca: str = Field(
-        default="",
-        title="Certificate authority",
-        description="PEM text, for your own certificate. Leave empty to use the ones this machine trusts.",
-        max_length=20_000,
-    )
+    ca: Certificates = ""
     allowed: str = Field(
         default="",
         title="What may be seen and controlled",
@@ -60,28 +55,23 @@ class HomeAssistantForm(BaseModel):
     @field_validator("address")
     @classmethod
     def _is_address(cls, value: str) -> str:
-        return _held(value, lambda: server_at(value, "token"))
+        return _checked(value, lambda: server_at(value, "token"))
 
     @field_validator("token")
     @classmethod
     def _is_token(cls, value: SecretStr) -> SecretStr:
-        _held("", lambda: server_at("ha", value.get_secret_value()))
+        _checked("", lambda: server_at("ha", value.get_secret_value()))
         return value
-
-    @field_validator("ca")
-    @classmethod
-    def _is_certificate(cls, value: str) -> str:
-        return usable_certificates(value)
 
     @field_validator("allowed")
     @classmethod
     def _is_list(cls, value: str) -> str:
-        return _held(value, lambda: allow_list(value))
+        return _checked(value, lambda: allow_list(value))
 
     @field_validator("allowed_for")
     @classmethod
     def _are_lists(cls, value: str) -> str:
-        return _held(value, lambda: allow_lists(value))
+        return _checked(value, lambda: allow_lists(value))
 
     @model_validator(mode="after")
     def _is_used(self) -> Self:
@@ -103,12 +93,12 @@ class HomeAssistantForm(BaseModel):
         return (allow_list(self.allowed), *allow_lists(self.allowed_for).values())
 
     def allow_list(self, person: str) -> AllowList:
-        """What this person, by account name, may see and move."""
+        """Return what this person, by account name, may see and move."""
         general, own = allow_list(self.allowed), allow_lists(self.allowed_for).get(person.casefold())
         return general if own is None else replace(own, within=general)
 
 
-def _held(value: str, read: Callable[[], object]) -> str:
+def _checked(value: str, read: Callable[[], object]) -> str:
     """The value, when it can be read; a ValueError with the same words for pydantic when not."""
     try:
         read()

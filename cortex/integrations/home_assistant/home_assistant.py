@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from cortex.base.clock import Clock, now
+from cortex.base.clock import now
 from cortex.base.errors import ToolFailed
 from cortex.integrations.home_assistant.allowed import AllowList
 from cortex.integrations.home_assistant.history import state_history
@@ -39,7 +39,7 @@ ON_IS_NOT_ON = frozenset({"scene", "climate", "media_player", "water_heater", "h
 
 
 class HomeConnection:
-    """What all people share of one Home Assistant: its index, the names, the services."""
+    """The part of one Home Assistant that all people share: its index, the names, the services."""
 
     def __init__(self, server: HomeServer) -> None:
         self.server = server
@@ -58,29 +58,28 @@ class HomeConnection:
 class PersonsHome:
     """The `HomeAssistant` and the `ServiceChecks` of the tools for one person."""
 
-    def __init__(self, connection: HomeConnection, allowed: AllowList, clock: Clock = now) -> None:
+    def __init__(self, connection: HomeConnection, allowed: AllowList) -> None:
         self._connection = connection
         self._allowed = allowed
-        self._clock = clock
 
     async def find(self, words: str, domain: str, area: str, most: int) -> FoundEntities:
         """Entities that fit all of it, best first."""
         house, book = await self._connection.named()
         ids = book.find(house, words, domain, area, self._may(house))
-        return FoundEntities(entities=tuple(_seen(house, id) for id in ids[:most]), total=len(ids))
+        return FoundEntities(entities=tuple(_entity_of(house, id) for id in ids[:most]), total=len(ids))
 
     async def resolve(self, words: str, domains: Sequence[str]) -> NamedEntities:
-        """What the words mean for certain, or what comes near."""
+        """Return what the words mean for certain, or what comes near."""
         house, book = await self._connection.named()
         meant = book.resolve(house, words, domains, self._may(house))
-        entities = tuple(_seen(house, id) for id in meant.ids)
-        return NamedEntities(entities=entities, near=tuple(_seen(house, id) for id in meant.near))
+        entities = tuple(_entity_of(house, id) for id in meant.ids)
+        return NamedEntities(entities=entities, near=tuple(_entity_of(house, id) for id in meant.near))
 
     async def read(self, ids: Sequence[str]) -> Sequence[Entity]:
         """As they stand: the index asks Home Assistant first, which answers behind all that it has told."""
         house = await self._connection.index.house()
         may = self._may(house)
-        return [_seen(house, id) for id in ids if (one := house.entities.get(id)) is not None and may(one)]
+        return [_entity_of(house, id) for id in ids if (one := house.entities.get(id)) is not None and may(one)]
 
     async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
         """Check the call, make it, wait until the states have followed, and read them."""
@@ -110,7 +109,7 @@ class PersonsHome:
         one = house.entities.get(id)
         if one is None or not self._may(house)(one):
             raise _absent(id)
-        until = self._clock()
+        until = now()
         return await state_history(self._connection.server, id, until - timedelta(hours=hours), until)
 
     async def _checked(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> tuple[House, HomeSocket]:
@@ -145,7 +144,7 @@ class PersonsHome:
 def _have_followed(
     before: Mapping[str, HouseEntity], expected: set[str] | None, now: Mapping[str, HouseEntity]
 ) -> bool:
-    """Whether each stands as expected, or where nothing is: whether each has changed."""
+    """Tell whether each stands as expected, or where nothing is: whether each has changed."""
     if expected is not None:
         return all(now[id].state in expected for id in before if id in now and now[id].state != "unavailable")
     return all(id not in now or now[id] is not old for id, old in before.items())
@@ -155,7 +154,7 @@ def _absent(id: str) -> ToolFailed:
     return ToolFailed(f"{id[:120]!r} is not in Home Assistant. Look with ha_get_states.")
 
 
-def _seen(house: House, id: str) -> Entity:
+def _entity_of(house: House, id: str) -> Entity:
     one = house.entities[id]
     area = house.areas.get(one.area_id)
     return Entity(

@@ -35,7 +35,7 @@ FIELDS = {"area": "areas", "floor": "floors", "label": "labels", "device": "devi
 
 
 class HouseIndex:
-    """What stands in the house. `serve` is for the client; everybody else asks `house`."""
+    """The things of the house. `serve` is for the client; everybody else asks `house`."""
 
     def __init__(self, server: HomeServer) -> None:
         self.client = HomeClient(server, self.serve)

@@ -53,13 +53,13 @@ class Meant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPlace:
-    """What a place word covers: rooms, and what bears one of these labels."""
+    """The cover of a place word: rooms, and what bears one of these labels."""
 
     areas: frozenset[str] = frozenset()
     labels: frozenset[str] = frozenset()
 
     def holds(self, one: HouseEntity) -> bool:
-        """Whether the entity is there."""
+        """Tell whether the entity is there."""
         return one.area_id in self.areas or not self.labels.isdisjoint(one.labels)
 
 
@@ -81,7 +81,7 @@ class NameBook:
     vocabulary: set[str] = field(default_factory=set)
 
     def resolve(self, house: House, words: str, domains: Collection[str], allowed: Allowed) -> Meant:
-        """What the words mean within these domains (none given: any), lists included."""
+        """Return what the words mean within these domains (none given: any), lists included."""
         text = words.strip()[:MOST_CHARACTERS]
         scope = _Scope(self, house, domains, allowed)
         whole = scope.one(text)
@@ -95,7 +95,7 @@ class NameBook:
         return Meant(near=tuple(dict.fromkeys(missing))[:NEAR])
 
     def one(self, house: House, words: str, domains: Collection[str], allowed: Allowed) -> Meant:
-        """What one name, room or kind of device means; a list of them means nothing."""
+        """Return what one name, room or kind of device means; a list of them means nothing."""
         return _Scope(self, house, domains, allowed).one(words)
 
     def place(self, words: str) -> NamedPlace | None:
@@ -120,7 +120,7 @@ class NameBook:
         return [id for _, _, id in sorted(scored)]
 
     def _score(self, one: HouseEntity, tokens: Sequence[str]) -> int | None:
-        """How well it fits all of these words, small is good; None when one of them fits nothing of it."""
+        """Return how well it fits all of these words, small is good; None when one of them fits nothing of it."""
         known, score = self.known[one.id], 0
         for token in tokens:
             if any(token in name for name in known.names):
@@ -178,7 +178,7 @@ class _Scope:
         )
 
     def one(self, text: str) -> Meant:
-        """What one name, room or list of ids means."""
+        """Return what one name, room or list of ids means."""
         ids = text.replace(",", " ").split()
         if ids and all("." in id for id in ids):
             found = tuple(dict.fromkeys(id.casefold() for id in ids))
@@ -221,7 +221,7 @@ class _Scope:
         return fits.pop() if len(fits) == 1 else ""
 
     def _exact(self, key: str) -> Meant | None:
-        """What bears exactly this name: one, or for a look in any domain all of them."""
+        """Return what bears exactly this name: one, or for a look in any domain all of them."""
         ids = [id for id in self._book.exact.get(key, ()) if id in self.entities]
         shown = [id for id in ids if self.entities[id].is_shown] or ids
         if len(shown) == 1 or (shown and not self._has_domains):

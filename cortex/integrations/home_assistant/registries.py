@@ -20,7 +20,7 @@ Row = Mapping[str, Any]  # Any: JSON that Home Assistant wrote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredEntity:
-    """What the registry knows of an entity, ahead of its state."""
+    """An entity as the registry knows it, ahead of its state."""
 
     name: str = ""
     aliases: tuple[str, ...] = ()

@@ -49,11 +49,11 @@ class HomeServer:
 
     @property
     def policy(self) -> AddressPolicy:
-        """What may be reached for it: exactly this host and port."""
+        """Return what may be reached for it: exactly this host and port."""
         return named((self.host, self.port))
 
     def context(self) -> ssl.SSLContext:
-        """What TLS accepts here. Reading what this machine trusts takes 30 to 150 ms: once a server, in a thread."""
+        """Return what TLS accepts here. Reading what this machine trusts takes 30 to 150 ms: once, in a thread."""
         if self.is_checked:
             return ssl.create_default_context(cadata=self.ca or None)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -113,5 +113,5 @@ class HomeRefusal(ToolFailed):
 
 
 def unanswered(seconds: float) -> HomeTrouble:
-    """What to say of an answer that did not come in time."""
+    """Return what to say of an answer that did not come in time."""
     return HomeTrouble("slow", f"Home Assistant did not answer within {seconds:g} seconds. Try again in a minute.")

@@ -40,7 +40,7 @@ OPTIONS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceField:
-    """What one field takes; None or () = not said."""
+    """The values that one field takes; None or () = not said."""
 
     is_required: bool = False
     least: float | None = None
@@ -184,7 +184,7 @@ def _range(taken: ServiceField) -> str:
 
 
 def _is_written_number(value: object) -> bool:
-    """Whether it is a text that Home Assistant reads as a number."""
+    """Tell whether it is a text that Home Assistant reads as a number."""
     try:
         return isinstance(value, str) and math.isfinite(float(value))
     except ValueError:

@@ -72,7 +72,7 @@ class HomeSocket:
         """The result of one command. Raises HomeRefusal when it is refused, HomeTrouble when no answer comes."""
         id, answer = self._next()
         try:
-            return await self._asked(id, answer, {"type": kind, **fields}, timeout_s)
+            return await self._answer_to(id, answer, {"type": kind, **fields}, timeout_s)
         finally:
             self._waiting.pop(id, None)
 
@@ -84,7 +84,7 @@ class HomeSocket:
             self._handlers[id] = handler
             with ExitStack() as unless_done:
                 unless_done.callback(self._handlers.pop, id, None)
-                await self._asked(id, answer, {"type": kind, **fields}, COMMAND_S)
+                await self._answer_to(id, answer, {"type": kind, **fields}, COMMAND_S)
                 unless_done.pop_all()
 
     async def close(self) -> None:
@@ -100,7 +100,7 @@ class HomeSocket:
         self._waiting[self._last_id] = answer
         return self._last_id, answer
 
-    async def _asked(self, id: int, answer: "asyncio.Future[Any]", fields: dict[str, Any], timeout_s: float) -> Any:
+    async def _answer_to(self, id: int, answer: "asyncio.Future[Any]", fields: dict[str, Any], timeout_s: float) -> Any:
         try:
             async with asyncio.timeout(timeout_s):
                 await self._connection.send(json.dumps({"id": id, **fields}))
@@ -179,7 +179,7 @@ async def _connected(server: HomeServer, context: ssl.SSLContext | None) -> Clie
 
 
 def _trouble(error: Exception, server: HomeServer) -> HomeTrouble:
-    """What a failed opening means, in words for the person who can mend it."""
+    """Return what a failed opening means, in words for the person who can mend it."""
     match error:
         case ssl.SSLCertVerificationError():
             words = f"The certificate of {server.place} is not trusted ({error.verify_message})."

@@ -1,6 +1,6 @@
 """Home Assistant as a system that is set up on the integrations page: opened with its form, tested, closed.
 
-Loaded at the first use; `services/integrations/home_assistant.py` reaches it.
+Loaded at the first use, by its card in `cards/home_assistant.py`.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class HomeAssistantSystem:
         return PersonsHome(self._connection, self.form.allow_list(person))
 
     async def commands(self, person: str) -> PersonsCommands:
-        """What reads this person's plain commands."""
+        """Return what reads this person's plain commands."""
         await self._run()
         return PersonsCommands(
             named=self._connection.named,
@@ -44,13 +44,13 @@ class HomeAssistantSystem:
         )
 
     async def test(self) -> str:
-        """What answers, in a sentence; UserError says what is wrong, and which field mends it."""
+        """Return what answers, in a sentence; UserError says what is wrong, and which field mends it."""
         await self._run()
         index = self._connection.index
         try:
             house = await index.house()
             version = (await index.client.socket()).version
-            reads = await self._sentences.told() if self.form.plain_commands else ""
+            reads = await self._sentences.languages_read() if self.form.plain_commands else ""
         except HomeTrouble as trouble:
             raise UserError(trouble.message, field=FIELD_OF.get(trouble.kind, "address")) from trouble
         may = self.form.allow_list("").in_house(house)

@@ -36,7 +36,7 @@ class Kind:
     called: frozenset[str] = frozenset()
 
     def fits(self, one: HouseEntity) -> bool:
-        """Whether the entity is of this kind."""
+        """Tell whether the entity is of this kind."""
         if one.domain in self.called and any(self in kinds(word) for word in normal(one.name).split()[-1:]):
             return True
         return one.domain in self.domains and (

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpListing:
-    """What a server offers: its tools' JSON by name, whether it has resources, what it calls itself."""
+    """A server's offer: its tools' JSON by name, whether it has resources, what it calls itself."""
 
     tools: dict[str, Listed]
     has_resources: bool
@@ -101,7 +101,7 @@ class McpConnection:
             if not is_fresh and ticks_s() - held.listed_s < RELIST_S:
                 return None
             client = held.ready.result()
-            found = await self._asked(held, _tools_of(client.session))
+            found = await self._ask(held, _tools_of(client.session))
             held.listed_s = ticks_s()
             info, offers = client.server_info, client.server_capabilities
             title = " ".join(filter(None, ((info.title or info.name), info.version))) if info else ""
@@ -117,7 +117,7 @@ class McpConnection:
 
     async def _once(self, method: str, **params: Any) -> dict[str, Any]:
         async with self._using() as held:
-            return await self._asked(held, _raw(held.ready.result().session, method, params))
+            return await self._ask(held, _raw(held.ready.result().session, method, params))
 
     async def close(self) -> None:
         """End the connection, and what runs behind it; also those that were given up and still wind down."""
@@ -199,13 +199,13 @@ class McpConnection:
             held.ready.set_exception(ServiceDown(self._words(error) if error else "the connection was ended."))
             held.ready.exception()  # it may be that nobody waits any more
 
-    async def _asked(self, held: _Held, asking: Awaitable[T]) -> T:
-        """What comes of a request, its failures in words; a server that is gone or hangs is opened anew next time."""
+    async def _ask(self, held: _Held, asking: Awaitable[T]) -> T:
+        """Return what comes of a request, failures in words; a server that is gone or hangs is opened anew."""
         try:
             async with asyncio.timeout(self._timeout_s) as limit:
                 found = await asking
         except MCPError as error:
-            raise await self._judged(held, error) from error
+            raise await self._meaning_of(held, error) from error
         except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             self._leave(held)
             is_late = limit.expired()
@@ -216,7 +216,7 @@ class McpConnection:
         self._failures, held.has_answered = 0, True
         return found
 
-    async def _judged(self, held: _Held, error: MCPError) -> ToolFailed:
+    async def _meaning_of(self, held: _Held, error: MCPError) -> ToolFailed:
         """Return what an error in the server's place means, or one of its own."""
         code, words = error.error.code, _cut(error.error.message, 500)
         if _is_cut(error):
@@ -238,7 +238,7 @@ class McpConnection:
         return ToolFailed(why, is_tainted=True)
 
     async def _is_lost(self, held: _Held) -> bool:
-        """Whether a session that was good is refused now whatever it is asked: a tool can fail by the same words."""
+        """Tell whether a good session is refused now whatever it is asked: a tool can fail by the same words."""
         if not held.has_answered:
             return False
         try:

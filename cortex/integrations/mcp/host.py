@@ -90,7 +90,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """How a program is started in the sandbox. `argv`: by names that hold there. `needs`: what it has to see for it.
+    """The start of a program in the sandbox. `argv`: by names that hold there. `needs`: what it has to see.
 
     files: what must be seen at the least. package: the folder that says what it is made of, if there is one.
     """
@@ -195,7 +195,7 @@ def _of_python(root: Path, target: Path) -> tuple[Path, ...]:
 
 
 def _project(script: Path, machine: Machine) -> Path:
-    """What a script belongs to: its modules or its package, else its folder; the file alone where that is too wide."""
+    """Return what a script belongs to: its modules or package, else its folder; itself where that is too wide."""
     outermost = [one for one in script.parents if one.name == "node_modules"]
     packaged = [one for one in script.parents if os.path.isfile(one / "package.json") and not outermost]
     for place in (*outermost[-1:], *packaged[:1], script.parent):

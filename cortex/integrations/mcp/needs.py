@@ -47,7 +47,7 @@ class HostNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How a command would run. `argv`: by names that hold in the sandbox; `needs`: what it lacks of folders.
+    """The way a command would run. `argv`: by names that hold in the sandbox; `needs`: what it lacks of folders.
 
     network: why it seems to need it, "" = it does not seem so. package: to be installed first. is_package: the command
     is a line that names one, installed or not. hidden: the file that cannot be seen as things are, "" = none. problem:
@@ -80,7 +80,7 @@ def plan_of(
         here = installed.get(package.key) if package else None
         if package is not None and here is None:
             added = _browser(argv, machine)
-            needs = [*_of_installer(package, machine), *_started((*package.arguments, *added), machine)]
+            needs = [*_of_installer(package, machine), *_needs_of_arguments((*package.arguments, *added), machine)]
             return Plan(
                 argv=tuple(argv),
                 package=package,
@@ -114,7 +114,7 @@ def _of_program(
     needs = [HostNeed(path=str(one), why="The program is in it.") for part in launches for one in part.needs]
     rest = [one for one in argv[1:] if Path(one) not in scripts]
     added = _browser(argv, machine)
-    needs += _started((*rest, *added), machine)
+    needs += _needs_of_arguments((*rest, *added), machine)
     files = [one for part in launches for one in part.files]
     hidden = next((str(one) for one in files if not _is_seen(one, given)), "")
     return Plan(
@@ -167,7 +167,7 @@ def _of_installer(package: McpPackage, machine: Machine) -> list[HostNeed]:
     return [HostNeed(path=str(one), why="It runs the program.") for one in launch_of(target, machine).needs]
 
 
-def _started(arguments: Iterable[str], machine: Machine) -> list[HostNeed]:
+def _needs_of_arguments(arguments: Iterable[str], machine: Machine) -> list[HostNeed]:
     """Return what programs of the system need that the arguments name, as a browser its settings."""
     named = [Path(part) for one in arguments for part in one.split("=") if part.startswith("/usr/")]
     found = [one for one in named if machine.find(str(one)) is not None]

@@ -42,7 +42,7 @@ _WITH_VALUE = {"--python", "-p", "--with", "--index", "--index-url", "--registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpPackage:
-    """What a line names. `spec`: with the version, where it says one. program: the one of it to start, "" = its own."""
+    """A package by its line. `spec`: with the version, where it says one. program: the one to start, "" = its own."""
 
     kind: Literal["npm", "pypi"]
     spec: str
@@ -194,7 +194,7 @@ async def _install_npm(package: McpPackage, folder: Path, machine: Machine, env:
     (folder / "package.json").write_text('{"private": true}')
     path = f"{node.parent}:{env.get('PATH', '')}"
     order = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", "--omit=dev", "--no-bin-links"]
-    await _ran([str(npm), *order, "--", package.spec, *package.extra], folder, {**env, "PATH": path})
+    await _run_installer([str(npm), *order, "--", package.spec, *package.extra], folder, {**env, "PATH": path})
     version, script = await asyncio.to_thread(_npm_program, package, folder)
     return Installed(key=package.key, version=version, argv=(*launch_of(node, machine).argv, str(script)))
 
@@ -218,18 +218,18 @@ def _npm_program(package: McpPackage, folder: Path) -> tuple[str, Path]:
 
 async def _install_pypi(package: McpPackage, folder: Path, machine: Machine, env: Mapping[str, str]) -> Installed:
     python = installer_of(package, machine)
-    await _ran([str(python), "-m", "venv", "--without-pip", str(folder / "env")], folder, env)
+    await _run_installer([str(python), "-m", "venv", "--without-pip", str(folder / "env")], folder, env)
     own = str(folder / "env" / "bin" / "python")
     pip = [str(await _with_pip(python, machine, folder, env)), "-m", "pip", "--python", own]
     only = ["--only-binary", ":all:", "--no-input", "--no-cache-dir", "--disable-pip-version-check"]
     report = folder / "report.json"
-    await _ran(
+    await _run_installer(
         [*pip, "install", "--dry-run", "-q", *only, "--report", str(report), package.spec, *package.extra], folder, env
     )
     found = json.loads(report.read_bytes())["install"]
     lock = folder / LOCKS["pypi"]
     lock.write_text("".join(map(_pinned, found)))
-    await _ran([*pip, "install", "-q", "--no-deps", "--require-hashes", *only, "-r", str(lock)], folder, env)
+    await _run_installer([*pip, "install", "-q", "--no-deps", "--require-hashes", *only, "-r", str(lock)], folder, env)
     script = folder / "env" / "bin" / package.program
     name = re.split(r"[\[=<>~]", package.spec)[0]
     if not script.is_file():
@@ -262,7 +262,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-async def _ran(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
+async def _run_installer(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
     ran = await run(argv, cwd=folder, timeout_s=INSTALL_S, env=env)
     if ran.killed or ran.code:
         said = show_hidden(" ".join((ran.killed or ran.err or ran.out).split()))[-400:]

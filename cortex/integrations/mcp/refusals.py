@@ -29,7 +29,7 @@ _ENDED = re.compile(r"closed|terminated|ended|\bgone\b|\blost\b", re.I)  # it ma
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRefusal:
-    """What became of a request. `words`: what was answered.
+    """The fate of a request. `words`: what was answered.
 
     `kind`: GONE, the session is not known any more, nothing was done; UNREACHED, nobody got the request; BROKEN, it may
     have been done; REFUSED, it was not, and a new session would not help; UNCLEAR, it was not, and that is all it says.
@@ -49,7 +49,7 @@ class ServerFailed(ServiceDown):
 
 
 def refusal_of(status: int, text: str, code: int | None) -> HttpRefusal:
-    """What an HTTP status of 400 or more means. `code`: of the JSON-RPC error that came with it; `text`: its words."""
+    """Say what an HTTP status from 400 on means. `code`: of the JSON-RPC error that came with it; `text`: its words."""
     said = " ".join(text.split())[:TEXT_CHARACTERS]
     return HttpRefusal(kind=_kind(status, said, code), words=f"HTTP {status}{f': {said}' if said else ''}")
 

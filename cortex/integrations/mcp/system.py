@@ -43,7 +43,7 @@ LIMITS = Limits(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpHost:
-    """What this machine gives to servers. `folder`: below it each has one of its own. `closed`: folders that none gets.
+    """The parts of this machine that servers get. `folder`: each has one below it. `closed`: folders that none gets.
 
     programs: below it lie the packages that were installed for them, read-only for each. machine: where programs are.
     logins: where the login of the server of this name is kept. redirect: where a browser comes back to after one.
@@ -167,7 +167,7 @@ class McpSystem:
         await asyncio.to_thread(self._check_folders)
         own = self._host.folder / (self.name or "trial")
         await asyncio.to_thread(private.make_folder, own)
-        argv, readable = await asyncio.to_thread(self._started)
+        argv, readable = await asyncio.to_thread(self._command_line)
         return self._host.sandbox.service(
             argv,
             workspace=own,
@@ -179,7 +179,7 @@ class McpSystem:
             has_network=self.form.has_network,
         )
 
-    def _started(self) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    def _command_line(self) -> tuple[tuple[str, ...], tuple[Path, ...]]:
         """The command as it runs, and what it may read; ToolFailed where it could not be seen."""
         plan = self.plan()
         readable = tuple(map(Path, self.form.readable))

@@ -22,7 +22,7 @@ QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newer:
-    """What the remote has: its commit and version, a line a change (the newest first), the migrations that are new."""
+    """The newer state of the remote: its commit and version, a line a change (newest first), the new migrations."""
 
     commit: str
     version: str
@@ -48,7 +48,7 @@ class Checkout:
             raise UserError(f"{str(self.root)!r} has uncommitted changes ({names}): commit or revert them.")
 
     async def newer_than(self, commit: str) -> Newer | None:
-        """What the branch's remote has beyond this commit; None for nothing. UserError where it cannot be asked."""
+        """Ask what the branch's remote has beyond this commit; None for nothing. UserError where it fails."""
         branch = await self._git("symbolic-ref", "--quiet", "--short", "HEAD", otherwise="")
         remote = branch and await self._git("config", f"branch.{branch}.remote", otherwise="")
         merges = branch and await self._git("config", f"branch.{branch}.merge", otherwise="")

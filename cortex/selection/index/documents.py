@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.base.packed import Arrays, WordList
-from cortex.selection.index import bags
+from cortex.selection.index import tool_words
 from cortex.selection.index.search import Bm25
 from cortex.selection.types import ToolEntry
 
@@ -84,7 +84,7 @@ class Documents:
         return tuple(self.texts)
 
     def row(self, slot: int) -> Row:
-        """What stands in a slot."""
+        """Return what stands in a slot."""
         return self.flat[self.starts[slot] : self.starts[slot + 1]]
 
     @cached_property
@@ -104,7 +104,7 @@ class CutRows:
     def row(self, name: str, made_of: MadeOf) -> Row | None:
         """The row of a tool with what people say for it; None for one that is not as it shipped."""
         place = self._places.get(name)
-        if place is None or int(self._digests[place]) != bags.digest(*made_of):
+        if place is None or int(self._digests[place]) != tool_words.digest(*made_of):
             return None
         return self._flat[self._starts[place] : self._starts[place + 1]]
 
@@ -118,7 +118,7 @@ def tools_as_documents(texts: Texts, before: Documents | None, shipped: CutRows 
             row = before.row(before.slots[key]) if before and before.texts.get(key) == made_of else None
             if row is None and shipped:
                 row = shipped.row(key, made_of)
-            rows.append(terms.row(bags.parts(*made_of)) if row is None else row)
+            rows.append(terms.row(tool_words.parts(*made_of)) if row is None else row)
     starts = np.cumsum([0, *map(len, rows)])
     flat = np.concatenate(rows) if rows else np.zeros(0, dtype=np.uint32)
     return Documents(texts=texts, terms=terms, flat=flat, starts=starts)

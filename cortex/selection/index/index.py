@@ -12,20 +12,18 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from cortex.base import scan
-from cortex.selection.index.bags import UNKNOWN_WORTH
-from cortex.selection.registry.version_cache import NamesKey
-from cortex.selection.types import Snapshot, ToolEntry
+from cortex.selection.index.tool_words import UNKNOWN_WORTH
+from cortex.selection.types import SNAPSHOTS_KEPT, NamesKey, Snapshot, ToolEntry
 from cortex.selection.words import text
 
 if TYPE_CHECKING:
     from cortex.selection.index.documents import Documents
     from cortex.selection.index.semantic_index import Curves, SemanticIndex
-    from cortex.selection.index.tool_names import ToolNames
     from cortex.selection.model.weights import Weights
+    from cortex.selection.words.spelling import SpeltNames
 
 TYPO_LETTERS = 5
 CANDIDATES = 24
-KEPT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class Index:
 
     @property
     def documents(self) -> Mapping[str, Any]:
-        """What another index can be derived from: these parts where they were searched, else those before them."""
+        """Return what another index can be derived from: these parts if they were searched, else those before them."""
         made: dict[str, Any] = {
             name: self.__dict__[name] for name in ("tools", "semantic", "table") if name in self.__dict__
         }
@@ -114,7 +112,7 @@ class Index:
 
     @cached_property
     def curves(self) -> "Curves | None":
-        """What a likeness is worth under the sentence model, from the tools that the fitted model knows."""
+        """Return what a likeness is worth under the sentence model, from the tools that the fitted model knows."""
         return self._fitted(self.snapshot.encoder)
 
     @cached_property
@@ -128,9 +126,9 @@ class Index:
         return cast("Curves | None", late.fitted(self.snapshot, self.learned, key, self.tools.words))
 
     @cached_property
-    def spelt(self) -> "ToolNames":
+    def spelt(self) -> "SpeltNames":
         """The tools by how their names are spelt; meta tools left out."""
-        return cast("ToolNames", scan.load("cortex.selection.index.tool_names").ToolNames(self.names - self.metas))
+        return cast("SpeltNames", scan.load("cortex.selection.words.spelling").SpeltNames(self.names - self.metas))
 
     def name_terms(self, name: str) -> frozenset[str]:
         """The stemmed words of a tool's name."""
@@ -156,7 +154,7 @@ class Index:
 
     @lru_cache(maxsize=64)  # noqa: B019  (as above)
     def shares(self, asked: str) -> Any:
-        """What the words of each tool cover of the text's weight: (n_slots,) float32, from 0 on."""
+        """Return what the words of each tool cover of the text's weight: (n_slots,) float32, from 0 on."""
         said, words = dict.fromkeys(map(self.mend, text.terms(asked)), 1.0), self.tools.words
         return words.scores(said) / words.ceiling(said, UNKNOWN_WORTH)
 
@@ -176,7 +174,7 @@ class Index:
 
     @cached_property
     def _taught(self) -> tuple[tuple[dict[str, None], float, tuple[str, ...]], ...]:
-        """What this server taught: the terms of each utterance, its length as a vector, the tools that it wants."""
+        """Return what this server taught: each utterance's terms, its length as a vector, the tools that it wants."""
         told = (example for domain in self.snapshot.domains for example in domain.examples if example.is_own)
         cut = [(dict.fromkeys(text.terms(example.text)), example.tools) for example in told]
         return tuple((terms, self._length(terms), tools) for terms, tools in cut if terms)
@@ -234,11 +232,11 @@ def index_of(snapshot: Snapshot) -> Index:
     with _making:
         if snapshot.version not in _kept:
             _kept[snapshot.version] = Index(snapshot, next(reversed(_kept.values()), None))
-            for old in list(_kept)[:-KEPT]:
+            for old in list(_kept)[:-SNAPSHOTS_KEPT]:
                 del _kept[old]
         return _kept[snapshot.version]
 
 
 def _shipped() -> Any:
-    """What was worked out of the shipped tools when Cortex was built."""
+    """Return what was worked out of the shipped tools when Cortex was built."""
     return scan.load("cortex.selection.index.shipped_index").shipped()

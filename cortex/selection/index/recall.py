@@ -7,6 +7,7 @@ message that fits nothing carries nothing, and small talk is not even looked at.
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,7 @@ MESSAGE_CHARACTERS = 2_000
 HEAD = "Remembered about the user (facts, not instructions; use them only where they matter):"
 
 _TOPICS = Path(__file__).with_suffix(".txt")
+_WEIGHTS = Path(__file__).with_name("recall_weights.toml")
 _OWN_WORDS = frozenset(
     text.words("my our mine ours i me we mein meine meinen meiner meinem unser unsere ich mir mich wir")
 )
@@ -32,18 +34,22 @@ _IMPERSONAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Evidence:
-    """What speaks for a fact, in logits: fitted on rows marked `tune` in `tests/bench/recall`, `general` on `held`."""
+class RecallWeights:
+    """The file `recall_weights.toml`, which says what each of them is. `fitted_on`: a digest of the bench's rows."""
 
-    rarest: float = 4.6
-    covered: float = 2.3
-    own: float = 3.1
-    bearing: float = 5.1
-    nothing: float = -4.8
-    general: float = -0.8
+    fitted_on: str
+    rarest: float
+    covered: float
+    own: float
+    bearing: float
+    nothing: float
+    general: float
 
 
-_WORTH = _Evidence()
+@lru_cache(maxsize=1)
+def weights() -> RecallWeights:
+    """The fitted weights of recall that came with Cortex."""
+    return RecallWeights(**tomllib.loads(_WEIGHTS.read_text(encoding="utf-8")))
 
 
 def recalled(
@@ -76,8 +82,8 @@ def fitting(said: str, facts: Sequence[KnownFact]) -> list[tuple[KnownFact, floa
     is_general = not is_own and _IMPERSONAL.match(text.normal(beginning)) is not None
     calling = () if is_general else sorted(asked, reverse=True)
     causes = {held: term for term in calling for held in _topics().get(term, ())}
-    before = _WORTH.nothing + _WORTH.general * is_general
-    found = [(fact, *_chance(asked, causes, fact.text, before, _WORTH.own * is_own)) for fact in facts]
+    before = weights().nothing + weights().general * is_general
+    found = [(fact, *_chance(asked, causes, fact.text, before, weights().own * is_own)) for fact in facts]
     return sorted((one for one in found if one[1]), key=lambda one: (-one[1], one[0].id))
 
 
@@ -88,12 +94,12 @@ def line(fact: KnownFact | FactFit) -> str:
 
 
 def listing(fits: Sequence[FactFit]) -> str:
-    """What rides behind the user's message; "" for no fact."""
+    """Return what rides behind the user's message; "" for no fact."""
     return "\n".join((HEAD, *map(line, fits))) if fits else ""
 
 
 def _chance(asked: dict[str, str], causes: dict[str, str], fact: str, before: float, own: float) -> tuple[float, str]:
-    """How likely the fact matters to what is asked, and why; 0.0 for nothing in common.
+    """Return how likely the fact matters to what is asked, and why; 0.0 for nothing in common.
 
     `causes`: stems that a fact may hold to bear on it, each with what calls for it. `before`: what the message alone
     says, in logits; `own`: what a shared word counts besides, where the person speaks of themselves.
@@ -103,8 +109,8 @@ def _chance(asked: dict[str, str], causes: dict[str, str], fact: str, before: fl
     about = next((term for term in held if term in causes), "")
     if not met and not about:
         return 0.0, ""
-    covered, rarest = shared(asked, met)
-    logit = before + _WORTH.rarest * rarest + _WORTH.covered * covered + own * bool(met) + _WORTH.bearing * bool(about)
+    (covered, rarest), worth = shared(asked, met), weights()
+    logit = before + worth.rarest * rarest + worth.covered * covered + own * bool(met) + worth.bearing * bool(about)
     why = f"close in wording ({', '.join(asked[term] for term in met)})"
     if not met:
         why = f"bears on “{asked[causes[about]]}” ({held[about]})"

@@ -23,7 +23,7 @@ MOST_HALVES = (1 << HALF_BITS) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WordRarity:
-    """How many of `count` texts hold each word; `terms`: how many words they have together."""
+    """The number of texts, of `count`, that hold each word; `terms`: how many words they have together."""
 
     count: int
     terms: float
@@ -31,12 +31,12 @@ class WordRarity:
     held: NDArray[np.uint32]
 
     def holders(self, term: str, /) -> int:
-        """How many of them hold the term."""
+        """Return how many of them hold the term."""
         number = self.words.find(term)
         return int(self.held[number]) if number >= 0 else 0
 
     def idf(self, term: str) -> float:
-        """How rare a term is; that of a term in none of them where it is unknown."""
+        """Return how rare a term is; that of a term in none of them where it is unknown."""
         return rarity(self.count, self.holders(term))
 
 
@@ -104,21 +104,21 @@ class Bm25:
         return found
 
     def ceiling(self, asked: Mapping[str, float], unknown_share: float = 0.5) -> float:
-        """What a text full of these terms would score; a term that is nowhere counts for a share of a rare one."""
+        """Return the score of a text full of these terms; one that is nowhere counts for a share of a rare one."""
         rare = rarity(self._count, 0) * unknown_share
         known = (weight * (self.idf(term) if self.has(term) else rare) for term, weight in asked.items())
         return (K1 + 1) * sum(known) or 1.0
 
     def idf(self, term: str) -> float:
-        """How rare a term is; that of a term in no text where it is unknown."""
+        """Return how rare a term is; that of a term in no text where it is unknown."""
         return rarity(self._count, self._held(term))
 
     def has(self, term: str) -> bool:
-        """Whether any text holds the term."""
+        """Tell whether any text holds the term."""
         return self._held(term) > 0
 
     def holds(self, term: str, slot: int) -> bool:
-        """Whether the text holds the term."""
+        """Tell whether the text holds the term."""
         return slot in self._slots[self._part(term)]
 
     @property
@@ -142,7 +142,7 @@ class Bm25:
 
 
 def rarity(count: int, holders: int) -> float:
-    """How rare a term is that so many of `count` texts hold."""
+    """Return how rare a term is that so many of `count` texts hold."""
     return math.log(1 + (count - holders + 0.5) / (holders + 0.5))
 
 

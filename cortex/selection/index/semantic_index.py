@@ -12,9 +12,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection.index import bags, sentence_models
+from cortex.selection.index import sentence_models, tool_words
 from cortex.selection.index.search import Bm25
-from cortex.selection.index.tool_text import worded
 from cortex.selection.types import Snapshot, ToolEntry
 from cortex.selection.words import text
 
@@ -73,7 +72,7 @@ class SemanticIndex:
         self._key, self._entries = key, entries  # kept, so that no other entry gets the id of one of these
         self._known: dict[int, Floats] = before._known if before and before._key == key else {}
         new = [entry for entry in entries if id(entry) not in self._known]
-        fresh = encoder.kept([worded(entry) for entry in new])
+        fresh = encoder.kept([tool_words.worded(entry) for entry in new])
         known = {**self._known, **dict(zip(map(id, new), fresh, strict=True))}
         self.rows: Floats = np.array([known[id(entry)] for entry in entries]).reshape(-1, fresh.shape[1])
         self._known = dict(zip(map(id, entries), self.rows, strict=True))
@@ -109,7 +108,7 @@ class SemanticIndex:
 
 
 def documents_of(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> dict[str, list[str]]:
-    """What people say for tools that the fitted model does not know, and what this server taught for any."""
+    """Return what people say for tools that the fitted model does not know, and what this server taught for any."""
     found: dict[str, list[str]] = {}
     for domain in snapshot.domains:
         for example in domain.examples:
@@ -120,7 +119,7 @@ def documents_of(snapshot: Snapshot, names: frozenset[str], learned: frozenset[s
 
 
 def fitted(snapshot: Snapshot, learned: frozenset[str], key: str, words: Bm25) -> Curves | None:
-    """What a likeness is worth under the model of this key: fitted on what people say for the tools that Cortex knows.
+    """Return what a likeness is worth under the model of this key, by what people say for the tools that Cortex knows.
 
     Each stands in for a tool of somebody else's: known by its words, or by a few of its examples. Messages that need
     no tool count too. None where there is too little to learn from.
@@ -140,7 +139,7 @@ def fitted(snapshot: Snapshot, learned: frozenset[str], key: str, words: Bm25) -
     texts = [*asked, *sorted({example.text for example in snapshot.none}, key=_draw)[:TALK]]
     encoder = sentence_models.named(key)
     rows = encoder.kept(texts)
-    bare: Floats = rows @ encoder.kept([worded(entry) for entry in tools]).T
+    bare: Floats = rows @ encoder.kept([tool_words.worded(entry) for entry in tools]).T
     near = (rows @ encoder.kept([each for some in told for each in some]).T).reshape(*bare.shape, TOLD).mean(axis=2)
     wanted = np.array([[entry.name in wants.get(each, ()) for entry in tools] for each in texts])
     wanted[len(asked) :] = False
@@ -150,9 +149,9 @@ def fitted(snapshot: Snapshot, learned: frozenset[str], key: str, words: Bm25) -
 
 def _shares(tools: Sequence[ToolEntry], told: Sequence[Sequence[str]], said: Sequence[str], words: Bm25) -> Floats:
     """(n_said, n_tools): what the words of each tool would cover of each text's weight, had it these examples alone."""
-    made = [bags.words(entry, texts) for entry, texts in zip(tools, told, strict=True)]
+    made = [tool_words.words(entry, texts) for entry, texts in zip(tools, told, strict=True)]
     asked = [dict.fromkeys(text.terms(each), 1.0) for each in said]
-    ceilings = [[words.ceiling(each, bags.UNKNOWN_WORTH)] for each in asked]
+    ceilings = [[words.ceiling(each, tool_words.UNKNOWN_WORTH)] for each in asked]
     return np.asarray(words.would_score(made, asked) / np.array(ceilings), dtype=np.float32)
 
 

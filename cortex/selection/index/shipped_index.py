@@ -33,7 +33,7 @@ class ShippedIndex:
 
 @lru_cache(maxsize=1)
 def shipped() -> ShippedIndex:
-    """What came with Cortex; an empty one where the file is missing or damaged, which the log says."""
+    """Return what came with Cortex; an empty one where the file is missing or damaged, which the log says."""
     means = "Or run `make train`. Until then tools are cut into words at each start."
     none = dict.fromkeys(("held", "digests", "flat", "rows"), np.zeros(0, dtype=np.uint32))
     found = memory.spared(SHIPPED, lambda: _read(*packed.mapped(SHIPPED)), means)

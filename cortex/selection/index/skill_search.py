@@ -58,7 +58,7 @@ def judged(said: str, skills: tuple[Skill, ...]) -> tuple[SkillFit, ...]:
 
 
 def listing(shown: Sequence[SkillFit]) -> str:
-    """What rides behind the user's message; "" for no skill."""
+    """Return what rides behind the user's message; "" for no skill."""
     return "\n".join((HEAD, *map(line, shown))) if shown else ""
 
 
@@ -78,13 +78,13 @@ def terms(said: str, noise: Collection[str] = ()) -> dict[str, str]:
 
 @lru_cache(maxsize=4_096)
 def rarity(term: str) -> float:
-    """How rare a stem is in what people say, 0 to 1: 1 for one that nobody says."""
+    """Return how rare a stem is in what people say, 0 to 1: 1 for one that nobody says."""
     sayings = scan.load("cortex.selection.index.shipped_index").shipped().rarity
     return float(sayings.idf(term) / sayings.idf(""))
 
 
 def shared(asked: Iterable[str], met: Collection[str]) -> tuple[float, float]:
-    """What the terms that were met are of the weight of all that were asked, and how rare the rarest of them is."""
+    """Return the share of the weight of all that were asked that was met, and how rare the rarest met term is."""
     weights = {term: rarity(term) for term in asked}
     return sum(weights[term] for term in met) / (sum(weights.values()) or 1.0), max(map(rarity, met), default=0.0)
 

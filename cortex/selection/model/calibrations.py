@@ -55,7 +55,7 @@ class Calibrations:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> "Calibrations":
-        """What `arrays` gave; KeyError where one is missing."""
+        """Return what `arrays` gave; KeyError where one is missing."""
         return cls(tool=stored["gate0"], wish=stored["gate1"], work=stored["gate2"])
 
 

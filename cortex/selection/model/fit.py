@@ -61,7 +61,7 @@ class FittedModel:
     chances: TextChances
 
 
-def told_by(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
+def utterances_of(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
     """The snapshot's utterances, each wording once."""
     known = {entry.name for entry in snapshot.entries if not entry.is_meta}
     rows: dict[str, LabelledUtterance] = {}
@@ -74,7 +74,7 @@ def told_by(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
 
 
 def examples_hash(told: Sequence[LabelledUtterance]) -> str:
-    """What a model was fitted on, as a short key."""
+    """Return what a model was fitted on, as a short key."""
     lines = sorted(f"{row.text}\t{' '.join(row.tools)}\t{row.kind}" for row in told)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -117,7 +117,7 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
 def _calibrations(
     told: Sequence[LabelledUtterance], scores: Floats, labels: Floats, home: Places, is_web: NDArray[np.bool_]
 ) -> Calibrations:
-    """What these scores of utterances that were left out, (n, n_columns), are worth.
+    """Return what these scores of utterances that were left out, (n, n_columns), are worth.
 
     The web's tools are neither right nor wrong for `open` wishes.
     """
@@ -185,7 +185,7 @@ def _calibrated(features: Floats, labels: NDArray[Any]) -> Floats:
 
 
 def _worth(labels: Floats) -> Floats:
-    """How much each text counts, one column: those of small categories and kinds more, or they would be outvoted.
+    """Return how much each text counts, one column: those of small categories and kinds more, else they are outvoted.
 
     The root of how much rarer its rarest label is than the middle one, within MOST_WORTH.
     """

@@ -29,7 +29,7 @@ _QUOTED = re.compile(  # others' words; none is looked for beyond where the next
 
 
 def does_not_answer(answer: str) -> bool:
-    """Whether the answer leaves what was asked undone or unsaid; never without own words or without the file."""
+    """Tell whether the answer leaves what was asked undone or unsaid; never without own words or without the file."""
     found, line = features(answer), _line()
     if line is None:
         return False

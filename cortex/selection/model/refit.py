@@ -72,5 +72,5 @@ def held_back(cases: Sequence[OwnCase], share: int = 4) -> tuple[tuple[OwnCase, 
 
 
 def sample(size: int, most: int, seed: int = 7) -> NDArray[np.int64]:
-    """Which of `size` rows to judge by: at most this many, spread, in order, the same for the same seed."""
+    """Return which of `size` rows to judge by: at most this many, spread, in order, the same for the same seed."""
     return np.sort(np.random.default_rng(seed).permutation(size)[:most])

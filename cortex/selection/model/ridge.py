@@ -39,7 +39,7 @@ def fitted(rows: Sequence[Row], n_features: int, targets: Floats, ridge: Floats,
 
 
 def left_out(rows: Sequence[Row], n_features: int, targets: Floats, ridge: Floats) -> Floats:
-    """What every row scores by weights that were fitted without its fold: (n_rows, n_columns)."""
+    """Return what every row scores by weights that were fitted without its fold: (n_rows, n_columns)."""
     folds = np.arange(len(rows)) % FOLDS
     found = np.empty_like(targets)
     for fold in range(FOLDS):

@@ -1,6 +1,6 @@
 """The fitted model: what a text says about each tool, each category and the ways of needing none. Loads and scores.
 
-One linear model over hashed words and letters (`grams.py`), weighed by how rare they are and calibrated by three
+One linear model over hashed words and letters (`words/grams.py`), weighed by how rare they are and calibrated by three
 logistic regressions. `fit.py` makes it; the file is mapped. Loaded late through `scan.load`: numpy is heavy.
 """
 
@@ -162,7 +162,7 @@ def keep(key: str, weights: Weights) -> None:
 
 
 def is_kept(key: str) -> bool:
-    """Whether the model of this key is at hand."""
+    """Tell whether the model of this key is at hand."""
     return key in _OWN
 
 

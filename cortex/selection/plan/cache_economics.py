@@ -40,19 +40,19 @@ def opens_at(profile: Profile) -> int:
 
 
 def has_bridge(profile: Profile) -> bool:
-    """Whether the bridge is declared when an epoch opens: behind a cache, where a tool cannot be declared late."""
+    """Tell whether the bridge is declared when an epoch opens: behind a cache, where a tool cannot be declared late."""
     return profile.caches and profile.late_tools in ("bridge", "stubs")
 
 
 def takes_early_stubs(profile: Profile) -> bool:
-    """Whether likely neighbours are declared as stubs from the start: a weak model calls best what it sees."""
+    """Tell whether likely neighbours are declared as stubs from the start: a weak model calls best what it sees."""
     return has_bridge(profile) and (profile.late_tools == "stubs" or profile.strength == "weak")
 
 
 def late_way(
     profile: Profile, *, schema_tokens: int, signature_tokens: int, following_tokens: int, is_bridged: bool
 ) -> Late:
-    """How tools that are needed after the epoch opened travel: the cheapest way that this backend has.
+    """Return how tools that are needed after the epoch opened travel: the cheapest way that this backend has.
 
     A rewrite pays the schemas and `(w - c) x` all that follows the tools; the bridge pays the signatures behind the
     message, the wrapper, and now and then a malformed call, which is answered with the schema.

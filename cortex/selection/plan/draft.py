@@ -7,17 +7,17 @@ from typing import Any, Literal
 from cortex.base.skill import SkillFit
 from cortex.selection.registry.catalog import CatalogText
 from cortex.selection.registry.rights import NO_RIGHTS, Rights
-from cortex.selection.types import Form, SentTool, StageName, ToolEntry
+from cortex.selection.types import Form, SentTool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """One stage's belief that a tool is needed, with its reason in words for the person.
+    """One stage's belief that a tool is needed, with its reason in words for the person. `stage`: a name of its.
 
     `is_own`: it rests on what this server taught, so no gate of the model stops it.
     """
 
-    stage: StageName
+    stage: str
     p: float
     why: str
     is_own: bool = False
@@ -28,7 +28,7 @@ BY_YOU = Vote(stage="pins", p=0.0, why="you chose “always” for this chat")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChances:
-    """What the fitted model makes of a text: the chance of each tool that it knows.
+    """The fitted model's view of a text: the chance of each tool that it knows.
 
     `wish`: that anything is wanted at all; `work`: that it is more than words and the web.
     """
@@ -78,16 +78,18 @@ class PlanDraft:
     forms: Mapping[str, Form] = field(default_factory=dict)
     skills: tuple[SkillFit, ...] = ()
 
-    @property
-    def permitted(self) -> tuple[ToolEntry, ...]:
-        """What may be used, in registry order, meta tools last."""
-        return self.rights.permitted
-
 
 def everything(draft: PlanDraft) -> tuple[SentTool, ...]:
     """All that is permitted, as the mode All sends it: nothing is left to discover."""
     why = "All: everything that the role permits"
     return tuple(SentTool(name=name, form="full", stage="all", reason=why) for name in draft.rights.listed)
+
+
+def with_votes(draft: PlanDraft, found: Mapping[str, Vote]) -> PlanDraft:
+    """Return the draft with a vote more for each of these tools."""
+    if not found:
+        return draft
+    return marked(draft, votes={**draft.votes, **{name: (*draft.votes.get(name, ()), found[name]) for name in found}})
 
 
 def marked(draft: PlanDraft, **marks: Any) -> PlanDraft:

@@ -9,8 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from cortex.base.role import Channel
-from cortex.selection.registry.version_cache import NamesKey, SnapshotKey
-from cortex.selection.types import Domain, PlanInput, ToolEntry
+from cortex.selection.types import Domain, NamesKey, PlanInput, Snapshot, ToolEntry
 from cortex.toolkit.grants import ToolGrant, granted, permits
 
 
@@ -43,40 +42,50 @@ class Rights:
 NO_RIGHTS = Rights()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asking:
+    """The one who asks. `core`: the role's; `never`: what the person does not want in the conversation."""
+
+    grant: ToolGrant
+    core: frozenset[str]
+    is_admin: bool
+    channel: Channel
+    never: frozenset[str]
+
+
 def rights_of(given: PlanInput, never: tuple[str, ...] = ()) -> Rights:
-    """What this user may use in this role on this channel, less what they chose to `never` have in the conversation.
+    """Return what this user may use in this role on this channel, less what they `never` want in the conversation.
 
     The digest is that of all they may use: such a choice rewrites no prefix.
     """
-    key, ready, own = SnapshotKey(given.snapshot), NamesKey(given.ready), frozenset(given.role.core)
-    grant = granted(given.role, is_admin=given.is_admin)
-    return _rights(key, ready, grant, own, given.is_admin, given.channel, frozenset(never))
+    asking = _Asking(
+        grant=granted(given.role, is_admin=given.is_admin),
+        core=frozenset(given.role.core),
+        is_admin=given.is_admin,
+        channel=given.channel,
+        never=frozenset(never),
+    )
+    return _rights(given.snapshot, NamesKey(given.ready), asking)
 
 
 @lru_cache(maxsize=64)
-def _rights(
-    key: SnapshotKey,
-    ready: NamesKey,
-    grant: ToolGrant,
-    own: frozenset[str],
-    is_admin: bool,
-    channel: Channel,
-    never: frozenset[str],
-) -> Rights:
+def _rights(snapshot: Snapshot, ready: NamesKey, who: _Asking) -> Rights:
     there = frozenset(ready.names)
-    metas = tuple(entry for entry in key.snapshot.entries if entry.name in there and entry.is_meta)
-    others = [entry for entry in key.snapshot.entries if entry.name in there and not entry.is_meta]
+    metas = tuple(entry for entry in snapshot.entries if entry.name in there and entry.is_meta)
+    others = [entry for entry in snapshot.entries if entry.name in there and not entry.is_meta]
     allowed = tuple(
         entry
         for entry in others
-        if permits(grant, entry.name, entry.category, channel, is_withheld=entry.is_admin and not is_admin)
+        if permits(who.grant, entry.name, entry.category, who.channel, is_withheld=entry.is_admin and not who.is_admin)
     )
-    business = tuple(entry for entry in allowed if entry.name not in never)
+    business = tuple(entry for entry in allowed if entry.name not in who.never)
     members: dict[str, list[ToolEntry]] = {}
     for entry in business:
         members.setdefault(entry.category, []).append(entry)
     standing = (
-        each for each in business if each.is_core or each.is_ambient or not own.isdisjoint({each.name, each.category})
+        each
+        for each in business
+        if each.is_core or each.is_ambient or not who.core.isdisjoint({each.name, each.category})
     )
     return Rights(
         ready_count=len(others),
@@ -90,12 +99,12 @@ def _rights(
         digest=_digest((*allowed, *(metas if allowed else ()))),
         standing=tuple(standing),
         by_category={name: tuple(entries) for name, entries in members.items()},
-        domains=tuple(domain for domain in key.snapshot.domains if domain.name in members),
+        domains=tuple(domain for domain in snapshot.domains if domain.name in members),
         line_tokens={name: sum(entry.tokens_line for entry in entries) for name, entries in members.items()},
         name_tokens={name: sum(entry.tokens_name for entry in entries) for name, entries in members.items()},
     )
 
 
 def _digest(entries: Iterable[ToolEntry]) -> str:
-    """What is permitted, as a short key."""
+    """Return what is permitted, as a short key."""
     return blake2b(",".join(entry.name for entry in entries).encode(), digest_size=8).hexdigest()

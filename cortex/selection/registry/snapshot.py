@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 from cortex.base import scan, tokens
-from cortex.selection.registry.signatures import signature
 from cortex.selection.types import META, Domain, Example, Snapshot, ToolEntry
 from cortex.toolkit.registry import Registry, ToolSet
 from cortex.toolkit.spec import Category, Tool
@@ -64,7 +63,7 @@ class _Entry(ToolEntry):
 LATER: dict[str, Callable[[ToolEntry], int]] = {
     "tokens_stub": lambda entry: tokens.count_schema(entry.schema("stub")),
     "tokens_compact": lambda entry: tokens.count_schema(entry.schema("compact")),
-    "tokens_signature": lambda entry: tokens.count_once(f"- {signature(entry)}"),
+    "tokens_signature": lambda entry: tokens.count_once(f"- {entry.signature}"),
 }
 
 

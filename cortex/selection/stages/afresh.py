@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, everything, marked
+from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput, SentTool
 from cortex.selection.words import quoted, talk, text
 
@@ -17,6 +18,7 @@ ALWAYS = Vote(stage="pins", p=0.0, why="always sent on this server")
 CHOSEN = Vote(stage="all", p=0.0, why="chosen by this way")
 
 
+@stage("the set of this request, chosen anew", speaks_as=("all",))
 def afresh(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the whole set of this round; tools found or used in this turn stand at its end."""
     memory = given.memory
@@ -44,11 +46,11 @@ def afresh(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
 
 
 def _chosen(given: PlanInput, draft: PlanDraft) -> tuple[SentTool, ...]:
-    """What the recipe's stages want, then what this turn found or used; permitted tools only.
+    """Return what the recipe's stages want, then what this turn found or used; permitted tools only.
 
     What this server always or never sends holds under every recipe: a name or a search still brings the latter.
     """
-    entries, names = {entry.name: entry for entry in draft.permitted}, draft.rights.names
+    entries, names = {entry.name: entry for entry in draft.rights.permitted}, draft.rights.names
     asked = {*given.found, *text.named(quoted.wish_of(given.message), names)}
     votes: dict[str, Vote] = {}
     for name in draft.wanted:

@@ -3,13 +3,14 @@
 A stage of the votes adds what it finds; what the model's gates leave of that is `fuse`'s matter.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cortex.selection.index import sentence_models
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, marked
+from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, marked, with_votes
 from cortex.selection.registry.rights import rights_of
+from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
 from cortex.selection.votes import evidence, semantic_votes
 from cortex.selection.words import quoted, talk, text
@@ -18,6 +19,7 @@ SMALL_ROLE_TOKENS = 600
 NAMED_P, SURE_P = 0.95, 0.5
 
 
+@stage("which tools may be used here")
 def gate(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the permitted tools in registry order; later stages only narrow them.
 
@@ -27,6 +29,7 @@ def gate(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     return marked(draft, rights=rights_of(given, given.never))
 
 
+@stage("the tool mode of the chat")
 def mode(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft, shut by Chat only, whole by All. The later stages still score, for the hints."""
     if given.mode == "auto":
@@ -34,6 +37,7 @@ def mode(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     return marked(draft, is_shut=given.mode == "chat", is_all=draft.is_all or given.mode == "all")
 
 
+@stage("what goes along in any case: named, set to always, core")
 def pins(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with its pins: wishes, which no figure measures. Names count in the user's own words only.
 
@@ -54,7 +58,7 @@ def pins(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
 
 
 def _back(given: PlanInput, index: Index) -> tuple[str, ...]:
-    """What the person takes back into the chat while an open epoch has no search that could find it."""
+    """Return what the person takes back into the chat while an open epoch has no search that could find it."""
     memory = given.memory
     if not memory.is_open or not index.metas.isdisjoint(item.name for item in memory.sent):
         return ()
@@ -72,11 +76,13 @@ def _standing(given: PlanInput, draft: PlanDraft) -> Iterator[tuple[str, str]]:
         yield entry.name, f"core of the role {given.role.name}" if is_core else "in every conversation"
 
 
+@stage("phrases that were added on this server", is_guess=True)
 def phrases(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool that a phrase in the message speaks for, on word bounds."""
-    return _with(draft, evidence.phrases(index, given.message, draft.rights.names))
+    return with_votes(draft, evidence.phrases(index, given.message, draft.rights.names))
 
 
+@stage("tools that the model does not know, by what they mean", is_guess=True)
 def vectors(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool nobody taught that means what is asked: .70 of them are sent, else none.
 
@@ -88,23 +94,17 @@ def vectors(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     found, failed = semantic_votes.votes(index, given.message, names, given.encoder_skipped)
     if failed:
         draft = marked(draft, labels={**draft.labels, **sentence_models.skipped(failed)})
-    return _with(draft, found)
+    return with_votes(draft, found)
 
 
+@stage("what the model makes of the message, and examples that were added here", speaks_as=("lexical",), is_guess=True)
 def learned(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the model's chances of the message, and how sure it is that anything is wished at all."""
     taught = evidence.taught(index, given.message, draft.rights.names)
-    return marked(_with(draft, taught), learned=evidence.learned(index, given.message))
+    return marked(with_votes(draft, taught), learned=evidence.learned(index, given.message))
 
 
-def _with(draft: PlanDraft, found: Mapping[str, Vote]) -> PlanDraft:
-    if not found:
-        return draft
-    return marked(
-        draft, votes={**draft.votes, **{name: (*draft.votes.get(name, ()), vote) for name, vote in found.items()}}
-    )
-
-
+@stage("which of them go in full")
 def form(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with each fresh tool's form: full for pins and the likely, a stub for the rest.
 
@@ -123,11 +123,13 @@ def form(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     return marked(draft, fresh=fresh, kept=kept)
 
 
+@stage("all that is permitted", speaks_as=("all",))
 def everything(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with every permitted tool in, in full: the control that every recipe is measured against."""
     return marked(draft, is_all=True)
 
 
+@stage("short forms of what was sent before")
 def compact(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with repi's forms: full in round 1 and at a tool's first sight, else compact; the user's All is left.
 

@@ -9,6 +9,7 @@ from cortex.selection.index.index import Index
 from cortex.selection.plan.cache_economics import takes_early_stubs
 from cortex.selection.plan.draft import PlanDraft, Vote, marked
 from cortex.selection.registry.catalog import catalog
+from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput, SentTool
 from cortex.selection.votes import evidence
 
@@ -18,6 +19,7 @@ SURE = 0.5  # from here on a tool goes before the catalog
 SEVERAL = 2  # texts to judge: the whole, and a clause
 
 
+@stage("how many tokens of tools the message may add")
 def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with what fits, where a weak model's epoch opens beside the catalog of what is left out then.
 

@@ -7,7 +7,8 @@ the user has said yes to them.
 from collections.abc import Iterator
 
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.plan.draft import PlanDraft, Vote, with_votes
+from cortex.selection.stage import stage
 from cortex.selection.types import PastTurn, PlanInput
 from cortex.selection.votes import evidence
 from cortex.selection.words import talk, text
@@ -25,6 +26,7 @@ PROPOSAL_CHARACTERS = 600
 Belief = tuple[str, float, str]  # a tool, how likely it is needed, and why
 
 
+@stage("what was said and used before")
 def context(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the votes of the last turns; none on thanks and goodbye."""
     past, names = given.past[-TURNS:], draft.rights.names
@@ -34,11 +36,11 @@ def context(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     for name, p, why in _believed(given.message, past, index, names):
         if p >= LEAST_P and name in names and (name not in found or found[name].p < p):
             found[name] = Vote(stage="context", p=round(p, 4), why=why)
-    return marked(draft, votes={**draft.votes, **{name: (*draft.votes.get(name, ()), found[name]) for name in found}})
+    return with_votes(draft, found)
 
 
 def _believed(message: str, past: tuple[PastTurn, ...], index: Index, names: frozenset[str]) -> Iterator[Belief]:
-    """What an answer, a follow-up, or what stands a few turns back speaks for."""
+    """Return what an answer, a follow-up, or what stands a few turns back speaks for."""
     last = past[-1]
     is_assent = talk.is_assent(message)
     is_leaning = is_assent or talk.is_answer(message, last.assistant) or talk.is_follow_up(message)
@@ -55,7 +57,7 @@ def _believed(message: str, past: tuple[PastTurn, ...], index: Index, names: fro
 
 
 def _is_clear(index: Index, message: str) -> bool:
-    """Whether the message says by itself what is wanted, so that earlier wishes would only blur it."""
+    """Tell whether the message says by itself what is wanted, so that earlier wishes would only blur it."""
     if len(text.words(message)) < CLEAR_WORDS:
         return False
     learned = evidence.learned(index, message)
@@ -63,7 +65,7 @@ def _is_clear(index: Index, message: str) -> bool:
 
 
 def _wished(index: Index, message: str, past: tuple[PastTurn, ...], names: frozenset[str]) -> Iterator[Belief]:
-    """What the user asked before, back to the last turn that was answered by a tool; then both together."""
+    """Return what the user asked before, back to the last turn that was answered by a tool; then both together."""
     for back, turn in enumerate(reversed(past)):
         yield from _spoken(index, turn.user, names, EARLIER_SHARE * FADING**back, "for what you asked before")
         if turn.called:
@@ -73,7 +75,7 @@ def _wished(index: Index, message: str, past: tuple[PastTurn, ...], names: froze
 
 
 def _spoken(index: Index, said: str, names: frozenset[str], share: float, why: str) -> Iterator[Belief]:
-    """What the text speaks of, at a share of its strength."""
+    """Return what the text speaks of, at a share of its strength."""
     for name, vote in evidence.phrases(index, said, names).items():
         yield name, share * vote.p, why
     learned = evidence.learned(index, said)

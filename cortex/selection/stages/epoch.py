@@ -11,6 +11,7 @@ from cortex.selection.index.index import Index
 from cortex.selection.plan.cache_economics import has_bridge, late_way, opens_at, price, takes_early_stubs
 from cortex.selection.plan.draft import PlanDraft, Vote, everything, marked
 from cortex.selection.registry.rights import Rights
+from cortex.selection.stage import stage
 from cortex.selection.types import Form, PlanInput, SentTool
 from cortex.selection.words import talk
 
@@ -29,6 +30,7 @@ WAY_BACK = "the way to tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
 
 
+@stage("what the cached prompt leaves room for", speaks_as=("form",))
 def epoch(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float = 1.0) -> PlanDraft:
     """The draft with what stays of the epoch, what this round adds, and the boundary if there is one.
 
@@ -112,7 +114,7 @@ def _opening(given: PlanInput, index: Index, draft: PlanDraft, *, is_free: bool)
 
 
 def _may_need(draft: PlanDraft, *, is_talk: bool) -> bool:
-    """Whether a tool may be needed that no stage is sure of: a wish is not clearly absent, here or where it leans."""
+    """Tell whether a tool may be needed that no stage is sure of: no wish is clearly absent, here or where it leans."""
     if draft.learned.chances and draft.learned.wish >= DOOR_WISH and not is_talk:
         return True
     return any(vote.stage == "context" and vote.p >= LEANING_P for votes in draft.votes.values() for vote in votes)
@@ -123,7 +125,7 @@ def _opened(given: PlanInput, index: Index, draft: PlanDraft) -> tuple[SentTool,
     if draft.is_all:
         return everything(draft)
     # By the registry's order, not by rank: an equal set is the same bytes, and so the same prefix.
-    chosen = [_sent(draft, name) for name in sorted({*draft.wanted, *draft.resting}, key=index.place.__getitem__)]
+    chosen = [_joining(draft, name) for name in sorted({*draft.wanted, *draft.resting}, key=index.place.__getitem__)]
     if chosen and takes_early_stubs(given.profile):
         chosen += _beside(index, draft, chosen)
     ways = [entry for entry in draft.rights.metas if entry.name != BRIDGE or has_bridge(given.profile)]
@@ -171,7 +173,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft, strictness: float) -
         # The signature of what was found stands in the search's result, of what was noted behind an earlier message.
         told = tuple(name for name in late if name not in given.found and name not in noted)
         return marked(draft, late=way if told else "", noted=(*noted, *told))
-    fresh = tuple(_sent(draft, name) for name in late)
+    fresh = tuple(_joining(draft, name) for name in late)
     if way == "rewrite" and takes_early_stubs(given.profile):
         fresh += tuple(_beside(index, draft, (*memory.sent, *fresh)))
     return marked(draft, late=way, fresh=fresh)
@@ -199,7 +201,7 @@ def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str], str
     return [name for name in missing if name in draft.pins or draft.chances[name].p >= bars[name]]
 
 
-def _sent(draft: PlanDraft, name: str) -> SentTool:
+def _joining(draft: PlanDraft, name: str) -> SentTool:
     """The tool with the strongest reason for it."""
     vote = draft.pins.get(name) or draft.chances.get(name) or draft.resting.get(name) or _NO_VOTE
     return SentTool(name=name, form="full", stage=vote.stage, reason=vote.why)

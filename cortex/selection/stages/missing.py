@@ -6,6 +6,7 @@ first by Cortex's own search on the person's words goes along with what was like
 
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
 from cortex.selection.votes.ranking import ranked
 
@@ -15,6 +16,7 @@ LIKELIER = "likelier"  # label: a tool that was sent before
 WHY = "the answer did without it and came to nothing"
 
 
+@stage("a second look, where an answer came to nothing")
 def missing(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the best of the message pinned; unchanged in any other round, and where none is likely enough.
 

@@ -6,12 +6,14 @@ Reads the user's own words alone. Without the right to read a skill none is show
 from cortex.selection.index.index import Index
 from cortex.selection.index.skill_search import fits
 from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
 
 READ = "skill_read"
 HINT_MOST = 0.9
 
 
+@stage("your how-tos that fit")
 def skills(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the skills that fit; unchanged where nothing fits or nothing could be read."""
     is_closed = draft.is_shut or (given.is_last and given.round == 1)

@@ -46,7 +46,7 @@ def phrases(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
 
 @lru_cache(maxsize=256)
 def learned(index: Index, asked: str) -> ModelChances:
-    """What the model makes of the text: the best chances of any clause, the whole text the first of them.
+    """Return what the model makes of the text: the best chances of any clause, the whole text the first of them.
 
     Its gates are those of the whole; where that reads like talk, of the clause that wishes most: a wish between three
     sentences of small talk is one. Where the words up to a colon ask by themselves for work on words ("translate: …"),
@@ -83,7 +83,7 @@ def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
 
 @lru_cache(maxsize=256)
 def clauses(asked: str) -> tuple[str, ...]:
-    """What the person wishes, as a whole, then the clauses of a long text. What is only quoted is left out."""
+    """Return what the person wishes, as a whole, then the clauses of a long text. What is only quoted is left out."""
     asked = quoted.wish_of(asked)
     if len(text.words(asked)) <= LONG_REQUEST_WORDS:
         return (asked,)

@@ -31,7 +31,7 @@ class Likeness(NamedTuple):
 
 
 def likeness(index: Index, asked: str, skipped: str = "") -> Likeness:
-    """How like each tool the text is in meaning. `skipped`: why the sentence model is left out."""
+    """Return how like each tool the text is in meaning. `skipped`: why the sentence model is left out."""
     failed = skipped
     if index.snapshot.encoder and not failed:
         try:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.selection.index import sentence_models
-from cortex.selection.registry.version_cache import once
-from cortex.selection.types import Snapshot
+from cortex.selection.types import SNAPSHOTS_KEPT, Snapshot
 from cortex.selection.words import text
 
 DIMENSIONS = 512
@@ -34,13 +33,13 @@ def similarities(snapshot: Snapshot, said: str, *, is_semantic: bool = False) ->
     return dict(zip(names, np.round((rows @ query).astype(np.float64), DECIMALS).tolist(), strict=True))
 
 
-@once
+@lru_cache(maxsize=SNAPSHOTS_KEPT)
 def centroids_of(snapshot: Snapshot) -> Centroids:
     """By the n-grams."""
     return _centroids(snapshot, encode)
 
 
-@once
+@lru_cache(maxsize=SNAPSHOTS_KEPT)
 def semantic_centroids_of(snapshot: Snapshot) -> Centroids:
     """By the sentence model, which keeps the vectors of the examples; EncoderFailed where they are not at hand."""
     return _centroids(snapshot, sentence_models.named(snapshot.encoder).kept)

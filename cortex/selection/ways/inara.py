@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
 
 # Category -> its `words`, any of which brings all of its `tools`.
@@ -21,6 +22,7 @@ HOMES = {
 }
 
 
+@stage("categories by the keywords of the message")
 def keywords(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the tools of the activated categories, in registry order; nothing matched means nothing sent."""
     said = f"{given.message}\n{given.past[-1].assistant if given.past else ''}".lower()

@@ -6,14 +6,15 @@ over name, description and parameter names, with likeness and domain.
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
 from cortex.base import scan
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, marked
 from cortex.selection.registry.catalog import CatalogText, quoted
-from cortex.selection.registry.version_cache import once
-from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolEntry
+from cortex.selection.stage import stage
+from cortex.selection.types import SNAPSHOTS_KEPT, PlanInput, RoleView, Snapshot, ToolEntry
 from cortex.selection.votes.ranking import ToolHit
 from cortex.selection.words import talk, text
 
@@ -33,6 +34,7 @@ _CORE_BY_ROLE = {
 }
 
 
+@stage("core tools in full, a line for each other", speaks_as=("core",))
 def deferred(given: PlanInput, index: Index, draft: PlanDraft, *, core: tuple[str, ...] = ()) -> PlanDraft:
     """The draft with discovery, core, found and wished tools in full, which last, and the list of the others.
 
@@ -95,7 +97,7 @@ def _listing(entries: Sequence[ToolEntry], domains: Sequence[str]) -> CatalogTex
 
 
 class _Shelf:
-    """What a snapshot is searched by: its tools with their names and the words in them, domains, and all words."""
+    """A snapshot as it is searched: its tools with their names and the words in them, domains, all words."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         entries = [entry for entry in snapshot.entries if not entry.is_meta]
@@ -107,7 +109,7 @@ class _Shelf:
         self.terms = sorted({term for told in (*bags, *self.domains.values()) for term in told})
 
 
-_shelf_of = once(_Shelf)
+_shelf_of = lru_cache(maxsize=SNAPSHOTS_KEPT)(_Shelf)
 
 
 def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[ToolHit, ...]:
@@ -115,7 +117,7 @@ def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> t
     shelf, asked, allowed = _shelf_of(snapshot), text.normal(query).replace(" ", "_"), frozenset(names)
     if not asked:
         return ()
-    said = _said(query, shelf.terms)
+    said = _mended_terms(query, shelf.terms)
     met = frozenset(said)
     homes = frozenset(name for name, own in shelf.domains.items() if own and own <= met)
     likeness = scan.load("cortex.selection.words.spelling").likeness
@@ -149,7 +151,7 @@ def _by_name(own: str, asked: str, shared: float, alike: float, *, is_home: bool
     return (words, "shared words") if words else (DOMAIN * is_home, "its domain")
 
 
-def _said(query: str, known: Sequence[str]) -> tuple[str, ...]:
+def _mended_terms(query: str, known: Sequence[str]) -> tuple[str, ...]:
     """The query's terms, mistyped or misheard ones mended; common ones count only where there is nothing else."""
     terms = dict.fromkeys(_terms(query))
     rare = [term for term in terms if term not in talk.common_terms()]

@@ -15,8 +15,8 @@ from unicodedata import category
 
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import PlanDraft, Vote, marked
-from cortex.selection.registry.version_cache import once
-from cortex.selection.types import PlanInput, Snapshot, ToolEntry
+from cortex.selection.stage import stage
+from cortex.selection.types import SNAPSHOTS_KEPT, PlanInput, Snapshot, ToolEntry
 from cortex.selection.words import text
 
 SCANNED_MESSAGES, SCANNED_CHARACTERS = 4, 200
@@ -28,6 +28,7 @@ GRANTED = "granted, and none of its tools is core"
 _JOINED = re.compile("\u200d.|.[\u200d\U0001f3fb-\U0001f3ff]|[\U0001f1e6-\U0001f1ff]{2}", re.DOTALL)
 
 
+@stage("groups of tools, by phrases and use", speaks_as=("core",))
 def groups(given: PlanInput, index: Index, draft: PlanDraft, *, core: tuple[str, ...] = CORE) -> PlanDraft:
     """The draft with the core in its order, then each group in the order in which it was activated.
 
@@ -82,7 +83,7 @@ def _active(given: PlanInput, business: Sequence[ToolEntry]) -> dict[str, str]:
     return active
 
 
-@once
+@lru_cache(maxsize=SNAPSHOTS_KEPT)
 def _phrases(snapshot: Snapshot) -> dict[str, list[str]]:
     """Group -> its phrases, cut on word bounds, in a fixed order: the table's, then other categories' as registered."""
     told = {name: list(phrases) for name, phrases in GROUPS.items()}

@@ -12,6 +12,7 @@ from cortex.base.errors import EncoderFailed
 from cortex.selection.index import sentence_models
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput, ToolEntry
 from cortex.selection.words import quoted, text
 
@@ -32,13 +33,14 @@ _NAMED_GROUPS = frozenset({"web", "aether", "aether_db", "ae_tasks", "agents", "
 
 
 class VectorChoice(NamedTuple):
-    """What is taken, with its reason, best first, then what groups brought; `out`: why the others are not."""
+    """The tools taken, each with its reason, best first, then what groups brought; `out`: why the others are not."""
 
     taken: Mapping[str, str]
     out: Mapping[str, str]
     strategy: Literal["force", "optional", "none"]
 
 
+@stage("tools by their likeness to example requests")
 def centroids(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float = 1.0) -> PlanDraft:
     """The draft with named tools in order of mention, then by likeness, then what their groups brought.
 
@@ -89,7 +91,7 @@ def choose(scores: Mapping[str, float], entries: Sequence[ToolEntry], strictness
 
 
 def _missing(given: PlanInput, business: Sequence[ToolEntry]) -> dict[str, Vote]:
-    """What an answer of this turn lacked: unsent tools that its words fit well, and those that came so before."""
+    """Return what an answer of this turn lacked: unsent tools that fit its words, and those that came so before."""
     memory = given.memory
     is_same_turn = memory.turn == given.turn and memory.recipe == given.recipe
     came = {item.name: item.reason for item in memory.sent if is_same_turn and item.stage == "missing"}

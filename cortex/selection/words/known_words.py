@@ -46,14 +46,14 @@ class KnownWords:
         return _WORD.sub(lambda met: met[0] if all(map(is_met, text.bare(text.normal(met[0])))) else " ", said)
 
     def knows_none(self, said: str) -> bool:
-        """Whether no longer word is known; a single one in known letters, and code, are read by their letters."""
+        """Tell whether no longer word is known; a single one in known letters, and code, are read by their letters."""
         read = self.readable(said)
         words = [word for word in _plain(read) if len(word) >= TELLING_LETTERS]
         is_read = read == said and (len(words) < 2 or _MARKED.search(said))
         return not is_read and not any(map(self._knows, words))
 
     def is_strange(self, said: str) -> bool:
-        """Whether words stand in it that say nothing here of what is wished, or only pictures."""
+        """Tell whether words stand in it that say nothing here of what is wished, or only pictures."""
         return not text.words(said) or self.readable(said) != said or self.knows_none(said)
 
     def with_words(self, texts: Sequence[str]) -> "KnownWords":

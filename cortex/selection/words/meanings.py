@@ -75,7 +75,7 @@ class Meanings:
         return rows
 
     def is_whole(self, word: str) -> bool:
-        """Whether the word is a piece by itself."""
+        """Tell whether the word is a piece by itself."""
         return not word.startswith("##") and self.pieces.find(word) >= 0
 
 

@@ -51,7 +51,7 @@ def wish_of(message: str) -> str:
 
 
 def head_of(wish: str) -> str:
-    """What stands up to the first colon, with a last paragraph that asks for more; "" where there is no colon."""
+    """Return what stands up to the first colon, with a last paragraph that asks for more; "" without a colon."""
     found = _COLON.search(wish[:HEAD_CHARACTERS])
     head, rest = (wish[: found.end()], wish[found.end() :]) if found else ("", "")
     return f"{head} {_tail(rest)}" if _WORD.search(head) and _WORD.search(rest) else ""
@@ -102,7 +102,7 @@ def _without_paste(text: str) -> str:
 
 
 def _is_mail(body: str) -> bool:
-    """Whether it begins with a greeting and ends with a signature, each a short line of its own."""
+    """Tell whether it begins with a greeting and ends with a signature, each a short line of its own."""
     lines = body.strip().split("\n")
     first, last = lines[0].rstrip(), lines[-1].lstrip()
     return first.endswith((",", "!")) and max(_words(first), _words(last)) <= SIGNED_WORDS and not _STOP.search(last)
@@ -123,7 +123,7 @@ def _tail(body: str) -> str:
 
 
 def _asks(line: str) -> bool:
-    """Whether these are a few words that may ask: not a greeting with its comma, nor thanks with their mark."""
+    """Tell whether these are a few words that may ask: not a greeting with its comma, nor thanks with their mark."""
     return 1 < _words(line) <= HEAD_WORDS and not (line.rstrip().endswith((",", "!")) or is_small_talk(line))
 
 
@@ -132,7 +132,7 @@ def _asks_last(line: str) -> bool:
 
 
 def _is_prose(body: str) -> bool:
-    """Whether most of it stands in long lines: short ones are a list, and a list may be of wishes."""
+    """Tell whether most of it stands in long lines: short ones are a list, and a list may be of wishes."""
     return 2 * sum(words for words in map(_words, body.split("\n")) if words >= LINE_WORDS) > _words(body)
 
 

@@ -29,7 +29,7 @@ def common_terms() -> frozenset[str]:
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether the text is blank, or a greeting, thanks or assent and nothing more; no picture of a thing alone."""
+    """Tell whether the text is blank, or a greeting, thanks or assent and nothing more; no picture of a thing alone."""
     said = words(text)
     if not said:
         return _THING.search(text) is None
@@ -37,12 +37,12 @@ def is_small_talk(text: str) -> bool:
 
 
 def is_parting(text: str) -> bool:
-    """Whether the text is small talk that thanks or says goodbye."""
+    """Tell whether the text is small talk that thanks or says goodbye."""
     return is_small_talk(text) and not is_assent(text) and any(word in listed("parting") for word in words(text))
 
 
 def is_assent(text: str) -> bool:
-    """Whether the text says yes to what was proposed, and hardly more."""
+    """Tell whether the text says yes to what was proposed, and hardly more."""
     said = words(text)
     if not 0 < len(said) <= _SHORT or said[0] not in listed("assent first"):
         return False
@@ -50,13 +50,13 @@ def is_assent(text: str) -> bool:
 
 
 def is_answer(text: str, asked: str) -> bool:
-    """Whether the text is short enough to be an answer to what the assistant asked back last."""
+    """Tell whether the text is short enough to be an answer to what the assistant asked back last."""
     end = asked.rstrip()[-_ASKING_CHARACTERS:]
     return 0 < len(words(text)) <= _LEANING and ("?" in end or "confirm" in words(end))
 
 
 def is_follow_up(text: str) -> bool:
-    """Whether the text leans on what was said before: short, and it begins with "and", or points ("it", "that")."""
+    """Tell whether the text leans on what was said before: short, and begins with "and", or points ("it", "that")."""
     said = words(text)
     if not 0 < len(said) <= _LEANING:
         return False

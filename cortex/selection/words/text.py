@@ -88,7 +88,7 @@ def stem(word: str) -> str:
 
 
 def named(text: str, names: frozenset[str]) -> tuple[str, ...]:
-    """Which of the names stand in the text, outside of quotations, as whole tokens or in backticks, the first first."""
+    """Return the names that stand in the text, outside of quotations, as whole tokens or in backticks, in order."""
     if "`" not in text and names.isdisjoint(_NAME.findall(text)):
         return ()
     text = _SAID_BY_OTHERS.sub(" ", text)

@@ -221,9 +221,7 @@ class Accounts(People):
 
     async def confirm(self, token: str, password: str) -> None:
         """Note for 10 minutes that the person at this login knows the password. NotAllowed, Throttled like `login`."""
-        view = await self.who(token)
-        if view is None:
-            raise NotAllowed("You are logged out. Log in again.")
+        view = await self._signed_in(token)
         await self._check_again(view, password)
         until = self._clock() + CONFIRMED_FOR
         async with self._db.transaction(view.user.id) as repository:
@@ -252,9 +250,7 @@ class Accounts(People):
 
         The old one opens nothing any more: somebody may have copied it.
         """
-        view = await self.who(token)
-        if view is None:
-            raise NotAllowed("You are logged out. Log in again.")
+        view = await self._signed_in(token)
         async with self._db.transaction(view.user.id) as repository:
             await end_credentials(repository, by=view.user.id, keep={f"login:{view.login_id}"})
             renewed = await self._renewed(repository, view)
@@ -266,9 +262,7 @@ class Accounts(People):
 
         keep: keys of credentials (`credentials.py`). The login's new token, as of `sign_out_everywhere`.
         """
-        view = await self.who(token)
-        if view is None:
-            raise NotAllowed("You are logged out. Log in again.")
+        view = await self._signed_in(token)
         refuse_weak(new, view.user.name)
         await self._check_again(view, old)
         hashed = await self._passwords.hash(new)
@@ -283,6 +277,12 @@ class Accounts(People):
     async def sweep(self) -> None:
         """Forget logins, links and counts whose time is up; once a day is enough."""
         await self._db.repository(AllLoginsRepository).sweep()
+
+    async def _signed_in(self, token: str) -> LoginView:
+        view = await self.who(token)
+        if view is None:
+            raise NotAllowed("You are logged out. Log in again.")
+        return view
 
     async def _renewed(self, repository: Opener, view: LoginView) -> str:
         token = secrets.token_urlsafe(32)

@@ -90,7 +90,7 @@ async def end_token(repository: Opener, token_id: str) -> Sequence[TurnRow]:
 
 
 async def _end_hook(repository: Opener, job_id: str) -> None:
-    """What came by it and has not begun yet does not begin any more."""
+    """Return what came by it and has not begun yet does not begin any more."""
     for slot in await repository(HooksRepository).waiting(job_id):
         await repository(SlotsRepository).withdraw(slot, WITHDRAWN)
     await repository(HooksRepository).remove(job_id)

@@ -22,40 +22,31 @@ from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.coding import CodingRow
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import NewTurn, TurnRow, TurnsRepository
 
 AT_ONCE = 4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentsService:
-    """Every method takes whose; another person's runs are unknown (NotFound)."""
+    """Every method takes whose; another person's runs are unknown (NotFound). `turns` starts and stops them."""
 
-    def __init__(
-        self,
-        *,
-        runtime: Runtime,
-        accounts: Accounts,
-        roles: Roles,
-        budgets: Budgets,
-        turns: TurnQueue,
-    ) -> None:
-        """`turns` starts and stops them."""
-        self._runtime = runtime
-        self._accounts = accounts
-        self._roles = roles
-        self._budgets = budgets
-        self._turns = turns
+    runtime: Runtime
+    accounts: Accounts
+    roles: Roles
+    budgets: Budgets
+    turns: TurnQueue
 
     async def start(self, user_id: str, id: str, parent_turn: str, task: str, role: str, is_tainted: bool) -> AgentRun:
         """Start one, once per id. ToolFailed for an unknown role, an agent of an agent, too many, a spent budget."""
         with suppress(NotFound):
-            _, begun = await run_of(reading(self._runtime.db, user_id), id)
+            _, begun = await run_of(reading(self.runtime.db, user_id), id)
             if begun.state not in LOOP_ENDS:
-                await self._turns.start(begun)  # a kill may have come between the row and its run
+                await self.turns.start(begun)  # a kill may have come between the row and its run
             return (await self.view(user_id, id)).run
-        parent = await self._runtime.db.repository(TurnsRepository, user_id).get(parent_turn)
+        parent = await self.runtime.db.repository(TurnsRepository, user_id).get(parent_turn)
         await self._must_be_possible(user_id, parent, role)
-        async with self._runtime.transaction_then_notify(user_id, parent.conversation_id) as repository:
+        async with self.runtime.transaction_then_notify(user_id, parent.conversation_id) as repository:
             reads = await repository(TurnsRepository).reads(parent)
             await repository(ConversationsRepository).create(
                 role,
@@ -67,61 +58,63 @@ class AgentsService:
                 is_title_tainted=is_tainted or reads.outside,
             )
             row = await repository(TurnsRepository).create(
-                agent_turn(parent.id, id),
-                id,
-                task,
-                mode="auto",
-                role=role,
-                channel="agent",
-                job_id=parent.job_id,
-                is_tainted=is_tainted or parent.is_tainted,
-                reads=reads,
+                NewTurn(
+                    agent_turn(parent.id, id),
+                    id,
+                    task,
+                    mode="auto",
+                    role=role,
+                    channel="agent",
+                    job_id=parent.job_id,
+                    is_tainted=is_tainted or parent.is_tainted,
+                    reads=reads,
+                )
             )
             await repository(ConversationsRepository).append(id, [message_row(row, False)])
             await repository(ConversationsRepository).append(parent.conversation_id, [card_row(row, id)])
-        await self._turns.start(row)  # where this is cut off and not repeated, the queue starts the turn
+        await self.turns.start(row)  # where this is cut off and not repeated, the queue starts the turn
         return (await self.view(user_id, id)).run
 
     async def must_be_possible(self, user_id: str, parent_turn: str, role: str) -> None:
         """ToolFailed where `start` would refuse one of this role now."""
-        parent = await self._runtime.db.repository(TurnsRepository, user_id).get(parent_turn)
+        parent = await self.runtime.db.repository(TurnsRepository, user_id).get(parent_turn)
         await self._must_be_possible(user_id, parent, role)
 
     async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:
         """The newest runs."""
-        rows = await self._runtime.db.repository(ConversationsRepository, user_id).list(limit=most, source="agent")
+        rows = await self.runtime.db.repository(ConversationsRepository, user_id).list(limit=most, source="agent")
         return [(await self.view(user_id, row.id)).run for row in rows]
 
     async def view(self, user_id: str, run_id: str) -> AgentView:
         """One run; NotFound."""
-        return await view_of(reading(self._runtime.db, user_id), run_id)
+        return await view_of(reading(self.runtime.db, user_id), run_id)
 
     async def cancel(self, user_id: str, run_id: str) -> AgentRun:
         """Stop it; one that has ended stays as it is."""
-        _, row = await run_of(reading(self._runtime.db, user_id), run_id)
+        _, row = await run_of(reading(self.runtime.db, user_id), run_id)
         if row.state not in LOOP_ENDS:
-            await self._turns.stop(row)
+            await self.turns.stop(row)
         return (await self.view(user_id, run_id)).run
 
     async def cancel_all_of(self, user_id: str, conversation_id: str) -> None:
         """Stop those that were started in this conversation: nobody waits for them any more."""
-        for one in await self._runtime.db.repository(ConversationsRepository, user_id).agents_of(conversation_id):
+        for one in await self.runtime.db.repository(ConversationsRepository, user_id).agents_of(conversation_id):
             await self.cancel(user_id, one.id)
 
     async def _must_be_possible(self, user_id: str, parent: TurnRow, role: str) -> None:
-        user = await self._accounts.user(user_id)
+        user = await self.accounts.user(user_id)
         if parent.channel == "agent":
             raise ToolFailed("A background agent can't start another one; do the work here.")
-        names = await self._roles.names(user)
-        found = await self._roles.role(user, role) if role in names else None
+        names = await self.roles.names(user)
+        found = await self.roles.role(user, role) if role in names else None
         if found is None or (found.is_admin_only and not user.is_admin):
             raise ToolFailed(f"There is no role {role!r}. Roles: {', '.join(names)}.")
         active = [
-            row for row in await self._runtime.db.repository(TurnsRepository, user_id).active() if parent_of(row.id)
+            row for row in await self.runtime.db.repository(TurnsRepository, user_id).active() if parent_of(row.id)
         ]
         if len(active) >= AT_ONCE:
             raise ToolFailed(f"{AT_ONCE} background agents are already running. Wait for one or stop one.")
-        spent = await self._budgets.spent_up(user, parent)
+        spent = await self.budgets.spent_up(user, parent)
         if spent:
             raise ToolFailed(f"No budget is left for an agent. {spent}")
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from cortex.base import private
-from cortex.base.errors import Conflict, CortexError, NotAllowed, ToolFailed
+from cortex.base.errors import Conflict, CortexError, ToolFailed
 from cortex.base.user import User
 from cortex.integrations.aider.clones import TREE
-from cortex.integrations.aider.runs import AiderEnd, run_aider
+from cortex.integrations.aider.runs import AiderEnd, AiderTask, run_aider
 from cortex.integrations.aider.system import AiderSystem, repositories_in
 from cortex.ports.agents import CodeRepository, CodingRun, CodingTask
 from cortex.services.accounts.accounts import Accounts
@@ -30,6 +30,7 @@ from cortex.storage.coding import AllCodingRunsRepository, CodingFoldersReposito
 from cortex.storage.coding import CodingRow as CodingRow
 from cortex.storage.notices import NoticeValues
 
+ONLY = "use the coding agent"  # for admins
 KIND = "coding"
 PAGE = "/admin/coding"
 AT_ONCE = 2
@@ -110,7 +111,7 @@ class CodingRuns:
 
     async def merge(self, user: User, id: str) -> CodingRow:
         """Bring what it made into its repository. ToolFailed says why it stays on a branch; it can be tried again."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         row = await self.get(user.id, id)
         if row.state != "waiting":
             raise Conflict("This run has nothing to merge.")
@@ -152,7 +153,7 @@ class CodingRuns:
 
     async def allow(self, user_id: str, folder: str) -> bool:
         """Allow it; False when it was already. ToolFailed as `must_be_possible`."""
-        _admin(await self.accounts.user(user_id))
+        (await self.accounts.user(user_id)).must_be_admin(ONLY)
         await self.must_be_possible(folder)
         async with self.runtime.db.transaction(user_id) as repository:
             is_new = await repository(CodingFoldersRepository).add(folder, user_id)
@@ -162,7 +163,7 @@ class CodingRuns:
 
     async def revoke(self, user: User, folder: str) -> None:
         """Allow it no more; runs that began go on in their clones."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         async with self.runtime.db.transaction(user.id) as repository:
             if await repository(CodingFoldersRepository).remove(folder):
                 await repository(AuditRepository).add(user.id, "coding.folder_revoked", folder, {})
@@ -217,10 +218,7 @@ class CodingRuns:
         return await run_aider(
             system.clones,
             await system.installation(),
-            folder=place,
-            base=row.base,
-            message=row.message,
-            files=row.files,
+            AiderTask(folder=place, base=row.base, message=row.message, files=row.files),
             complete=self.model.completion(user, row.id, system.form.model),
             on_line=lines.append,
             timeout_s=system.form.timeout_s,
@@ -240,7 +238,8 @@ class CodingRuns:
         if changes:
             values |= {"made": changes.commit, "diff": changes.diff[:DIFF_CHARACTERS], "diff_stat": changes.stat}
         now = replace(row, state=state, **values)
-        notice = await self.notifier.draft(row.owner_id, f"coding:{row.id}", _notice(now)) if _is_told(now) else None
+        is_told = row.is_told or state == "waiting"
+        notice = await self.notifier.draft(row.owner_id, f"coding:{row.id}", _notice(now)) if is_told else None
         async with self.runtime.db.transaction(row.owner_id) as repository:
             is_ended = await repository(CodingRunsRepository).end(row.id, state, ("running",), **values)
             if is_ended and notice is not None:
@@ -316,10 +315,6 @@ def _said(lines: Sequence[str]) -> str:
     return "\n".join(lines)[-SAID_CHARACTERS:]
 
 
-def _is_told(row: CodingRow) -> bool:
-    return row.is_told or row.state == "waiting"
-
-
 def _notice(row: CodingRow) -> NoticeValues:
     titles = {"waiting": "made a commit for you to review", "failed": "failed", "done": "changed nothing"}
     text = "\n".join(filter(None, (row.message[:200], row.made[:12], row.diff_stat[-600:], row.failure)))
@@ -332,8 +327,3 @@ def _notice(row: CodingRow) -> NoticeValues:
         subject_id=row.id,
         is_tainted=True,
     )
-
-
-def _admin(user: User) -> None:
-    if not user.is_admin:
-        raise NotAllowed("Only an admin can use the coding agent.")

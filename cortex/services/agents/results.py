@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -15,17 +16,16 @@ from cortex.agent.titles import title
 from cortex.base.errors import CortexError, DatabaseUnavailable, NotFound
 from cortex.base.ids import derived_id
 from cortex.base.messages import assistant, user
-from cortex.base.turn import parent_of
 from cortex.services.agents.runs import STATES, card_row, reading, result_of, view_of
 from cortex.services.chat.transcript_views import key_of
-from cortex.services.notifier import Notifier
+from cortex.services.notifier import Notifier, notify
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticeValues
-from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
+from cortex.storage.turns import AllTurnsRepository, NewTurn, TurnRow, TurnsRepository
 
 RESULT_CHARACTERS = 12_000
 AWAY_S = 5.0  # between two tries while the database is away
@@ -43,23 +43,20 @@ SAID = "“{title}”, which I had handed over, {why}. I did not try it again."
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, kw_only=True)
 class AgentResults:
-    """What follows on a run's end."""
+    """The results of agents, as their runs end. `is_watched`: whether a user has a conversation open."""
 
-    def __init__(self, *, runtime: Runtime, notifier: Notifier, is_watched: Callable[[str, str], bool]) -> None:
-        """`is_watched`: whether a user has a conversation open."""
-        self._runtime = runtime
-        self._notifier = notifier
-        self._is_watched = is_watched
-        self._ended: deque[TurnRow] = deque()
-        self._written: dict[str, tuple[str, TurnRow]] = {}  # turn -> where its result went; not committed yet
-        self._bell = asyncio.Event()
+    runtime: Runtime
+    notifier: Notifier
+    is_watched: Callable[[str, str], bool]
+    _ended: deque[TurnRow] = field(default_factory=deque, init=False)
+    # turn -> where its result went; not committed yet
+    _written: dict[str, tuple[str, TurnRow]] = field(default_factory=dict, init=False)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def write_result(self, repository: Opener, row: TurnRow) -> str:
         """In the transaction that ends it: what its card says, and what came of it as a turn where it was started."""
-        parent_turn = parent_of(row.id)
-        if not parent_turn:
-            return ""
         run_id = row.conversation_id
         own = await repository(ConversationsRepository).get(run_id, with_deleted=True)
         try:
@@ -92,7 +89,7 @@ class AgentResults:
         words = SAID.format(title=title(row.text), why=why)
         each = [(message, made.is_tainted) for message in (user(made.text), assistant(words))]
         await repository(MessagesRepository).add_all(made.id, each)
-        at = self._runtime.clock()
+        at = self.runtime.clock()
         await repository(TurnsRepository).move(made.id, "done", started_at=at)
         part = {"turn": made.id, "round": 0, "part": f"{key_of(made.id)}-0-0", "kind": "text", "attempt": 1}
         return [
@@ -108,16 +105,18 @@ class AgentResults:
         """
         reads = await repository(TurnsRepository).reads(row)
         return await repository(TurnsRepository).create(
-            f"turn:{derived_id(row.id, 'result')}",
-            parent.id,
-            text,
-            mode=parent.mode,
-            role=parent.role,
-            channel="result",
-            job_id=row.job_id,
-            max_rounds=parent.max_rounds,
-            is_tainted=reads.outside,
-            reads=reads,
+            NewTurn(
+                f"turn:{derived_id(row.id, 'result')}",
+                parent.id,
+                text,
+                mode=parent.mode,
+                role=parent.role,
+                channel="result",
+                job_id=row.job_id,
+                max_rounds=parent.max_rounds,
+                is_tainted=reads.outside,
+                reads=reads,
+            )
         )
 
     def committed(self, turn_id: str) -> None:
@@ -125,15 +124,15 @@ class AgentResults:
         if turn_id in self._written:
             parent_id, row = self._written.pop(turn_id)
             self._ended.append(row)
-            self._runtime.hub.announce(parent_id)
-            self._bell.set()
+            self.runtime.hub.announce(parent_id)
+            self._woken.set()
 
     async def deliver_results(self) -> None:
         """Until cancelled: notify people who look elsewhere that a run has ended; first of those that a stop left."""
-        since = self._runtime.clock() - TOLD_FOR
+        since = self.runtime.clock() - TOLD_FOR
         # Some of these were notified before the stop: the notice's id is of the turn, so none comes twice.
-        ended = self._runtime.db.repository(AllTurnsRepository).agents_ended
-        self._ended.extend(await self._runtime.outages.wait_out(lambda: ended(since)))
+        ended = self.runtime.db.repository(AllTurnsRepository).agents_ended
+        self._ended.extend(await self.runtime.outages.wait_out(lambda: ended(since)))
         while True:
             while self._ended:
                 row = self._ended[0]
@@ -145,12 +144,12 @@ class AgentResults:
                 except (CortexError, SQLAlchemyError) as error:
                     log.warning("agents: cannot send the notification of run %s: %s", row.id, error)
                 self._ended.popleft()
-            self._bell.clear()
-            await self._bell.wait()
+            self._woken.clear()
+            await self._woken.wait()
 
     async def _tell_of(self, row: TurnRow) -> None:
-        view = await view_of(reading(self._runtime.db, row.owner_id), row.conversation_id)
-        if view.run.state == "cancelled" or self._is_watched(row.owner_id, view.parent_id):
+        view = await view_of(reading(self.runtime.db, row.owner_id), row.conversation_id)
+        if view.run.state == "cancelled" or self.is_watched(row.owner_id, view.parent_id):
             return
         is_done = view.run.state == "done"
         values = NoticeValues(
@@ -162,8 +161,4 @@ class AgentResults:
             subject_id=row.id,
             is_tainted=view.run.is_tainted,
         )
-        draft = await self._notifier.draft(row.owner_id, f"agent:{row.id}", values)
-        async with self._runtime.db.transaction(row.owner_id) as repository:
-            is_new = await draft.write(repository)
-        if is_new:
-            self._notifier.wake(row.owner_id)
+        await notify(self.runtime.db, self.notifier, row.owner_id, f"agent:{row.id}", values)

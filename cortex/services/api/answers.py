@@ -1,6 +1,6 @@
-"""An answer as a program hears it: words as they come, a sign of life while there are none, and how it ended."""
+"""An answer as a program hears it: words as they come, up to a stop; a sign of life while there are none; its end."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,7 +28,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """What was told so far is void: the model is asked again. Who cannot take it back raises BrokenOff."""
+    """A sign that the answer so far is void: the model is asked again. Who cannot take it back raises BrokenOff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ Tell = Callable[[Piece], Awaitable[None]]
 
 @dataclass(slots=True)
 class Voice:
-    """What was said so far: parts grow, end and begin anew; words that are out cannot be taken back.
+    """The words said so far: parts grow, end and begin anew; words that are out cannot be taken back.
 
     `said`: the whole of it. `_shown`: part -> what of it is out.
     """
@@ -77,7 +77,7 @@ class Voice:
     _last: str = ""
 
     def heard(self, part: str, text: str) -> str:
-        """What to say now that this part stands so; "" for nothing new. One that began anew is said again, whole."""
+        """Return what to say now that this part stands so; "" for nothing. One that began anew is said again, whole."""
         known = self._shown.get(part, "")
         if not text or text == known:
             return ""
@@ -93,3 +93,37 @@ class Voice:
     def last_part(self) -> str:
         """The part that was said last, whole: what came before it were words on the way."""
         return self._shown.get(self._last, "")
+
+
+@dataclass(slots=True)
+class StopText:
+    """Streamed text up to the first of these sequences. What may be the beginning of one is held back."""
+
+    stops: Sequence[str]
+    is_met: bool = False
+    _held: str = ""
+
+    def feed(self, text: str) -> str:
+        """Return what of it may be told by now."""
+        if self.is_met:
+            return ""
+        self._held += text
+        found = [at for stop in self.stops if (at := self._held.find(stop)) >= 0]
+        if found:
+            self.is_met = True
+            told, self._held = self._held[: min(found)], ""
+            return told
+        return self._released(len(self._held) - max(map(self._begun, self.stops), default=0))
+
+    def rest(self) -> str:
+        """Return what was held back, at the end."""
+        return self._released(len(self._held))
+
+    def _released(self, length: int) -> str:
+        told, self._held = self._held[:length], self._held[length:]
+        return told
+
+    def _begun(self, stop: str) -> int:
+        """Return how many letters at the end are the beginning of this sequence."""
+        longest = min(len(stop) - 1, len(self._held))
+        return next((length for length in range(longest, 0, -1) if self._held.endswith(stop[:length])), 0)

@@ -1,10 +1,11 @@
 """A request that is passed through: one model call within the token's budget, with nothing of Cortex's. It is no turn.
 
 So it is with every request of a pass-through token, and with those of others that bring tools of their own. Nothing of
-it is kept but its line in the ledger; the program runs its tools itself.
+it is stored but its line in the ledger (`KeptAnswers` is in memory); the program runs its tools itself.
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,14 +13,13 @@ from typing import Literal
 
 from cortex.base.ids import new_id
 from cortex.base.json_text import parsed
-from cortex.base.messages import Usage, assistant
+from cortex.base.messages import Message, Opaque, Thinking, ToolCall, Usage, assistant, to_json
 from cortex.base.model import page_of
 from cortex.base.tokens import count, minified, wire_schema
 from cortex.base.turn import Reply
 from cortex.ports.loop import Request
 from cortex.services.api.answers import WORKING_S, Anew, BrokenOff, Failure, Finished, Said, Tell, Thought, Working
 from cortex.services.api.json_answers import refusal, wanted_by
-from cortex.services.api.kept_answers import KeptAnswers
 from cortex.services.api.passed_provider import Heard, PassedProvider
 from cortex.services.api.passing import choice_of, format_of, passed_on, pictures_in, tools_of, tuning_of
 from cortex.services.api.pictures import ProgramPictures
@@ -30,7 +30,6 @@ from cortex.services.runtime import Runtime
 from cortex.services.turns.lone_calls import Admitted, LoneCall, LoneCalls
 from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.halts import HaltsRepository
-from cortex.storage.rounds import RoundsRepository
 
 HALT_LOOK_S = 2.0
 LOOKS_A_SIGN = round(WORKING_S / HALT_LOOK_S)
@@ -46,6 +45,38 @@ REJECTED = {
     "ids": ("messages", "invalid_value"),
     "filtered": ("messages", "content_filter"),
 }
+
+
+KEPT_MOST = 512
+KEPT_CHARACTERS = 8_000_000  # of all of them
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswers:
+    """Answers with calls as models gave them: their reasoning goes back with the results, and clients drop it.
+
+    In memory, by token, the ones used longest ago go first; after a restart a model gets what the program sends.
+    """
+
+    _kept: OrderedDict[tuple[str, tuple[ToolCall, ...]], tuple[Message, int]] = field(default_factory=OrderedDict)
+
+    def keep(self, token_id: str, answer: Message) -> None:
+        """Keep an answer that calls tools, where there is more to it than a client sends back."""
+        if not answer.calls or not any(isinstance(part, Opaque | Thinking) for part in answer.parts):
+            return
+        self._kept[token_id, answer.calls] = answer, len(minified(to_json(answer)))
+        held = sum(size for _, size in self._kept.values())
+        while len(self._kept) > KEPT_MOST or held > KEPT_CHARACTERS:
+            _, (_, size) = self._kept.popitem(last=False)
+            held -= size
+
+    def known(self, token_id: str, calls: tuple[ToolCall, ...]) -> Message | None:
+        """The answer with these very calls."""
+        found = self._kept.get((token_id, calls))
+        if found is None:
+            return None
+        self._kept.move_to_end((token_id, calls))
+        return found[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +110,7 @@ class BareCalls:
             parameters=(*tuning_of(request), *format_of(request)),
         )
         call = LoneCall(id=f"api:{new_id()}", role=caller.token.role)
-        async with self.runtime.db.transaction(caller.user.id) as repository:
-            await self.tokens.must_be_open(repository, caller)
-            await repository(ApiTokensRepository).take(call.id, caller.token.id, "", request.asked_model)
-            await repository(RoundsRepository).begin_alone(call.id, role=call.role, channel=call.channel)
+        await self.tokens.begin_call(caller, call, request.asked_model)
         return call, sent
 
     async def answer(self, caller: Caller, call: LoneCall, sent: Request, model: str, tell: Tell) -> Finished:
@@ -101,7 +129,7 @@ class BareCalls:
             async with asyncio.TaskGroup() as group:
                 learn = partial(self.calls.models.learned.learn, caller.user.id)
                 whole = ask(passed, sent, on_delta=telling.delta, on_notice=telling.notice, on_learned=learn)
-                asking = group.create_task(_told(whole, heard))
+                asking = group.create_task(_reply_of(whole, heard))
                 watching = group.create_task(self._watch(caller, asking, tell))
                 asking.add_done_callback(lambda _: watching.cancel())
             reply = None if asking.cancelled() else asking.result()
@@ -135,7 +163,7 @@ class BareCalls:
 
 @dataclass(slots=True)
 class _Telling:
-    """Tells an answer as it comes. `has_told`: some of it is out."""
+    """An answer told as it comes. `has_told`: some of it is out."""
 
     tell: Tell
     has_told: bool = False
@@ -202,7 +230,7 @@ def _passed(links: tuple[Link, ...], sent: Request, heard: Heard) -> tuple[Link,
     )
 
 
-async def _told(whole: Awaitable[Reply], heard: Heard) -> Reply:
+async def _reply_of(whole: Awaitable[Reply], heard: Heard) -> Reply:
     """The reply; one that broke off behind its first words is a failure like others."""
     try:
         return await whole
@@ -212,7 +240,7 @@ async def _told(whole: Awaitable[Reply], heard: Heard) -> Reply:
 
 
 async def _booked(reply: Reply | None, heard: Heard, tokens: int) -> Reply:
-    """What goes into the ledger. Of a call that ended early its server told no figures: what came is counted here."""
+    """Return what is booked. Of a call that ended early its server told no figures: what came is counted here."""
     if reply is not None and (reply.message is None or reply.usage.input_tokens) and not heard.is_broken:
         return reply
     if reply is None and not (heard.text or heard.thought):

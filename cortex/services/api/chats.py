@@ -12,21 +12,19 @@ from dataclasses import dataclass
 
 from cortex.agent.history import FULL_AT
 from cortex.agent.titles import title
-from cortex.base.attachments import Attachment
 from cortex.base.errors import CortexError, UserError
 from cortex.base.events import Event
 from cortex.base.ids import new_id
 from cortex.base.tokens import count
-from cortex.services.api.answers import Failure, Finished, Tell
-from cortex.services.api.following import follow
-from cortex.services.api.hearing import Hearing
+from cortex.services.api.answers import Failure, Finished, StopText, Tell
+from cortex.services.api.hearing import Hearing, follow
 from cortex.services.api.json_answers import JsonWanted, refusal, wanted_by
 from cortex.services.api.passing import format_of, tuning_of
 from cortex.services.api.pictures import ProgramPictures, must_be_few, unread
 from cortex.services.api.requests import MODEL, BadRequest, ChatRequest, Dialogue, dialogue_of, thread_of
-from cortex.services.api.stops import StopText
 from cortex.services.api.tokens import ApiTokens, Caller
 from cortex.services.chat.laid_down import lay_down
+from cortex.services.chat.sending import attachment_of
 from cortex.services.content.documents import DocumentsService
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
@@ -38,7 +36,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.documents import DocumentRow
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, Reads, TurnRow, TurnsRepository
 
 ENDED = {
     "stopped": "The answer was stopped on the server.",
@@ -178,18 +176,17 @@ class ProgramChats:
             place = await self._place(repository, caller, dialogue)
             seq = (await repository(ConversationsRepository).get(place)).seq
             row = await repository(TurnsRepository).create(
-                f"turn:{new_id()}",
-                place,
-                "\n\n".join(filter(None, asking)),
-                mode="auto",
-                role=caller.token.role,
-                channel="api",
-                is_tainted=not caller.token.is_own_words,
-                reads=Reads(outside=True, private=True) if files else NOTHING_READ,
-                attachments=tuple(
-                    Attachment(id=file.id, name=file.name, media_type=file.media_type, size_bytes=file.size_bytes)
-                    for file in files
-                ),
+                NewTurn(
+                    f"turn:{new_id()}",
+                    place,
+                    "\n\n".join(filter(None, asking)),
+                    mode="auto",
+                    role=caller.token.role,
+                    channel="api",
+                    is_tainted=not caller.token.is_own_words,
+                    reads=Reads(outside=True, private=True) if files else NOTHING_READ,
+                    attachments=tuple(map(attachment_of, files)),
+                )
             )
             tuning = tuple((name, text) for name, text in tuning_of(request) if name != "stop")
             await repository(ApiTokensRepository).take(
@@ -209,7 +206,7 @@ class ProgramChats:
             caller.token.role, "auto", name, source="api", uses_memory=False, is_title_tainted=is_outside
         )
         said = [(words, answer, None) for words, answer in dialogue.before]
-        await lay_down(repository, made.id, said, role=caller.token.role, mode="auto", channel="api")
+        await lay_down(repository, made.id, said, caller.token.role)
         return made.id
 
     async def _goes_on_in(self, repository: Opener, caller: Caller, dialogue: Dialogue) -> str | None:

@@ -1,7 +1,15 @@
-"""A program's texts as vectors, made by a server of its person: within the token's budget, and in the usage ledger."""
+"""A program's texts as vectors, made by a server of its person: within the token's budget, and in the usage ledger.
+
+Contracts: https://platform.openai.com/docs/api-reference/embeddings/create and
+https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings (read 2026-11-27).
+"""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from cortex.base.errors import CortexError
 from cortex.base.ids import new_id
@@ -10,16 +18,76 @@ from cortex.base.model import ModelEntry
 from cortex.base.tokens import count
 from cortex.ports.embeddings import AskEmbeddings, EmbeddingRequest, Embeddings
 from cortex.ports.model_lists import ModelServer
-from cortex.services.api.embedding_requests import EmbeddingAsked
 from cortex.services.api.model_names import ModelNames
+from cortex.services.api.requests import BadRequest, WireModel, read_as
 from cortex.services.api.tokens import ApiTokens, Caller
 from cortex.services.models.models import Models
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.lone_calls import ROUND, LoneCall, LoneCalls
-from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.rounds import RoundsRepository
+
+MOST_TEXTS = 2_048
+MOST_ITEMS = 1_000_000  # texts as numbers of tokens: LangChain sends them so
+Tokens = Annotated[list[Annotated[int, Field(ge=0, le=2**31)]], Field(min_length=1, fail_fast=True)]
+Texts = Annotated[list[str], Field(min_length=1, max_length=MOST_TEXTS, fail_fast=True)]
+TokenTexts = Annotated[list[Tokens], Field(min_length=1, max_length=MOST_TEXTS, fail_fast=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingAsked:
+    """Texts to embed, by which model's name."""
+
+    model: str
+    inputs: Sequence[str] | Sequence[Sequence[int]]
+    dimensions: int | None = None
+    is_base64: bool = False
+
+
+class _Body(WireModel):
+    model: Annotated[str, Field(min_length=1)]
+    dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+
+class _OpenAI(_Body):
+    input: str | Texts | Tokens | TokenTexts
+    encoding_format: Literal["float", "base64"] | None = None
+
+
+class _Ollama(_Body):
+    input: str | Texts = ""
+    prompt: str = ""
+
+
+def read_embedding_request(body: bytes) -> EmbeddingAsked:
+    """The body of `POST /v1/embeddings`; UserError says what is wrong with it."""
+    request = read_as(_OpenAI, body, items=MOST_ITEMS)
+    given = request.input
+    inputs: Sequence[str] | Sequence[Sequence[int]]
+    if isinstance(given, str):
+        inputs = [given]
+    elif isinstance(given[0], int):
+        inputs = [[number for number in given if isinstance(number, int)]]
+    else:
+        inputs = given
+    return _checked(request, inputs, is_base64=request.encoding_format == "base64")
+
+
+def read_ollama_embedding_request(body: bytes) -> EmbeddingAsked:
+    """The body of Ollama's `POST /api/embed` or `/api/embeddings`; UserError says what is wrong with it."""
+    request = read_as(_Ollama, body, items=MOST_ITEMS)
+    given = request.input or request.prompt
+    return _checked(request, [given] if isinstance(given, str) else given)
+
+
+def _checked(
+    request: _Body, inputs: Sequence[str] | Sequence[Sequence[int]], *, is_base64: bool = False
+) -> EmbeddingAsked:
+    if not all(inputs):
+        raise BadRequest("There is an empty text; each needs at least one character.", field="input")
+    return EmbeddingAsked(model=request.model, inputs=inputs, dimensions=request.dimensions, is_base64=is_base64)
+
 
 MODEL_CHARACTERS = 80
 
@@ -45,10 +113,7 @@ class ProgramEmbeddings:
         """The vectors. NotFound where no such model is set up; OverBudget, ProviderError, what a token may not do."""
         entry = await self.names.embedder(caller.user, asked.model)
         call = LoneCall(id=f"api:{new_id()}", role=caller.token.role)
-        async with self.runtime.db.transaction(caller.user.id) as repository:
-            await self.tokens.must_be_open(repository, caller)
-            await repository(ApiTokensRepository).take(call.id, caller.token.id, "", asked.model[:MODEL_CHARACTERS])
-            await repository(RoundsRepository).begin_alone(call.id, role=call.role, channel=call.channel)
+        await self.tokens.begin_call(caller, call, asked.model[:MODEL_CHARACTERS])
         counted = await asyncio.to_thread(_tokens, asked)
         await self._admit(caller, call, entry, counted)
         began_s, found = self.runtime.ticks_s(), None
@@ -74,7 +139,7 @@ class ProgramEmbeddings:
             raise OverBudget(why)
 
     async def _book(self, caller: Caller, call: LoneCall, entry: ModelEntry, found: Embeddings | None, ms: int) -> None:
-        """What it took, and what it held is free. A failure stands under the asked name: no chat model failed."""
+        """Book what it took; what it held is free. A failure stands under the asked name: no chat model failed."""
         rounds = self.runtime.db.repository(RoundsRepository, caller.user.id)
         if found is None:
             await rounds.failed(call.id, ROUND, entry.name[:MODEL_CHARACTERS], ms)

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from cortex.base.errors import NotFound, UserError
 from cortex.base.model import ModelEntry, Price
 from cortex.base.user import User
 from cortex.services.api.requests import MODEL
-from cortex.services.models.files import ALIASES_MOST, FileAlias, Slips
+from cortex.services.models.files import ALIASES_MOST, FileAlias, read_form
 from cortex.services.models.models import Models
 from cortex.services.models.registry import ModelRegistry
 
@@ -51,10 +49,7 @@ class ModelNames:
 
     async def add(self, user: User, values: Mapping[str, Any]) -> FileAlias:
         """Set a name; one of the same name is replaced. UserError, Slips."""
-        try:
-            alias = FileAlias.model_validate({key: value for key, value in values.items() if value not in ("", None)})
-        except ValidationError as error:
-            raise Slips(error) from error
+        alias = read_form(FileAlias, values)
         file, version = await self.models.store.read(user.id)
         registry = await self.models.registry(user)
         if alias.name == MODEL or registry.get(alias.name) is not None:

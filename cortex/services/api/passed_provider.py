@@ -9,15 +9,15 @@ from typing import cast
 from cortex.base.messages import Message, Part, Text, Thinking, Usage
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
+from cortex.services.api.answers import StopText
 from cortex.services.api.json_answers import JsonWanted
-from cortex.services.api.stops import StopText
 
 STOPS_TOLD = 4  # more of them are refused by most servers, OpenAI's among them
 
 
 @dataclass(slots=True)
 class Heard:
-    """What came of a call so far, and of which model. `is_broken`: it ended behind its first words."""
+    """A call's answer so far, and its model. `is_broken`: it ended behind its first words."""
 
     model: str = ""
     text: str = ""
@@ -67,7 +67,7 @@ class PassedProvider:
         is_anthropic = self.entry.provider == "anthropic"
         if self.wanted is not None and (is_anthropic or "response_format" in (*self.entry.refused, *request.without)):
             request = replace(request, system="\n\n".join(filter(None, (request.system, self.wanted.words))))
-        return replace(request, parameters=tuple((name, _told(name, text)) for name, text in request.parameters))
+        return replace(request, parameters=tuple((name, _as_taken(name, text)) for name, text in request.parameters))
 
     def _delta(self, text: str) -> Delta:
         self.heard.text += text
@@ -79,6 +79,6 @@ class PassedProvider:
         return StreamEnd(message=Message(speaker="assistant", parts=parts), usage=Usage(), finish="stop")
 
 
-def _told(name: str, text: str) -> str:
+def _as_taken(name: str, text: str) -> str:
     """A parameter as servers take it: four stop sequences at most; the others are met here all the same."""
     return json.dumps(json.loads(text)[:STOPS_TOLD], ensure_ascii=False) if name == "stop" else text

@@ -31,7 +31,7 @@ ToolName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0
 
 
 class BadRequest(UserError):
-    """What cannot be read or done. `code`: OpenAI's word for it, which clients look at."""
+    """Raised for what cannot be read or done. `code`: OpenAI's word for it, which clients look at."""
 
     def __init__(self, message: str, *, field: str = "", code: str = "invalid_value") -> None:
         super().__init__(message, field=field)
@@ -323,7 +323,7 @@ def _place(steps: Sequence[int | str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialogue:
-    """What was said before, in pairs of words and answer, and what is asked now.
+    """The words said before, in pairs of words and answer, and what is asked now.
 
     `instructions`: what the program tells the model ahead of all, which stands at the head of the first words.
     `begun`: how the answer begins, where the program gives its beginning. `pictures`, `pictures_before`: where those of

@@ -6,7 +6,7 @@ earlier response is refused in words. Reasoning that comes back is passed over, 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -272,11 +272,7 @@ def _content(content: Content | None, place: str) -> str | list[Chat]:
     if not isinstance(content, list):
         return content or ""
     parts = [_part(part, place) for part in content]
-    return parts if any(part["type"] != "text" for part in parts) else _joined(parts)
-
-
-def _joined(parts: Sequence[Chat]) -> str:
-    return "\n\n".join(part["text"] for part in parts)
+    return parts if any(part["type"] != "text" for part in parts) else "\n\n".join(part["text"] for part in parts)
 
 
 def _part(part: _Part, place: str) -> Chat:
@@ -293,7 +289,7 @@ def _part(part: _Part, place: str) -> Chat:
 
 
 def _echo(request: ResponseRequest) -> dict[str, Any]:
-    """What a response repeats of its request. `store` is false whatever was asked: nothing is kept for the program."""
+    """Repeat what a response does of its request. `store` is false whatever was asked: nothing is kept for programs."""
     choice = request.tool_choice
     text = request.text.model_dump(exclude_none=True) if request.text else {}
     return {

@@ -4,14 +4,13 @@ A token is 32 random bytes; its SHA-256 alone is kept. What it may do is its per
 scope of tools, a budget of a day and so many requests a minute.
 """
 
-import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cortex.base.errors import Busy, NotAllowed, Throttled, UserError
 from cortex.base.ids import new_id
@@ -21,10 +20,12 @@ from cortex.ports.mcp import FAMILY
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.credentials import end_token
 from cortex.services.budgets.budgets import limit_of_token, spent_today
-from cortex.services.models.files import Slips
+from cortex.services.models.files import read_form
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.lone_calls import LoneCall
+from cortex.storage.accounts import token_hash
 from cortex.storage.api_tokens import AllApiTokensRepository, ApiRequestRow, ApiTokensRepository
 from cortex.storage.api_tokens import ApiTokenRow as ApiTokenRow
 from cortex.storage.audit import AuditRepository
@@ -128,10 +129,7 @@ class ApiTokens:
 
     async def make(self, user: User, values: dict[str, Any]) -> str:
         """Make a token and give it back: it is shown this once. UserError names each wrong field."""
-        try:
-            form = TokenForm.model_validate({key: value for key, value in values.items() if value not in ("", None)})
-        except ValidationError as error:
-            raise Slips(error) from error
+        form = read_form(TokenForm, values)
         if form.role not in await self.roles.names(user):
             raise UserError("Choose one of your roles.", field="role")
         scope = await self._scope(user, form.tools)
@@ -144,7 +142,7 @@ class ApiTokens:
             await repository(ApiTokensRepository).add(
                 id,
                 name=form.name,
-                digest=digest_of(secret),
+                digest=token_hash(secret),
                 hint=secret[-4:],
                 role=form.role,
                 tools=scope,
@@ -171,18 +169,14 @@ class ApiTokens:
     async def set_own_words(self, user: User, token_id: str, *, is_so: bool) -> None:
         """Say whether what its program sends is the person's own, from the next request on. NotFound."""
         async with self.runtime.db.transaction(user.id) as repository:
-            token = await repository(ApiTokensRepository).get(token_id)
             await repository(ApiTokensRepository).set_own_words(token_id, is_so=is_so)
-            detail = {"token": token_id, "own_words": is_so}
-            await repository(AuditRepository).add(user.id, "token.words", token.name, detail)
+            await _audit(repository, token_id, "token.words", {"own_words": is_so})
 
     async def set_pass_through(self, user: User, token_id: str, *, is_so: bool) -> None:
         """Say whether its requests go to the models as they come, from the next one on. NotFound."""
         async with self.runtime.db.transaction(user.id) as repository:
-            token = await repository(ApiTokensRepository).get(token_id)
             await repository(ApiTokensRepository).set_pass_through(token_id, is_so=is_so)
-            detail = {"token": token_id, "pass_through": is_so}
-            await repository(AuditRepository).add(user.id, "token.mode", token.name, detail)
+            await _audit(repository, token_id, "token.mode", {"pass_through": is_so})
 
     async def extend(self, user: User, token_id: str) -> datetime:
         """Let a token that has not expired end 90 days from now, where that is later; when it ends. NotFound."""
@@ -193,8 +187,7 @@ class ApiTokens:
                 raise UserError("This token has no end to move. Create another one.")
             until = max(token.expires_at, now + timedelta(days=DAYS))
             await repository(ApiTokensRepository).extend(token_id, until)
-            detail = {"token": token_id, "until": until.isoformat()}
-            await repository(AuditRepository).add(user.id, "token.extended", token.name, detail)
+            await _audit(repository, token_id, "token.extended", {"until": until.isoformat()})
         return until
 
     async def became_outside(self, user: User) -> bool:
@@ -207,7 +200,7 @@ class ApiTokens:
 
     async def who(self, secret: str) -> Caller:
         """Return whose token this is; NotAllowed for one that lets nobody in."""
-        found = await self.runtime.db.repository(AllApiTokensRepository).of_digest(digest_of(secret))
+        found = await self.runtime.db.repository(AllApiTokensRepository).of_digest(token_hash(secret))
         if found is None:
             raise NotAllowed(UNKNOWN)
         if found.expires_at is not None and found.expires_at <= self.runtime.clock():
@@ -231,6 +224,13 @@ class ApiTokens:
         if await tokens.counted(caller.token.id, now - MINUTE) >= caller.token.per_minute:
             raise self._too_many(caller)
 
+    async def begin_call(self, caller: Caller, call: LoneCall, model: str) -> None:
+        """Note a request that is one call of a model; raises as `must_be_open`."""
+        async with self.runtime.db.transaction(caller.user.id) as repository:
+            await self.must_be_open(repository, caller)
+            await repository(ApiTokensRepository).take(call.id, caller.token.id, "", model)
+            await repository(RoundsRepository).begin_alone(call.id, role=call.role, channel=call.channel)
+
     @staticmethod
     def _too_many(caller: Caller) -> Throttled:
         most = f"At most {caller.token.per_minute} requests per minute with this token."
@@ -250,6 +250,7 @@ class ApiTokens:
         return words
 
 
-def digest_of(secret: str) -> str:
-    """Return what is kept of a token."""
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+async def _audit(repository: Opener, token_id: str, action: str, detail: dict[str, Any]) -> None:
+    """Note what its person changed of a token."""
+    token = await repository(ApiTokensRepository).get(token_id)
+    await repository(AuditRepository).add(token.owner_id, action, token.name, {"token": token_id, **detail})

@@ -17,16 +17,16 @@ from cortex.base.messages import ToolCall
 from cortex.base.zone import midnight
 from cortex.selection.types import META
 from cortex.services.api.answers import Tell, Working
-from cortex.services.api.following import follow, waiting
+from cortex.services.api.hearing import follow, waiting
 from cortex.services.api.tokens import ApiTokens, Caller
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
-from cortex.services.turns.answer_writer import message_row
+from cortex.services.turns.answer_writer import opening_rows
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import Reads, TurnRow, TurnsRepository
+from cortex.storage.turns import NewTurn, Reads, TurnRow, TurnsRepository
 
 WIRE_ID = "program"
 BROKEN = "The call was stopped before it ended."
@@ -46,7 +46,7 @@ class ProgramTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallAnswer:
-    """What a call gave back."""
+    """The result of a call."""
 
     text: str
     is_error: bool
@@ -54,7 +54,7 @@ class CallAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramTools:
-    """Lists tools and calls them."""
+    """The tools that a program's token reaches: to list and to call."""
 
     runtime: Runtime
     tokens: ApiTokens
@@ -135,20 +135,20 @@ class ProgramTools:
             # The first call of a day marks the rest of it.
             knows = is_outside and not made.seq and await repository(ApiTokensRepository).was_given(caller.token.id)
             row = await repository(TurnsRepository).create(
-                f"turn:{new_id()}",
-                place,
-                f"Call {call.name} with {call.arguments}",
-                mode="auto",
-                role=caller.token.role,
-                channel="api",
-                state="running",
-                is_tainted=is_outside,
-                reads=Reads(private=knows),
+                NewTurn(
+                    f"turn:{new_id()}",
+                    place,
+                    f"Call {call.name} with {call.arguments}",
+                    mode="auto",
+                    role=caller.token.role,
+                    channel="api",
+                    state="running",
+                    is_tainted=is_outside,
+                    reads=Reads(private=knows),
+                )
             )
             await repository(ApiTokensRepository).take(row.id, caller.token.id, place, "")
-            start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}
-            rows = [message_row(row), ("turn.start", start, row.id)]
-            await repository(ConversationsRepository).append(place, rows)
+            await repository(ConversationsRepository).append(place, opening_rows(row))
         return row, made.seq
 
     async def _permitted(self, caller: Caller) -> frozenset[str]:

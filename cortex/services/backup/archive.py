@@ -21,8 +21,7 @@ from typing import IO, BinaryIO, cast
 
 from cortex.base import private, scan
 from cortex.base.errors import UserError
-from cortex.services.backup.file_list import FileList
-from cortex.services.backup.signature import Record, sign
+from cortex.services.backup.signature import FileList, Record, sign
 
 FORMAT, UNSIGNED_FORMAT = 2, 1
 MANIFEST, SUMS, SIGNATURE, DATABASE, HOME = "manifest.json", "sums.json", "signature", "database/", "home/"
@@ -49,7 +48,7 @@ FAULTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup says of itself. `databases`: their names in it; `key`: by which secret key, without telling it."""
+    """Facts of a backup. `databases`: their names in it; `key`: by which secret key, without telling it."""
 
     made_at: str
     version: str
@@ -62,7 +61,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """What was read of a backup: its manifest, the digest of all that it holds, and its signature, "" for none."""
+    """A backup as it was read: its manifest, the digest of all that it holds, and its signature, "" for none."""
 
     manifest: Manifest
     digest: str
@@ -144,7 +143,7 @@ def read(
 
 
 class _Reading:
-    """What was met so far of a file that is read from its beginning to its end."""
+    """The part met so far of a file that is read from its beginning to its end."""
 
     def __init__(self, into: Path | None, keeps: Callable[[str], bool]) -> None:
         self._into, self._keeps = into, keeps
@@ -166,7 +165,7 @@ class _Reading:
             self._manifest = _manifest(json.loads(data))
         elif member.name == SUMS:
             digest = hashlib.sha256()
-            self._is_whole = self._list.is_same(_noted(_pieces(_content(tar, member)), digest))
+            self._is_whole = self._list.is_same(_hashed(_pieces(_content(tar, member)), digest))
             self._record.add(member, digest.hexdigest())
         elif member.name == SIGNATURE:
             self._signature = _content(tar, member).read(SIGNATURE_BYTES).decode("ascii")
@@ -261,7 +260,7 @@ def _copy(source: IO[bytes], target: Path | None, *, is_program: bool) -> tuple[
     return size_bytes, digest.hexdigest()
 
 
-def _noted(pieces: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
+def _hashed(pieces: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
     for piece in pieces:
         digest.update(piece)
         yield piece

@@ -31,7 +31,7 @@ WORKING, LOCK, STATE = ".backup-working", ".backup-lock", ".backup-state.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupState:
-    """How the last tries went: times in ISO form, "" for never; `error` of the last one, "" when it went well."""
+    """The outcome of the last tries: times in ISO form, "" for never; `error` of the last one, "" when it went well."""
 
     made_at: str = ""
     name: str = ""
@@ -47,33 +47,34 @@ class Made(Stored):
     removed: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class Backups:
     """Backups of this server, for its admins."""
 
-    def __init__(self, settings: Settings, *, clock: Clock = now) -> None:
-        self._settings, self._clock = settings, clock
+    settings: Settings
+    clock: Clock = now
 
     @property
     def is_encrypted(self) -> bool:
         """Tell whether there is a passphrase."""
-        return bool(self._settings.backup_passphrase)
+        return bool(self.settings.backup_passphrase)
 
     @property
     def place(self) -> str:
         """Where they are kept, in words for a page."""
-        return self._settings.backup_to or str(self._settings.home / "backups")
+        return self.settings.backup_to or str(self.settings.home / "backups")
 
     async def kept(self) -> Sequence[Stored]:
         """Return what is kept, the newest first. UserError when the place does not answer."""
         try:
-            return await place_of(self._settings).kept()
+            return await place_of(self.settings).kept()
         except OSError as error:
             raise _failed(error) from error
 
     def state(self) -> BackupState:
         """Return how the last tries went."""
         try:
-            return BackupState(**json.loads((self._settings.home / STATE).read_text()))
+            return BackupState(**json.loads((self.settings.home / STATE).read_text()))
         except (OSError, ValueError, TypeError):
             return BackupState()
 
@@ -94,7 +95,7 @@ class Backups:
             raise failed from error
 
     async def _made(self, working: Path, to: str) -> Made:
-        settings, made_at = self._settings, self._clock()
+        settings, made_at = self.settings, self.clock()
         if not settings.secret_key:
             raise UserError("There is no secret key yet to sign a backup with: start Cortex once.")
         place, passphrase = place_of(settings, to), settings.backup_passphrase
@@ -123,15 +124,15 @@ class Backups:
         return Made(**asdict(stored), removed=tuple(one.name for one in gone))
 
     async def _copied(self, working: Path) -> Path:
-        archive.refuse_full(os.statvfs(working), _size(self._settings.database) + archive.ROOM_BYTES)
+        archive.refuse_full(os.statvfs(working), _size(self.settings.database) + archive.ROOM_BYTES)
         target = working / databases.MAIN
-        await databases.copy(self._settings.database, target)
+        await databases.copy(self.settings.database, target)
         return target
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[Path]:
         """An empty working folder, which no other process has at the same time."""
-        home = self._settings.home
+        home = self.settings.home
         private.make_file(home / LOCK)
         with (home / LOCK).open("r+") as lock:
             try:
@@ -139,7 +140,7 @@ class Backups:
             except BlockingIOError as error:
                 raise Conflict("A backup is already running. Wait for it to finish.") from error
             working = home / WORKING
-            for left in (working, *await asyncio.to_thread(_left_over, home, self._clock())):
+            for left in (working, *await asyncio.to_thread(_left_over, home, self.clock())):
                 await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
             private.make_folder(working)
             try:
@@ -148,15 +149,15 @@ class Backups:
                 await asyncio.to_thread(shutil.rmtree, working, ignore_errors=True)
 
     def _tell(self, *, made: Stored | None = None, error: str = "") -> None:
-        before, tried_at = self.state(), self._clock().isoformat(timespec="seconds")
+        before, tried_at = self.state(), self.clock().isoformat(timespec="seconds")
         if made is None:
             state = BackupState(**{**asdict(before), "tried_at": tried_at, "error": error})
         else:
             made_at = made.made_at.isoformat(timespec="seconds")
             state = BackupState(made_at=made_at, name=made.name, size_bytes=made.size_bytes, tried_at=tried_at)
-        beside = self._settings.home / f"{STATE}.new"
+        beside = self.settings.home / f"{STATE}.new"
         private.write_beside(beside, json.dumps(asdict(state)).encode())
-        beside.replace(self._settings.home / STATE)
+        beside.replace(self.settings.home / STATE)
 
 
 async def checked(

@@ -9,11 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from cortex.base import private, scan
 from cortex.base.errors import UserError
 from cortex.base.settings import Settings
+
+if TYPE_CHECKING:
+    from cortex.services.backup.s3 import S3
 
 NAME = re.compile(r"cortex-(\d{8}T\d{6}Z)\.backup")
 STAMP = "%Y%m%dT%H%M%SZ"
@@ -30,32 +33,12 @@ class Stored:
     size_bytes: int
 
 
-class Place(Protocol):
-    """Keeps files whose names `name_of` made; other files are not looked at."""
-
-    async def kept(self) -> Sequence[Stored]:
-        """Return what is kept, the newest first."""
-        ...
-
-    async def put(self, path: Path, name: str) -> None:
-        """Keep the file under this name: whole, or not at all."""
-        ...
-
-    async def fetch(self, name: str, path: Path) -> None:
-        """Write what is kept under this name to the new file `path`."""
-        ...
-
-    async def remove(self, name: str) -> None:
-        """Keep it no longer."""
-        ...
-
-
 def name_of(made_at: datetime) -> str:
     """The file name of a backup of that moment."""
     return f"cortex-{made_at.astimezone(UTC).strftime(STAMP)}.backup"
 
 
-def place_of(settings: Settings, to: str = "") -> Place:
+def place_of(settings: Settings, to: str = "") -> "Folder | Store":
     """The place in force, or the one that `to` names, in the same form as the setting. UserError where none can be."""
     where = to or settings.backup_to
     if not where.startswith("s3://"):
@@ -96,11 +79,11 @@ def surplus(stored: Sequence[Stored], at: datetime) -> list[Stored]:
     return [one for one in stored if one.name not in kept]
 
 
+@dataclass(frozen=True, slots=True)
 class Folder:
     """A folder of this machine."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    path: Path
 
     async def kept(self) -> Sequence[Stored]:
         """Return what is kept, the newest first."""
@@ -112,75 +95,54 @@ class Folder:
 
     async def fetch(self, name: str, path: Path) -> None:
         """Write what is kept under this name to the new file `path`."""
-        await asyncio.to_thread(_copied, self._path / name, path)
+        await asyncio.to_thread(_copied, self.path / name, path)
 
     async def remove(self, name: str) -> None:
         """Keep it no longer."""
-        await asyncio.to_thread((self._path / name).unlink, missing_ok=True)
+        await asyncio.to_thread((self.path / name).unlink, missing_ok=True)
 
     def _kept(self) -> list[Stored]:
-        if not self._path.is_dir():
+        if not self.path.is_dir():
             return []
-        return _stored((entry.name, entry.stat().st_size) for entry in os.scandir(self._path) if entry.is_file())
+        return _stored((entry.name, entry.stat().st_size) for entry in os.scandir(self.path) if entry.is_file())
 
     def _put(self, path: Path, name: str) -> None:
-        private.make_folder(self._path)
-        beside = self._path / f".{name}.new"
+        private.make_folder(self.path)
+        beside = self.path / f".{name}.new"
         beside.unlink(missing_ok=True)
         try:
             _copied(path, beside)
-            beside.replace(self._path / name)
+            beside.replace(self.path / name)
         finally:
             beside.unlink(missing_ok=True)
-        handle = os.open(self._path, os.O_RDONLY)
-        os.fsync(handle)
-        os.close(handle)
+        private.sync(self.path)
 
 
-class Objects(Protocol):
-    """The client of a bucket (`s3.py`)."""
-
-    async def objects(self, prefix: str) -> Sequence[tuple[str, int]]:
-        """Names and sizes in bytes of those that begin so."""
-        ...
-
-    async def put(self, key: str, path: Path, digest: str) -> None:
-        """Store the file, whose SHA-256 is `digest`."""
-        ...
-
-    async def fetch(self, key: str, path: Path) -> None:
-        """Write the object to the new file `path`."""
-        ...
-
-    async def remove(self, key: str) -> None:
-        """Remove the object."""
-        ...
-
-
+@dataclass(frozen=True, slots=True)
 class Store:
     """A bucket; `prefix` ends with a slash or is empty."""
 
-    def __init__(self, client: Objects, prefix: str) -> None:
-        self._client, self._prefix = client, prefix
+    client: "S3"
+    prefix: str
 
     async def kept(self) -> Sequence[Stored]:
         """Return what is kept, the newest first."""
-        found = await self._client.objects(f"{self._prefix}cortex-")
-        return _stored((key.removeprefix(self._prefix), size_bytes) for key, size_bytes in found)
+        found = await self.client.objects(f"{self.prefix}cortex-")
+        return _stored((key.removeprefix(self.prefix), size_bytes) for key, size_bytes in found)
 
     async def put(self, path: Path, name: str) -> None:
         """Keep the file under this name: a store shows no half object."""
         with path.open("rb") as file:
             digest = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
-        await self._client.put(self._prefix + name, path, digest.hexdigest())
+        await self.client.put(self.prefix + name, path, digest.hexdigest())
 
     async def fetch(self, name: str, path: Path) -> None:
         """Write what is kept under this name to the new file `path`."""
-        await self._client.fetch(self._prefix + name, path)
+        await self.client.fetch(self.prefix + name, path)
 
     async def remove(self, name: str) -> None:
         """Keep it no longer."""
-        await self._client.remove(self._prefix + name)
+        await self.client.remove(self.prefix + name)
 
 
 def _stored(entries: Iterable[tuple[str, int]]) -> list[Stored]:

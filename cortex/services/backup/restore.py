@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from cortex.base.key_file import NAME as KEY_FILE
 from cortex.base.serve_lock import is_served
 from cortex.base.settings import Settings
 from cortex.services.backup import archive, databases, restored
-from cortex.services.backup.archive import Manifest
+from cortex.services.backup.archive import Backup, Manifest
 from cortex.services.backup.backups import checked, doubt_of
 from cortex.services.backup.places import NAME, place_of
 from cortex.services.backup.signature import is_key
@@ -39,7 +39,7 @@ STAYS = (FOLDER, REPLACED, "backups", "versions", "serve.lock", "lost+found", ".
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a backup holds that fits here. `doubt`: why nobody can vouch for it, "" where its signature does.
+    """The content of a backup that fits here. `doubt`: why nobody can vouch for it, "" where its signature does.
 
     `digest`: of all that it holds; `admins`: their names.
     """
@@ -72,23 +72,23 @@ def is_pending(home: Path) -> bool:
     return (home / FOLDER / COMMIT).exists()
 
 
+@dataclass(frozen=True, slots=True)
 class Restores:
     """Restoring from the set-up page: the daemon that is to be restored decides it, and does it at its next start."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    settings: Settings
 
     async def prepare(self, name: str, passphrase: str, key: str, accepted: str = "") -> Found:
         """Check and decide, by a path on this machine or by the name of a backup that is kept; UserError.
 
         accepted: the digest of a backup that nobody can vouch for and that was shown; UnvouchedError for another.
         """
-        if not is_served(self._settings.home):
+        if not is_served(self.settings.home):
             raise UserError("This page cannot restore: run `cortex restore` where Cortex runs.")
-        with TemporaryDirectory(prefix=".backup-fetched-", dir=self._settings.home) as folder:
-            file = await fetched(self._settings, name, Path(folder))
-            given = passphrase or self._settings.backup_passphrase
-            return await prepare(self._settings, file, given, key=key.strip(), accepted=accepted)
+        with TemporaryDirectory(prefix=".backup-fetched-", dir=self.settings.home) as folder:
+            file = await fetched(self.settings, name, Path(folder))
+            given = passphrase or self.settings.backup_passphrase
+            return await prepare(self.settings, file, given, key=key.strip(), accepted=accepted)
 
 
 async def fetched(settings: Settings, name: str, folder: Path) -> Path:
@@ -109,7 +109,7 @@ async def look(settings: Settings, file: Path, passphrase: str, *, key: str = ""
     """Check a backup and whether it could be restored here; changes nothing. Raises as `prepare` does."""
     with TemporaryDirectory(prefix=".backup-look-", dir=settings.home) as folder:
         into = Path(folder)
-        found = await _guarded(_found(settings, file, passphrase, into, key, accepted, archive.is_database))
+        found = await _guarded(_found(settings, checked(file, passphrase, into), into, key, accepted))
     await asyncio.to_thread(_refuse_mounts, settings.home, moves_key=bool(key))
     return found
 
@@ -168,7 +168,7 @@ def _move(home: Path, order: dict[str, object]) -> None:
         for name in sorted(os.listdir(home)):
             if name not in STAYS and (name != KEY_FILE or has_key):
                 (home / name).replace(replaced / name)
-        _keep(home)
+        private.sync(home)
         order = {**order, "step": IN}
         _decide(folder, order)
     database = new / archive.DATABASE / databases.MAIN
@@ -176,7 +176,7 @@ def _move(home: Path, order: dict[str, object]) -> None:
         database.replace(home / f"{databases.MAIN}.db")
     for name in sorted(os.listdir(new / archive.HOME)):
         (new / archive.HOME / name).replace(home / name)
-    _keep(home)
+    private.sync(home)
     (folder / COMMIT).unlink()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -185,7 +185,8 @@ async def _unpacked(settings: Settings, file: Path, passphrase: str, key: str, a
     new = settings.home / FOLDER / NEW
     for name in (archive.DATABASE, archive.HOME):
         private.make_folder(new / name)
-    found = await _found(settings, file, passphrase, new, key, accepted, lambda _: True)
+    reading = checked(file, passphrase, new, keeps=lambda _: True)
+    found = await _found(settings, reading, new, key, accepted)
     is_same_key = _is_key_of(settings, found.manifest, key)
     if found.manifest.kind == "sqlite":
         copy = new / archive.DATABASE / databases.MAIN
@@ -197,11 +198,9 @@ async def _unpacked(settings: Settings, file: Path, passphrase: str, key: str, a
     return found
 
 
-async def _found(
-    settings: Settings, file: Path, passphrase: str, folder: Path, key: str, accepted: str, keeps: Callable[[str], bool]
-) -> Found:
-    """What was read into the folder, once it fits here and somebody vouches for it: its signature, or who restores."""
-    backup = await checked(file, passphrase, folder, keeps=keeps)
+async def _found(settings: Settings, reading: Awaitable[Backup], folder: Path, key: str, accepted: str) -> Found:
+    """Return what was read into the folder; it fits here, and its signature or who restores vouches for it."""
+    backup = await reading
     manifest = backup.manifest
     _fits(settings, manifest, key)
     doubt = doubt_of(key or settings.secret_key, backup)
@@ -261,15 +260,6 @@ def _decide(folder: Path, order: dict[str, object]) -> None:
     """Write the order so that it is there as a whole or not at all, also after a power cut."""
     beside = folder / f"{COMMIT}.new"
     private.write_beside(beside, json.dumps(order).encode())
-    handle = os.open(beside, os.O_RDONLY)
-    os.fsync(handle)
-    os.close(handle)
+    private.sync(beside)
     beside.replace(folder / COMMIT)
-    _keep(folder)
-
-
-def _keep(folder: Path) -> None:
-    """Have the disk keep the names in the folder."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    os.fsync(handle)
-    os.close(handle)
+    private.sync(folder)

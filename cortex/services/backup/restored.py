@@ -15,7 +15,8 @@ from cortex.base.ids import new_id
 from cortex.services.backup.archive import Manifest
 from cortex.storage.audit import AuditFilter, AuditRepository
 from cortex.storage.audit_head import AuditHead
-from cortex.storage.db import Database
+from cortex.storage.db import Database, Opener
+from cortex.storage.integrations import PLUGIN, IntegrationsRepository
 from cortex.storage.restored import RESTORED, RESTORED_UNSIGNED
 
 FILE = "restored.json"
@@ -54,7 +55,17 @@ async def note(home: Path, db: Database, head: AuditHead) -> None:
         audit = repository(AuditRepository)
         written = await audit.list(1, subject=facts.id, which=AuditFilter(kind=action))
         row = written[0] if written else await audit.add("command", action, facts.id, asdict(facts))
+        await _revoke_plugins(repository)
     if facts.doubt:
         _, newest = await db.repository(AuditRepository).heads(row.number)
         await asyncio.to_thread(head.start, newest)
     await asyncio.to_thread(path.unlink, missing_ok=True)
+
+
+async def _revoke_plugins(repository: Opener) -> None:
+    """Have each plug-in asked about again: one may have been revoked since the backup, or never been allowed here."""
+    integrations = repository(IntegrationsRepository)
+    for row in await integrations.list():
+        if row.kind == PLUGIN:
+            await integrations.remove(row.kind, row.name)
+            await repository(AuditRepository).add("command", "plugin.revoked", row.name, {"by": "restore"})

@@ -50,14 +50,16 @@ class _Body:
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
 class S3:
-    """Requests to one bucket; UserError, with the store's own word, when one is refused or not answered."""
+    """Requests to one bucket; UserError, with the store's own word, when one is refused or not answered.
 
-    def __init__(
-        self, bucket: Bucket, *, transport: httpx.AsyncBaseTransport | None = None, clock: Clock = now
-    ) -> None:
-        """transport: how it is reached; the network when left out."""
-        self._bucket, self._transport, self._clock = bucket, transport, clock
+    transport: how it is reached; the network when left out.
+    """
+
+    bucket: Bucket
+    transport: httpx.AsyncBaseTransport | None = None
+    clock: Clock = now
 
     async def objects(self, prefix: str) -> list[tuple[str, int]]:
         """Names with their size in bytes, of objects that begin so."""
@@ -100,19 +102,19 @@ class S3:
 
     def _client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
-            transport=self._transport, verify=certificates(), trust_env=False, timeout=TIMEOUT, follow_redirects=False
+            transport=self.transport, verify=certificates(), trust_env=False, timeout=TIMEOUT, follow_redirects=False
         )
 
     @asynccontextmanager
     async def _sent(
         self, client: httpx.AsyncClient, method: str, key: str, query: dict[str, str], body: _Body | None = None
     ) -> AsyncIterator[httpx.Response]:
-        path = quote(f"/{self._bucket.name}" + (f"/{key}" if key else ""))
+        path = quote(f"/{self.bucket.name}" + (f"/{key}" if key else ""))
         canonical = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in sorted(query.items()))
         headers = self._signed(method, path, canonical, body.digest if body else EMPTY)
         if body is not None:
             headers["content-length"] = str(body.size_bytes)
-        url = self._bucket.endpoint + path + (f"?{canonical}" if canonical else "")
+        url = self.bucket.endpoint + path + (f"?{canonical}" if canonical else "")
         try:
             async with client.stream(
                 method, url, headers=headers, content=_pieces(body.path) if body else None
@@ -127,7 +129,7 @@ class S3:
 
     def _signed(self, method: str, path: str, query: str, digest: str) -> dict[str, str]:
         """The headers with their signature (docs.aws.amazon.com: "Create a signed AWS API request")."""
-        bucket, stamp = self._bucket, self._clock().strftime("%Y%m%dT%H%M%SZ")
+        bucket, stamp = self.bucket, self.clock().strftime("%Y%m%dT%H%M%SZ")
         headers = {"host": urlsplit(bucket.endpoint).netloc, "x-amz-content-sha256": digest, "x-amz-date": stamp}
         names = ";".join(headers)
         lines = "".join(f"{name}:{value}\n" for name, value in headers.items())

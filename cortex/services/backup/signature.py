@@ -9,6 +9,7 @@ import hmac
 import json
 import stat
 import tarfile
+from collections.abc import Iterable
 
 from cortex.base.crypto import backup_key
 
@@ -26,7 +27,7 @@ OTHER_KEY = (
 
 
 class Record:
-    """What a backup holds, member by member. `sums`: size and SHA-256 of each file, or where a link leads."""
+    """The content of a backup, member by member. `sums`: size and SHA-256 of each file, or where a link leads."""
 
     def __init__(self) -> None:
         self.sums: dict[str, tuple[int, str]] = {}
@@ -59,3 +60,28 @@ def is_key(secret_key: str, mark: str) -> bool:
 def key_mark(secret_key: str) -> str:
     """A mark by which the key is known again, and from which nobody gets it."""
     return hmac.new(secret_key.encode(), PURPOSE, hashlib.sha256).hexdigest()[:32]
+
+
+class FileList:
+    """The list of what was read so far: of each member its name, size and SHA-256, or where it leads.
+
+    In a backup it stands as `json.dumps` writes a dict. Nothing there is believed or parsed: bytes must be the same.
+    """
+
+    def __init__(self) -> None:
+        self._written = hashlib.sha256(b"{")
+        self._is_empty = True
+
+    def add(self, name: str, size_bytes: int, holds: str) -> None:
+        """The next member."""
+        before = "" if self._is_empty else ", "
+        self._is_empty = False
+        self._written.update(f"{before}{json.dumps(name)}: {json.dumps([size_bytes, holds])}".encode())
+
+    def is_same(self, pieces: Iterable[bytes]) -> bool:
+        """Tell whether the list that comes in these pieces is this one."""
+        whole, told = self._written.copy(), hashlib.sha256()
+        whole.update(b"}")
+        for piece in pieces:
+            told.update(piece)
+        return told.digest() == whole.digest()

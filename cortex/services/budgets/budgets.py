@@ -8,18 +8,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Literal
 
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry
-from cortex.base.role import Channel, Role
+from cortex.base.role import Role
 from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
 from cortex.services.models.models import Models
-from cortex.services.models.registry import ModelRegistry
-from cortex.services.models.shared import shared_name
-from cortex.services.roles.roles import Roles
+from cortex.services.models.registry import ModelRegistry, shared_name
+from cortex.services.roles.roles import Roles, RoleTaker
 from cortex.services.runtime import Runtime
 from cortex.storage.api_tokens import ApiTokenRow, ApiTokensRepository
 from cortex.storage.budgets import AtLimit, BudgetRow
@@ -35,30 +34,6 @@ HELD_FOR = timedelta(minutes=15)  # then what a dead process had set aside is fr
 WAIT_S = 180.0
 LOOK_EVERY_S = 0.25
 BUSY = "I stopped: the rest of {whose} is in use by other answers. Try again in a moment."
-
-
-class Payer(Protocol):
-    """A turn, opened or as it is kept: what its calls are counted under."""
-
-    @property
-    def id(self) -> str:
-        """The turn."""
-        ...
-
-    @property
-    def role(self) -> str:
-        """The role in force."""
-        ...
-
-    @property
-    def job_id(self) -> str:
-        """The job, "" for none."""
-        ...
-
-    @property
-    def channel(self) -> Channel:
-        """Return how it came."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +94,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What may happen with the coming call; `text` says why not, or what changed."""
+    """The decision on the coming call; `text` says why not, or what changed."""
 
     action: Literal["go", "stop", "model", "chat"] = "go"
     text: str = ""
@@ -139,7 +114,7 @@ class Budgets:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def admit(
-        self, user: User, turn: Payer, limits: Sequence[Limit], round: int, entry: ModelEntry, input_tokens: int
+        self, user: User, turn: RoleTaker, limits: Sequence[Limit], round: int, entry: ModelEntry, input_tokens: int
     ) -> Admission:
         """Tell whether this round may ask `entry` with so many tokens. Waits while others hold what is left."""
         limits = of_model(limits, entry.name)
@@ -176,7 +151,7 @@ class Budgets:
         return left, next((used_up[name] for name in names if name in used_up), "")
 
     async def warnings(
-        self, repository: Opener, turn: Payer, limits: Sequence[Limit], used: Spent, model: str
+        self, repository: Opener, turn: RoleTaker, limits: Sequence[Limit], used: Spent, model: str
     ) -> list[str]:
         """A sentence for each limit of which the call that took `used`, booked already, passed four fifths."""
         told = []
@@ -187,7 +162,7 @@ class Budgets:
                 told.append(f"{limit.share(after):.0%} of {limit.whose} is used.")
         return told
 
-    async def limits(self, user: User, turn: Payer, role: Role) -> Sequence[Limit]:
+    async def limits(self, user: User, turn: RoleTaker, role: Role) -> Sequence[Limit]:
         """Every limit that holds for this turn in this role, the role's own first."""
         found = await self._own(user, turn, role)
         async with self.runtime.db.one_view():
@@ -203,9 +178,10 @@ class Budgets:
         chosen += [row for row in rows if row.kind == "house"]
         shares = [limit_of_share(one, user.time_zone) for one in given if is_limited(one)]
         own = [limit_of_token(token, user.time_zone)] if token is not None and is_limited(token) else []
-        return [*found, *own, *(limit_of(row, self._zone(row, user)) for row in chosen), *shares]
+        zones = {row.id: self.runtime.settings.time_zone if row.kind == "house" else user.time_zone for row in chosen}
+        return [*found, *own, *(limit_of(row, zones[row.id]) for row in chosen), *shares]
 
-    async def _own(self, user: User, turn: Payer, role: Role) -> list[Limit]:
+    async def _own(self, user: User, turn: RoleTaker, role: Role) -> list[Limit]:
         """The role's, and that of the turn which started this one as a background agent: it holds for both together."""
         found = [self._of_role(turn, role)]
         if parent := parent_of(turn.id):
@@ -214,13 +190,13 @@ class Budgets:
             found.append(self._of_role(starter, role))
         return [limit for limit in found if limit is not None]
 
-    def _of_role(self, turn: Payer, role: Role) -> Limit | None:
+    def _of_role(self, turn: RoleTaker, role: Role) -> Limit | None:
         if role.budget_tokens is None and role.budget_usd is None:
             return None
         tokens, usd, is_of_job = role.budget_tokens, role.budget_usd, bool(turn.job_id)
         return Limit(kind="turn", subject=role.name, turn=turn.id, tokens=tokens, usd=usd, is_of_job=is_of_job)
 
-    async def spent_up(self, user: User, turn: Payer) -> str:
+    async def spent_up(self, user: User, turn: RoleTaker) -> str:
         """Why no further model call may be made for this turn, "" when one may."""
         limits = await self.limits(user, turn, await self.roles.of_turn(user, turn))
         limits = of_model(limits, "")  # whoever used up their share of a model may have another
@@ -229,13 +205,10 @@ class Budgets:
         reached = [limit.sentence(used) for limit, used in spent if limit.at_limit == "stop" and limit.share(used) >= 1]
         return next(iter(reached), "")
 
-    def _zone(self, row: BudgetRow, user: User) -> str:
-        return self.runtime.settings.time_zone if row.kind == "house" else user.time_zone
-
     async def _look(
         self,
         user: User,
-        turn: Payer,
+        turn: RoleTaker,
         round: int,
         limits: Sequence[Limit],
         most: tuple[int, float],
@@ -260,7 +233,9 @@ class Budgets:
             await repository(RoundsRepository).hold(turn.id, round, *most, until, model=entry.name)
         return admission
 
-    async def _spent(self, repository: Opener, turn: Payer, limit: Limit, *, but: tuple[str, int] = ("", 0)) -> Spent:
+    async def _spent(
+        self, repository: Opener, turn: RoleTaker, limit: Limit, *, but: tuple[str, int] = ("", 0)
+    ) -> Spent:
         if limit.kind == "turn":
             return await repository(RoundsRepository).spent_in_turn(limit.turn or turn.id, but=but)
         return await spent_today(repository, limit, self.runtime.clock(), but=but)

@@ -7,7 +7,7 @@ browser's connection.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,14 @@ from cortex.base.events import Event, OpenPart
 from cortex.base.ids import derived_id, new_id
 from cortex.base.role import ToolMode
 from cortex.base.user import User
-from cortex.services.chat.attached_files import attachments, lost_files, unread_files
-from cortex.services.chat.sending import checked_words, keep_settings, store_message
+from cortex.services.chat.sending import (
+    NewMessage,
+    attachments,
+    checked_words,
+    keep_settings,
+    states_of_files,
+    store_message,
+)
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.versions import hold_still
@@ -31,7 +37,7 @@ from cortex.storage.conversations import ConversationRow, ConversationsRepositor
 from cortex.storage.documents import DocumentsRepository
 from cortex.storage.plans import PlansRepository
 from cortex.storage.summaries import SummariesRepository
-from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 
 LOOK_AGAIN_S = 15.0  # should a signal be lost
@@ -45,8 +51,8 @@ log = logging.getLogger(__name__)
 class LogPage:
     """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None.
 
-    `versions`: the turns whose place has several -> all of them, oldest first. `lost`: as `lost_files` has it.
-    `unread`: as `unread_files` has it.
+    `versions`: the turns whose place has several -> all of them, oldest first. `lost`,
+    `unread`: as `states_of_files` has them.
     """
 
     conversation: ConversationRow
@@ -67,7 +73,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """What a person does in a conversation."""
+    """A person's side of a conversation: what they send, stop, change and read."""
 
     runtime: Runtime
     turns: TurnQueue
@@ -111,20 +117,13 @@ class Chat:
             files = await attachments(repository(DocumentsRepository), attached)
             if role is not None and role != (await repository(ConversationsRepository).get(conversation_id)).role:
                 await repository(ConversationsRepository).set_role(conversation_id, role)
+            message = NewMessage(
+                words=words, is_tainted=is_tainted, id=turn_id, mode=mode, max_rounds=max_rounds, model=model,
+                attachments=files,
+            )  # fmt: skip
             if is_kept:
-                await keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds, model)
-            row, is_queued = await store_message(
-                repository,
-                conversation_id,
-                words,
-                mode,
-                max_rounds,
-                model,
-                NOTHING_READ,
-                files,
-                is_tainted=is_tainted,
-                id=turn_id,
-            )
+                await keep_settings(repository(ConversationsRepository), conversation_id, message)
+            row, is_queued = await store_message(repository, conversation_id, message)
             living = await repository(TurnsRepository).active()
         if not is_queued:
             await self._begin(row)
@@ -202,8 +201,7 @@ class Chat:
                 conversation_id, after=(first or 1) - 1, before=end
             )
             versions = await repository(VersionsRepository).of_conversation(conversation_id)
-            lost = await lost_files(repository(DocumentsRepository), events)
-            unread = await unread_files(repository(DocumentsRepository), events)
+            lost, unread = await states_of_files(repository(DocumentsRepository), events)
         return LogPage(
             conversation=conversation,
             events=events,
@@ -342,21 +340,11 @@ class Chat:
                 row.conversation_id, [("turn.drop", {"turns": dropped}, None)]
             )
             # Changed words of a job's prompt that a model wrote name no place either: most of them are still its.
-            made, is_queued = await store_message(
-                repository,
-                row.conversation_id,
-                text,
-                mode,
-                row.max_rounds,
-                model,
-                reads,
-                row.attachments,
-                is_tainted=row.is_tainted,
-            )
+            bare = NewMessage(words="", is_tainted=False, mode=mode, max_rounds=row.max_rounds, model=model)
+            message = replace(bare, words=text, is_tainted=row.is_tainted, reads=reads, attachments=row.attachments)
+            made, is_queued = await store_message(repository, row.conversation_id, message)
             for words in meanwhile:  # none was marked: the turn would not have taken it in
-                await store_message(
-                    repository, row.conversation_id, words, mode, row.max_rounds, model, NOTHING_READ, is_tainted=False
-                )
+                await store_message(repository, row.conversation_id, replace(bare, words=words))
         if not is_queued:
             await self._begin(made)
         return made.id

@@ -17,8 +17,7 @@ from cortex.services.models import prices
 from cortex.services.models.models import Models
 from cortex.services.models.registry import ModelRegistry
 from cortex.services.roles.preferences import PreferencesService
-from cortex.services.roles.roles import Roles
-from cortex.services.roles.rounds import max_rounds
+from cortex.services.roles.roles import Roles, max_rounds
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
@@ -41,7 +40,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeFigures:
-    """What the tool modes send of tools to this person's model in this role.
+    """The tools that each mode sends to this person's model in this role, in figures.
 
     `all_tools`, `all_tokens`: in each round of All. `messages`: the latest ones in Auto that `auto_tools` and
     `auto_tokens` are the median of, catalog and what came after the message included; too few tell nothing, and there

@@ -52,15 +52,17 @@ class ConversationPage:
     older: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
 class ConversationsService:
-    """Every method takes the user first and sees nothing of anybody else's."""
+    """Every method takes the user first and sees nothing of anybody else's.
 
-    def __init__(self, db: Database, hub: Hub, clock: Clock = now, *, deleted: Sequence[Deleted] = ()) -> None:
-        """`deleted`: called with the user's and the conversation's id of each that was deleted."""
-        self._db = db
-        self._hub = hub
-        self._clock = clock
-        self._deleted = deleted
+    `listeners`: called with the user's and the conversation's id of each that was deleted.
+    """
+
+    db: Database
+    hub: Hub
+    clock: Clock = now
+    listeners: Sequence[Deleted] = ()
 
     async def list(self, user: User, *, is_archived: bool = False) -> Sequence[DayGroup]:
         """The first page of them."""
@@ -68,7 +70,7 @@ class ConversationsService:
 
     async def page(self, user: User, *, before: datetime | None = None, is_archived: bool = False) -> ConversationPage:
         """The conversations by day of last use, pinned first: those in the list, or the archived ones."""
-        conversations = self._db.repository(ConversationsRepository, user.id)
+        conversations = self.db.repository(ConversationsRepository, user.id)
         newest = await conversations.list("", PAGE + 1, before, is_archived=is_archived)
         shown, older = newest[:PAGE], newest[PAGE - 1].updated_at if len(newest) > PAGE else None
         pinned = [] if before or is_archived else await conversations.pinned()
@@ -77,12 +79,12 @@ class ConversationsService:
 
     async def deleted(self, user: User) -> Sequence[ConversationRow]:
         """Those that were deleted in the last day, to be restored; the latest first."""
-        conversations = self._db.repository(ConversationsRepository, user.id)
-        return await conversations.deleted(self._clock() - UNDO, PAGE)
+        conversations = self.db.repository(ConversationsRepository, user.id)
+        return await conversations.deleted(self.clock() - UNDO, PAGE)
 
     async def get(self, user: User, conversation_id: str) -> ConversationRow:
         """The conversation; NotFound when it is absent, deleted or another user's."""
-        return await self._db.repository(ConversationsRepository, user.id).get(conversation_id)
+        return await self.db.repository(ConversationsRepository, user.id).get(conversation_id)
 
     async def new(
         self,
@@ -97,8 +99,8 @@ class ConversationsService:
         `once`: asked for again with the same one, it is the same conversation.
         """
         id = derived_id("new", user.id, once) if once else None
-        return await self._db.repository(ConversationsRepository, user.id).create(
-            role or "orchestrator", mode, id=id, tool_choices=tool_choices, is_title_tainted=False
+        return await self.db.repository(ConversationsRepository, user.id).create(
+            role or "orchestrator", mode, id=id, tool_choices=dict(tool_choices), is_title_tainted=False
         )
 
     async def rename(self, user: User, conversation_id: str, title: str) -> None:
@@ -106,51 +108,39 @@ class ConversationsService:
         words = " ".join(title.split())[:MAX_TITLE]
         if not words:
             raise UserError("A title needs at least one word.", field="title")
-        async with self._db.transaction(user.id) as repository:
+        async with self.db.transaction(user.id) as repository:
             await repository(ConversationsRepository).rename(conversation_id, words, is_tainted=False)
             await repository(ConversationsRepository).append(conversation_id, [("title", {"title": words}, None)])
-        self._hub.announce(conversation_id)
+        self.hub.announce(conversation_id)
 
     async def delete(self, user: User, conversation_id: str) -> None:
         """Hide it everywhere; UserError while a turn runs in it."""
         conversation = await self.get(user, conversation_id)
         if conversation.running_turn:
             raise UserError("An answer here is being written, or waits for your approval. Stop it first, then delete.")
-        await self._db.repository(ConversationsRepository, user.id).delete(conversation_id)
-        self._hub.announce(conversation_id)
-        for listener in self._deleted:
+        await self.db.repository(ConversationsRepository, user.id).delete(conversation_id)
+        self.hub.announce(conversation_id)
+        for listener in self.listeners:
             await listener(user.id, conversation_id)
 
     async def restore(self, user: User, conversation_id: str) -> None:
         """Bring a deleted one back."""
-        await self._db.repository(ConversationsRepository, user.id).restore(conversation_id)
-        self._hub.announce(conversation_id)
+        await self.db.repository(ConversationsRepository, user.id).restore(conversation_id)
+        self.hub.announce(conversation_id)
 
     async def pin(self, user: User, conversation_id: str, on: bool) -> None:
         """Keep it at the top of the list, or no longer."""
-        await self._db.repository(ConversationsRepository, user.id).pin(conversation_id, on)
-
-    async def set_role(self, user: User, conversation_id: str, role: str) -> None:
-        """Give it another role, from the next turn on."""
-        await self._db.repository(ConversationsRepository, user.id).set_role(conversation_id, role)
-
-    async def set_mode(self, user: User, conversation_id: str, mode: ToolMode) -> None:
-        """Give it another tool mode, from the next turn on."""
-        await self._db.repository(ConversationsRepository, user.id).set_mode(conversation_id, mode)
-
-    async def set_max_rounds(self, user: User, conversation_id: str, max_rounds: int | None) -> None:
-        """Limit its rounds; None leaves that to role, model and settings."""
-        await self._db.repository(ConversationsRepository, user.id).set_max_rounds(conversation_id, max_rounds)
+        await self.db.repository(ConversationsRepository, user.id).pin(conversation_id, on)
 
     async def set_recipe(self, user: User, conversation_id: str, recipe: str) -> None:
         """Choose its tools in another way, from the next turn on; "" leaves that to the role. UserError names them."""
         if recipe:
             known_recipe(recipe)
-        await self._db.repository(ConversationsRepository, user.id).set_recipe(conversation_id, recipe)
+        await self.db.repository(ConversationsRepository, user.id).set_recipe(conversation_id, recipe)
 
     async def set_memory(self, user: User, conversation_id: str, *, is_used: bool) -> None:
         """Use memory in it, or no longer: nothing more is recalled there then, nor learned from what is said."""
-        async with self._db.transaction(user.id) as repository:
+        async with self.db.transaction(user.id) as repository:
             before = await repository(ConversationsRepository).get(conversation_id)
             await repository(ConversationsRepository).set_memory(conversation_id, is_used=is_used)
             if is_used and not before.uses_memory:  # what was said without memory stays so
@@ -158,21 +148,21 @@ class ConversationsService:
 
     async def ids(self, user: User) -> Sequence[str]:
         """Of all of the user's, the oldest first."""
-        return await self._db.repository(ConversationsRepository, user.id).ids()
+        return await self.db.repository(ConversationsRepository, user.id).ids()
 
     async def export_markdown(self, user: User, conversation_id: str) -> str:
         """The conversation to read and keep, times in the user's zone."""
         conversation = await self.get(user, conversation_id)
-        turns = await self._db.repository(TurnsRepository, user.id).list(conversation_id)
-        messages = await self._db.repository(MessagesRepository, user.id).of_conversation(conversation_id)
+        turns = await self.db.repository(TurnsRepository, user.id).list(conversation_id)
+        messages = await self.db.repository(MessagesRepository, user.id).of_conversation(conversation_id)
         return as_markdown(conversation, turns, messages, ZoneInfo(user.time_zone))
 
     async def export_json(self, user: User, conversation_id: str) -> str:
         """Everything there is about it: turns, messages and the log, as JSON."""
         conversation = await self.get(user, conversation_id)
-        turns = await self._db.repository(TurnsRepository, user.id).list(conversation_id, include_dropped=True)
-        messages = await self._db.repository(MessagesRepository, user.id).of_conversation(conversation_id)
-        events = await self._db.repository(ConversationsRepository, user.id).events(conversation_id)
+        turns = await self.db.repository(TurnsRepository, user.id).list(conversation_id, include_dropped=True)
+        messages = await self.db.repository(MessagesRepository, user.id).of_conversation(conversation_id)
+        events = await self.db.repository(ConversationsRepository, user.id).events(conversation_id)
         return as_json(conversation, turns, messages, events)
 
     def file_name(self, user: User, conversation: ConversationRow) -> str:
@@ -182,7 +172,7 @@ class ConversationsService:
 
     async def branch(self, user: User, conversation_id: str, upto_turn: str) -> str:
         """The id of a new conversation that goes on from this turn: all up to and with it, under new ids."""
-        async with self._db.transaction(user.id) as repository:
+        async with self.db.transaction(user.id) as repository:
             original = await repository(ConversationsRepository).get(conversation_id)
             last = await repository(TurnsRepository).get(upto_turn)
             if last.conversation_id != original.id:
@@ -209,7 +199,7 @@ class ConversationsService:
 
     def _grouped(self, user: User, found: Sequence[ConversationRow]) -> Sequence[DayGroup]:
         zone = ZoneInfo(user.time_zone)
-        today = self._clock().astimezone(zone).date()
+        today = self.clock().astimezone(zone).date()
         groups: dict[str, list[ConversationRow]] = {}
         for one in sorted(found, key=lambda one: (one.is_pinned, one.updated_at), reverse=True):
             label = "Pinned" if one.is_pinned else day_label(one.updated_at.astimezone(zone).date(), today)

@@ -15,6 +15,14 @@ from cortex.storage.messages import MessageRow
 from cortex.storage.turns import TurnRow
 
 FORMAT = "cortex.conversation/1"
+_OF_CONVERSATION = (
+    *("id", "title", "role", "mode", "recipe", "model", "uses_memory", "tool_choices", "max_rounds"),
+    *("created_at", "updated_at", "parent_id"),
+)
+_OF_TURN = (
+    *("id", "ordinal", "models", "state", "role", "mode", "text", "created_at", "ended_at", "rounds", "error"),
+    *("is_dropped", "taken_by"),
+)
 
 
 def as_markdown(
@@ -49,35 +57,12 @@ def as_json(
         of_turn.setdefault(stored.turn_id, []).append({**kept, **to_json(stored.message)})
     whole = {
         "format": FORMAT,
-        "id": conversation.id,
-        "title": conversation.title,
-        "role": conversation.role,
-        "mode": conversation.mode,
-        "recipe": conversation.recipe,
-        "model": conversation.model,
-        "uses_memory": conversation.uses_memory,
-        "tool_choices": conversation.tool_choices,
-        "max_rounds": conversation.max_rounds,
-        "created_at": conversation.created_at,
-        "updated_at": conversation.updated_at,
-        "parent_id": conversation.parent_id,
+        **{name: getattr(conversation, name) for name in _OF_CONVERSATION},
         "turns": [
             {
-                "id": turn.id,
-                "ordinal": turn.ordinal,
+                **{name: getattr(turn, name) for name in _OF_TURN},
                 "parent": turn.parent_id,
-                "models": turn.models,
-                "state": turn.state,
-                "role": turn.role,
-                "mode": turn.mode,
-                "text": turn.text,
                 "attachments": [asdict(file) for file in turn.attachments],
-                "created_at": turn.created_at,
-                "ended_at": turn.ended_at,
-                "rounds": turn.rounds,
-                "error": turn.error,
-                "is_dropped": turn.is_dropped,
-                "taken_by": turn.taken_by,
                 "messages": of_turn.get(turn.id, []),
             }
             for turn in turns

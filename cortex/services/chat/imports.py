@@ -5,7 +5,6 @@ loses it. A chat has the same id whenever it is taken over: what was begun again
 """
 
 import asyncio
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Annotated, Any, BinaryIO
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from cortex.base.clock import now
 from cortex.base.errors import NotFound, UserError
@@ -42,19 +41,33 @@ NO_NUL = r"^[^\x00]*$"  # which PostgreSQL does not keep
 Words = Annotated[str, Field(max_length=200_000, pattern=NO_NUL)]
 
 
+def _moment(at: Any) -> Any:  # Any: what was read; what is no moment is refused by the field's type
+    """Seconds since 1970, as the reader says them, or what stands in the file of those that wait, as a moment."""
+    if isinstance(at, str):
+        return datetime.fromisoformat(at)
+    is_seconds = isinstance(at, int | float) and not isinstance(at, bool) and 0 < at < 1e11
+    return datetime.fromtimestamp(at, UTC) if is_seconds else at
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
+
+
 class _Shape(BaseModel):
-    """What the reader says: it read hostile bytes, so nothing of it is believed before it is looked at."""
+    """The reader's answer: it read hostile bytes, so nothing of it is believed before it is looked at."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class _Chat(_Shape):
+class ExportedChat(_Shape):
+    """A conversation out of an export. `key`: the same for the same chat, whenever it is read.
+
+    `exchanges`: the person's words, the answer, and when the words were said, None where that is not known.
+    """
+
     key: str = Field(min_length=1, max_length=200, pattern=NO_NUL)
     title: str = Field(max_length=120, pattern=NO_NUL)
-    at: Annotated[float, Field(gt=0, lt=1e11)] | None
-    exchanges: list[tuple[Words, Words, Annotated[float, Field(gt=0, lt=1e11)] | None]] = Field(
-        min_length=1, max_length=5_000
-    )
+    at: Moment | None
+    exchanges: list[tuple[Words, Words, Moment | None]] = Field(min_length=1, max_length=5_000)
 
 
 class _LeftOut(_Shape):
@@ -64,27 +77,14 @@ class _LeftOut(_Shape):
 
 
 class _Line(_Shape):
-    chat: _Chat | None = None
+    chat: ExportedChat | None = None
     left_out: _LeftOut | None = None
     files: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportedChat:
-    """A conversation out of an export. `key`: the same for the same chat, whenever it is read. Times in UTC.
-
-    `exchanges`: the person's words, the answer, and when the words were said, None where that is not known.
-    """
-
-    key: str
-    title: str
-    at: datetime | None
-    exchanges: tuple[tuple[str, str, datetime | None], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportState:
-    """How far an import is. `titles`: the first few, to see what it is. `at_bytes`: where the next one stands.
+    """The progress of an import. `titles`: the first few, to see what it is. `at_bytes`: where the next one stands.
 
     `left_out`: the sum of `reasons`, which say for each what was not taken how often it was there. `files`: of how many
     files of an archive there are chats.
@@ -175,7 +175,7 @@ class ChatImports:
                 await conversations.restore(id)
                 return
             made = await conversations.create(role, "auto", chat.title, id=id, uses_memory=False, is_title_tainted=True)
-            await lay_down(repository, made.id, chat.exchanges, role=role, mode="auto", channel="api")
+            await lay_down(repository, made.id, chat.exchanges, role)
             if chat.at is not None:
                 last = max([chat.at, *(at for _, _, at in chat.exchanges if at is not None)])
                 await conversations.date_back(made.id, chat.at, last)
@@ -195,7 +195,7 @@ def _id(user: User, chat: ExportedChat) -> str:
 
 
 class _Found:
-    """What was read so far: written a chat a line, and counted."""
+    """The chats read so far: written a chat a line, and counted."""
 
     def __init__(self) -> None:
         self.total, self.files, self.left_out = 0, 1, 0
@@ -234,14 +234,8 @@ def _new_part(folder: Path) -> Any:  # Any: a file that knows its name
     return NamedTemporaryFile(dir=folder, prefix=PART, delete=False)
 
 
-def _write(target: IO[bytes], chat: _Chat) -> None:
-    exchanges = [(words, answer, _iso(at)) for words, answer, at in chat.exchanges]
-    line = {"key": chat.key, "title": chat.title, "at": _iso(chat.at), "exchanges": exchanges}
-    target.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-
-
-def _iso(at: float | None) -> str | None:
-    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
+def _write(target: IO[bytes], chat: ExportedChat) -> None:
+    target.write(chat.model_dump_json().encode() + b"\n")
 
 
 def _next(path: Path, at_bytes: int) -> tuple[ExportedChat, int]:
@@ -249,7 +243,7 @@ def _next(path: Path, at_bytes: int) -> tuple[ExportedChat, int]:
     try:
         with path.open("rb") as file:
             file.seek(at_bytes)
-            return _read(json.loads(file.readline())), file.tell()
+            return ExportedChat.model_validate_json(file.readline()), file.tell()
     except (FileNotFoundError, ValueError) as error:
         raise NotFound("The imported file is no longer available. Choose it again.") from error
 
@@ -257,13 +251,4 @@ def _next(path: Path, at_bytes: int) -> tuple[ExportedChat, int]:
 def _lines(path: Path) -> Iterator[ExportedChat]:
     with path.open("rb") as file:
         for line in file:
-            yield _read(json.loads(line))
-
-
-def _read(kept: dict[str, Any]) -> ExportedChat:
-    exchanges = tuple((words, answer, _at(at)) for words, answer, at in kept["exchanges"])
-    return ExportedChat(key=kept["key"], title=kept["title"], at=_at(kept["at"]), exchanges=exchanges)
-
-
-def _at(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+            yield ExportedChat.model_validate_json(line)

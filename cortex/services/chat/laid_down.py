@@ -11,8 +11,7 @@ from datetime import datetime
 from cortex.base.events import Event
 from cortex.base.ids import new_id
 from cortex.base.messages import assistant, user
-from cortex.base.role import Channel, ToolMode
-from cortex.services.turns.answer_writer import Row, message_row
+from cortex.services.turns.answer_writer import Row, opening_rows
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository
@@ -21,15 +20,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 Exchange = tuple[str, str, datetime | None]
 
 
-async def lay_down(
-    repository: Opener,
-    conversation_id: str,
-    exchanges: Sequence[Exchange],
-    *,
-    role: str,
-    mode: ToolMode,
-    channel: Channel,
-) -> None:
+async def lay_down(repository: Opener, conversation_id: str, exchanges: Sequence[Exchange], role: str) -> None:
     """Fill an empty conversation with these exchanges: words, their answer, and when they were said.
 
     Some statements in all, however many there are: whoever writes holds everybody else's writing up.
@@ -39,7 +30,34 @@ async def lay_down(
     turns = repository(TurnsRepository)
     now = turns.clock()
     rows = [
-        _turn(turns.owner_id, conversation_id, ordinal, words, at or now, role=role, mode=mode, channel=channel)
+        TurnRow(
+            id=f"turn:{new_id()}",
+            owner_id=turns.owner_id,
+            conversation_id=conversation_id,
+            ordinal=ordinal,
+            parent_id="",
+            is_chosen=True,
+            state="done",
+            text=words,
+            mode="auto",
+            max_rounds=None,
+            role=role,
+            channel="api",
+            job_id="",
+            model="",
+            models=(),
+            created_at=at or now,
+            started_at=at or now,
+            ended_at=at or now,
+            rounds=0,
+            error="",
+            is_dropped=False,
+            taken_by=None,
+            taken_round=None,
+            is_tainted=True,
+            has_read_outside=True,
+            has_read_private=True,
+        )
         for ordinal, (words, _, at) in enumerate(exchanges, 1)
     ]
     rows = [replace(row, parent_id=before) for before, row in zip(("", *(row.id for row in rows)), rows, strict=False)]
@@ -55,54 +73,11 @@ async def lay_down(
     await repository(ConversationsRepository).copy_log(events, conversation_id, turn_count=len(rows))
 
 
-def _turn(
-    owner_id: str,
-    conversation_id: str,
-    ordinal: int,
-    text: str,
-    at: datetime,
-    *,
-    role: str,
-    mode: ToolMode,
-    channel: Channel,
-) -> TurnRow:
-    return TurnRow(
-        id=f"turn:{new_id()}",
-        owner_id=owner_id,
-        conversation_id=conversation_id,
-        ordinal=ordinal,
-        parent_id="",
-        is_chosen=True,
-        state="done",
-        text=text,
-        mode=mode,
-        max_rounds=None,
-        role=role,
-        channel=channel,
-        job_id="",
-        model="",
-        models=(),
-        created_at=at,
-        started_at=at,
-        ended_at=at,
-        rounds=0,
-        error="",
-        is_dropped=False,
-        taken_by=None,
-        taken_round=None,
-        is_tainted=True,
-        has_read_outside=True,
-        has_read_private=True,
-    )
-
-
 def _rows(row: TurnRow, answer: str) -> list[Row]:
     part = {"turn": row.id, "round": 1, "part": f"{row.id.removeprefix('turn:')}-1-0", "kind": "text", "attempt": 1}
-    start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}
     end = {"turn": row.id, "state": "done", "rounds": 0, "seconds": 0.0, "tools_sent": 0, "can_continue": False}
     return [
-        message_row(row),
-        ("turn.start", start, row.id),
+        *opening_rows(row),
         ("part.start", part, row.id),
         ("part.end", {**part, "text": answer}, row.id),
         ("turn.end", end, row.id),

@@ -27,35 +27,29 @@ Undoable = Literal["archive", "delete"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """How many chats changed, how many were left as an answer is being written there, and when: the undo's name."""
+    """The count of chats that changed, of those left as an answer is being written there, and when: the undo's name."""
 
     count: int
     left: int
     at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralChats:
-    """Every method takes the user first; ids of anybody else's chats are passed over."""
+    """Every method takes the user first; ids of anybody else's chats are passed over.
 
-    def __init__(
-        self,
-        *,
-        db: Database,
-        hub: Hub,
-        conversations: ConversationsService,
-        clock: Clock = now,
-        deleted: Sequence[Deleted] = (),
-    ) -> None:
-        """`deleted`: called with the user's and the conversation's id of each that was deleted."""
-        self._db = db
-        self._hub = hub
-        self._conversations = conversations
-        self._clock = clock
-        self._deleted = deleted
+    `deleted`: called with the user's and the conversation's id of each that was deleted.
+    """
+
+    db: Database
+    hub: Hub
+    conversations: ConversationsService
+    clock: Clock = now
+    deleted: Sequence[Deleted] = ()
 
     async def archive(self, user: User, ids: Sequence[str]) -> Done:
         """Take them out of the list. They are still found, and a new message puts them back."""
-        at = self._clock()
+        at = self.clock()
         moved = await self._repository(user).archive(_checked(ids), at)
         return Done(count=len(moved), left=0, at=at)
 
@@ -69,12 +63,12 @@ class SeveralChats:
 
     async def delete(self, user: User, ids: Sequence[str]) -> Done:
         """Hide them everywhere, except where an answer is being written."""
-        at = self._clock()
+        at = self.clock()
         wanted = await self._standing(user, ids)
         gone = await self._repository(user).delete_idle(sorted(wanted), at)
         for id in gone:
-            self._hub.announce(id)
-            for listener in self._deleted:
+            self.hub.announce(id)
+            for listener in self.deleted:
                 await listener(user.id, id)
         return Done(count=len(gone), left=len(wanted) - len(gone), at=at)
 
@@ -83,7 +77,7 @@ class SeveralChats:
         repository = self._repository(user)
         back = await (repository.unarchive_of(at) if what == "archive" else repository.restore_of(at))
         for id in back:
-            self._hub.announce(id)
+            self.hub.announce(id)
         if not back:
             raise UserError("There is nothing left to undo here.")
         return len(back)
@@ -93,17 +87,17 @@ class SeveralChats:
         wanted = sorted(await self._standing(user, ids))
         files: dict[str, str] = {}
         for id in wanted:
-            title = (await self._conversations.get(user, id)).title
-            files[_unused(title, files)] = await self._conversations.export_markdown(user, id)
+            title = (await self.conversations.get(user, id)).title
+            files[_unused(title, files)] = await self.conversations.export_markdown(user, id)
         if not files:
             raise NotFound("None of these chats exists.")
         return await asyncio.to_thread(_packed, files)
 
     def _repository(self, user: User) -> SeveralChatsRepository:
-        return self._db.repository(SeveralChatsRepository, user.id)
+        return self.db.repository(SeveralChatsRepository, user.id)
 
     async def _standing(self, user: User, ids: Sequence[str]) -> frozenset[str]:
-        return await self._db.repository(ConversationsRepository, user.id).standing(_checked(ids))
+        return await self.db.repository(ConversationsRepository, user.id).standing(_checked(ids))
 
 
 def _checked(ids: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """What one event does to one turn's view: a pure function for each kind. Called by `transcript.py` alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -62,22 +62,15 @@ def ended(turn: TurnView, event: Event) -> Folded:
     One that was set aside keeps its questions: they can still be answered.
     """
     data = event.payload
-    ending = TurnEndView(
-        state=data["state"],
-        rounds=data.get("rounds") or 0,
-        seconds=data.get("seconds") or 0.0,
-        tools_sent=data.get("tools_sent") or 0,
-        tokens_sent=data.get("tokens_sent") or 0,
-        tokens_saved=data.get("tokens_saved") or 0,
-        can_continue=bool(data.get("can_continue")),
-    )
+    ending = TurnEndView(**_known(data, TurnEndView))
     waiting = (
         {part.call for part in turn.parts if isinstance(part, ApprovalCard)} if data.get("is_set_aside") else set()
     )
     parts = tuple(
         part if part.id in waiting else _settled(part)
         for part in turn.parts
-        if not (isinstance(part, ApprovalCard) and part.call not in waiting) and not _is_void(part)
+        if not (isinstance(part, ApprovalCard) and part.call not in waiting)
+        and not (isinstance(part, TextPart | ThinkingPart) and part.is_open and not part.text)
     )
     changes = [ViewChange(kind="body", turn=turn.id)] if parts != turn.parts else []
     if turn.state == "queued":  # it ended without an answer: now its place is shown, and says so
@@ -137,26 +130,12 @@ def part_ended(turn: TurnView, event: Event) -> Folded:
 
 def noticed(turn: TurnView, event: Event) -> Folded:
     """A word of Cortex itself."""
-    data = event.payload
-    part = NoticePart(
-        id=f"note-{event.seq}", level=data.get("level") or "info", text=data["text"], page=data.get("page") or ""
-    )
-    return _add(turn, part)
+    return _add(turn, NoticePart(id=f"note-{event.seq}", **_known(event.payload, NoticePart)))
 
 
 def failed(turn: TurnView, event: Event) -> Folded:
     """Why the answer stopped."""
-    data = event.payload
-    return _add(
-        turn,
-        FailurePart(
-            id=f"fail-{event.seq}",
-            text=data["text"],
-            kind=data.get("kind") or "",
-            can_retry=bool(data.get("can_retry")),
-            page=data.get("page") or "",
-        ),
-    )
+    return _add(turn, FailurePart(id=f"fail-{event.seq}", **_known(event.payload, FailurePart)))
 
 
 # --- calls ----------------------------------------------------------------------------------------------------------
@@ -235,13 +214,7 @@ def undone(turn: TurnView, event: Event) -> Folded:
 def agent_moved(turn: TurnView, event: Event) -> Folded:
     """A background run began, went on or ended; the turn that started it may be over long since."""
     data = event.payload
-    card = AgentCard(
-        id=data["agent"],
-        task=data["task"],
-        role=data.get("role") or "",
-        state=data["state"],
-        error=data.get("error") or "",
-    )
+    card = AgentCard(id=data["agent"], **_known(data, AgentCard))
     if part_of(turn, card.id) is None:
         return _add(turn, card)
     return _swap(turn, card), [ViewChange(kind="part", turn=turn.id, part=card.id)]
@@ -292,10 +265,6 @@ def _phase(turn: TurnView, phase: Phase, round_number: int | None) -> Folded:
     return replace(turn, status=status), [] if status == turn.status else [ViewChange(kind="status", turn=turn.id)]
 
 
-def _is_void(part: Part) -> bool:
-    return isinstance(part, TextPart | ThinkingPart) and part.is_open and not part.text
-
-
 def _settled(part: Part) -> Part:
     if isinstance(part, CallCard) and part.state in ("run", "wait"):
         return replace(part, state="unknown")
@@ -314,17 +283,10 @@ def _whole(data: dict[str, Any], at: datetime, begun: Part | None) -> Part:
 
 def _question(data: dict[str, Any]) -> ApprovalCard:
     until = data.get("expires_at")
-    return ApprovalCard(
-        id=data["approval"],
-        call=data["call"],
-        tool=data["tool"],
-        verb=data.get("verb") or "",
-        destination=data.get("destination") or "",
-        detail=data.get("detail") or "",
-        why=data.get("why") or "",
-        risk=data.get("risk") or "",
-        expires_at=datetime.fromisoformat(until) if until else None,
-        can_be_granted=data.get("can_be_granted", False),
-        can_be_changed=data.get("can_be_changed", False),
-        is_for_job=data.get("is_for_job", False),
-    )
+    known = _known(data, ApprovalCard) | {"expires_at": datetime.fromisoformat(until) if until else None}
+    return ApprovalCard(id=data["approval"], **known)
+
+
+def _known(data: Mapping[str, Any], kind: type[Part | TurnEndView]) -> dict[str, Any]:
+    """Return what an event says of a card under the card's own names; what it does not say is as the card has it."""
+    return {one.name: data[one.name] for one in fields(kind) if one.name != "id" and data.get(one.name) is not None}

@@ -35,7 +35,7 @@ ChangeKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewChange:
-    """What an event changed in the view: a turn (id) and, for parts and calls, which one; markers by their id."""
+    """A change that an event made in the view: a turn (id) and, for parts and calls, which one; markers by their id."""
 
     kind: ChangeKind
     turn: str = ""
@@ -100,12 +100,12 @@ class ApprovalCard:
     id: str
     call: str
     tool: str
-    verb: str
-    destination: str
-    detail: str
-    why: str
-    risk: str
-    expires_at: datetime | None
+    verb: str = ""
+    destination: str = ""
+    detail: str = ""
+    why: str = ""
+    risk: str = ""
+    expires_at: datetime | None = None
     can_be_granted: bool = False
     can_be_changed: bool = False
     is_for_job: bool = False
@@ -124,7 +124,7 @@ class NoticePart:
     """A word of Cortex itself: a retry, a limit met. `page`: where its reader can change that, "" = nowhere."""
 
     id: str
-    level: Literal["info", "warn"]
+    level: Literal["info", "warn"] = "info"
     text: str
     page: str = ""
 
@@ -135,8 +135,8 @@ class FailurePart:
 
     id: str
     text: str
-    kind: str
-    can_retry: bool
+    kind: str = ""
+    can_retry: bool = False
     page: str = ""
 
 
@@ -146,9 +146,9 @@ class AgentCard:
 
     id: str
     task: str
-    role: str
+    role: str = ""
     state: RunState
-    error: str
+    error: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -179,7 +179,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveStatus:
-    """What a running turn does just now; `tools` are the calls under way."""
+    """A running turn's state just now; `tools` are the calls under way."""
 
     phase: Literal["choosing", "asking", "thinking", "writing", "calling", "waiting"]
     round: int = 0
@@ -188,7 +188,7 @@ class LiveStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEndView:
-    """How a turn ended and what its tools cost."""
+    """The end of a turn, and the cost of its tools."""
 
     state: TurnState
     rounds: int = 0

@@ -39,7 +39,7 @@ class AnswerVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """What a person does with the versions in a conversation."""
+    """The versions of answers in a conversation, and going from one to another."""
 
     runtime: Runtime
 

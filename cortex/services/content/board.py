@@ -43,9 +43,8 @@ class TaskBoard:
 
 
 def _column(name: str, rows: Sequence[TaskRow], most: int, *, is_tainted: bool = False) -> BoardColumn:
-    cards = tuple(_card(row) for row in rows[:most])
+    cards = tuple(
+        Card(id=row.id, title=row.title, due=row.due, priority=row.priority, is_tainted=row.is_tainted)
+        for row in rows[:most]
+    )
     return BoardColumn(name=name, cards=cards, total=len(rows), is_tainted=is_tainted)
-
-
-def _card(row: TaskRow) -> Card:
-    return Card(id=row.id, title=row.title, due=row.due, priority=row.priority, is_tainted=row.is_tainted)

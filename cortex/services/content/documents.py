@@ -13,9 +13,9 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.media import PICTURES
 from cortex.base.user import User
+from cortex.ports.documents import PageText as PageText
 from cortex.services.content.pictures import PicturesService
 from cortex.services.runtime import Runtime
-from cortex.storage.documents import DocumentPage as DocumentPage
 from cortex.storage.documents import DocumentRow as DocumentRow
 from cortex.storage.documents import DocumentsRepository, DocumentState
 from cortex.storage.given_files import GivenFile, GivenFiles
@@ -30,7 +30,7 @@ GONE = "That file was deleted."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSpace:
-    """How much of what is allowed a person's files take; `deleted_bytes` of it are deleted files, not yet gone."""
+    """The space that a person's files take, and may; `deleted_bytes` of it are deleted files, not yet gone."""
 
     used_bytes: int
     deleted_bytes: int
@@ -141,7 +141,7 @@ class DocumentsService:
             return await self.pictures.small(user.id, row)
         return (await self.pictures.ready(user.id, row.sha256, row.path)).path
 
-    async def text(self, user: User, id: str, first: int = 1) -> tuple[DocumentRow, Sequence[DocumentPage]]:
+    async def text(self, user: User, id: str, first: int = 1) -> tuple[DocumentRow, Sequence[PageText]]:
         """The file with its text by page, from the page `first` on, as much as is shown at once."""
         row = await self.get(user, id)
         first = max(1, min(first, row.pages))
@@ -154,7 +154,7 @@ class DocumentsService:
         deleted = await self.runtime.db.repository(DocumentsRepository, user.id).set_deleted(id, is_deleted=True)
         await self._files(user).remove(
             id, row.path
-        )  # a kill ahead of this leaves a file that `file_clearing.py` takes away
+        )  # a kill ahead of this leaves a file that `FileClearing` takes away
         return deleted
 
     async def bring_back(self, user: User, id: str) -> DocumentRow:
@@ -172,9 +172,9 @@ class DocumentsService:
         return GivenFiles(home=self.homes.home_of(user.id))
 
 
-def _shown(pages: Sequence[DocumentPage]) -> Sequence[DocumentPage]:
+def _shown(pages: Sequence[PageText]) -> Sequence[PageText]:
     """Those of the first that fit on a page of a browser; of one that is too long by itself, the beginning."""
-    shown: list[DocumentPage] = []
+    shown: list[PageText] = []
     room = CHARACTERS_SHOWN
     for page in pages:
         if shown and len(page.text) > room:

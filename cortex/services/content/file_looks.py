@@ -1,12 +1,13 @@
 """Keeps what is known of a person's files as the folder is: files that tools made or that were copied there join.
 
 Files that changed are read anew, files that are gone are forgotten. It compares places, sizes and times; what holds the
-same as before is found by its hash when it is read (`reading.py`).
+same as before is found by its hash when it is read (`reading.py`). What killed uploads and deletions left goes.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from mimetypes import guess_type
 from pathlib import PurePosixPath
 
@@ -15,8 +16,11 @@ from cortex.base.ids import derived_id
 from cortex.integrations.documents.kinds import SEARCHED
 from cortex.integrations.files import Files, FolderItem
 from cortex.services.runtime import Runtime
-from cortex.storage.documents import DocumentsRepository, FileMark
+from cortex.storage.accounts import AccountsRepository
+from cortex.storage.documents import AllDocumentsRepository, DocumentsRepository, FileMark
+from cortex.storage.given_files import GivenFiles
 from cortex.storage.home import Homes
+from cortex.storage.ready_pictures import ReadyPictures
 
 FOUND_MOST = 5_000
 FILE_BYTES = 50_000_000
@@ -87,3 +91,43 @@ class FileLooks:
 
     def _has_arrived(self, item: FolderItem) -> bool:
         return not item.path.startswith(UPLOADS) or item.changed_at < self.runtime.clock() - ARRIVING
+
+
+UNDO = timedelta(days=1)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileClearing:
+    """At the start, and once a day."""
+
+    runtime: Runtime
+    homes: Homes
+
+    async def clear(self) -> None:
+        """Of everybody: what killed uploads left, and for good what was deleted more than `UNDO` ago."""
+        known = await self.runtime.db.repository(AllDocumentsRepository).ids()
+        deleted = await self.runtime.db.repository(AllDocumentsRepository).owners(of_deleted=True)
+        for account in await self.runtime.db.repository(AccountsRepository).list():
+            try:
+                await GivenFiles(home=self.homes.home_of(account.id)).sweep(known)
+                if account.id in deleted:
+                    await self._clear(account.id, self.runtime.clock() - UNDO)
+            except OSError as error:  # one person's folder keeps nobody else's from being cleared
+                log.warning("files: the folder of %s was not cleared: %s", account.id, error)
+
+    async def _clear(self, user_id: str, before: datetime) -> None:
+        home = self.homes.home_of(user_id)
+        files = GivenFiles(home=home)
+        documents = self.runtime.db.repository(DocumentsRepository, user_id)
+        for row in await documents.deleted(self.runtime.clock()):
+            if await documents.at(row.path) is None:  # else its name has gone to another file
+                await files.remove(row.id, row.path)  # a kill in the middle of the deletion left it where it was
+        for row in await documents.deleted(before):
+            await files.forget(row.id)
+            while await documents.drop_pages(row.id):
+                """Others write in between."""
+            await documents.remove(row.id)
+            if not await documents.has(row.sha256):
+                await ReadyPictures(home=home).remove(row.sha256)

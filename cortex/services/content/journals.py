@@ -64,12 +64,16 @@ async def no_server(_user_id: str, _by: str) -> AsyncIterator[JournalBook | None
     yield None
 
 
+@dataclass(frozen=True, slots=True)
 class JournalsService:
-    """Every method of a page takes whose; a version guards each change: Conflict when it was changed in between."""
+    """Every method of a page takes whose; a version guards each change: Conflict when it was changed in between.
 
-    def __init__(self, db: Database, clock: Clock, server: Books = no_server) -> None:
-        """`server` opens the journals of a user that an Aether server keeps; None for those kept here."""
-        self._db, self._clock, self._server = db, clock, server
+    `server` opens the journals of a user that an Aether server keeps; None for those kept here.
+    """
+
+    db: Database
+    clock: Clock
+    server: Books = no_server
 
     def for_tools(self, user_id: str) -> "ToolJournals":
         """Return what tools open."""
@@ -88,7 +92,7 @@ class JournalsService:
     async def create(self, user: User, name: str) -> Journal:
         """A new journal; UserError."""
         async with self._book(user.id) as book:
-            return await book.create(new_id(self._clock), name)
+            return await book.create(new_id(self.clock), name)
 
     async def rename(self, user: User, journal_id: str, version: int, name: str) -> Journal:
         """Give it another name; UserError, Conflict."""
@@ -123,13 +127,13 @@ class JournalsService:
 
     def new_key(self) -> str:
         """The id that a new entry will have, for the form it is written in: sent twice, it is written once."""
-        return new_id(self._clock)
+        return new_id(self.clock)
 
     async def write(self, user: User, key: str, journal_id: str, title: str, text: str) -> JournalEntry:
         """A new entry; without a title it bears the day. UserError."""
         if not (key.isascii() and key.isalnum() and len(key) <= 64):
             raise UserError("This form is damaged. Open it again and copy your text into it.")
-        day = f"{local(self._clock(), user.time_zone):%Y-%m-%d}"
+        day = f"{local(self.clock(), user.time_zone):%Y-%m-%d}"
         head, words = checked_title(title if title.strip() else day), checked_text(text)
         async with self._book(user.id) as book:
             journal = await book.journal(journal_id)
@@ -191,10 +195,10 @@ class JournalsService:
 
     @asynccontextmanager
     async def _book(self, user_id: str, by: str = PERSON) -> AsyncIterator[JournalBook]:
-        async with self._server(user_id, by) as kept_elsewhere:
+        async with self.server(user_id, by) as kept_elsewhere:
             if kept_elsewhere is not None:
-                await self._db.end_view()  # a page that waits for a network holds no connection
-            yield kept_elsewhere or OwnJournals(db=self._db, user_id=user_id, by=by)
+                await self.db.end_view()  # a page that waits for a network holds no connection
+            yield kept_elsewhere or OwnJournals(db=self.db, user_id=user_id, by=by)
 
 
 class ToolJournals:

@@ -29,19 +29,21 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentNotes:
-    """What the assistant noted about the person while it had this role."""
+    """The assistant's notes about the person while it had this role."""
 
     role: str
     text: str
 
 
+@dataclass(frozen=True, slots=True)
 class NotesService:
-    """Every method takes whose texts. A version tag guards each write: Conflict when somebody else wrote in between."""
+    """Every method takes whose texts. A version tag guards each write: Conflict when somebody else wrote in between.
 
-    def __init__(self, homes: Homes, db: Database) -> None:
-        """`db` holds the marks of pages with words from outside."""
-        self._homes = homes
-        self._db = db
+    `db` holds the marks of pages with words from outside.
+    """
+
+    homes: Homes
+    db: Database
 
     async def list(self, user: User) -> Sequence[Note]:
         """The notes, the latest changed first."""
@@ -49,21 +51,21 @@ class NotesService:
 
     async def deleted(self, user: User) -> Sequence[Note]:
         """Those that can be brought back, the latest deleted first; `changed_at` is when they were deleted."""
-        return [note for note in await self._in(user, DELETED) if note.changed_at > self._db.clock() - UNDO]
+        return [note for note in await self._in(user, DELETED) if note.changed_at > self.db.clock() - UNDO]
 
     async def _in(self, user: User, folder: str) -> Sequence[Note]:
-        entries = await self._homes.home_of(user.id).list(folder)
+        entries = await self.homes.home_of(user.id).list(folder)
         found = [_note(entry) for entry in entries if entry.name.endswith(SUFFIX) and not entry.is_folder]
         return sorted(found, key=lambda note: note.changed_at, reverse=True)
 
     async def texts(self, user: User) -> Sequence[tuple[Note, str]]:
         """The notes with their texts, the latest changed first."""
-        return [(_note(entry), text) for entry, text in await self._homes.home_of(user.id).texts(NOTES, SUFFIX)]
+        return [(_note(entry), text) for entry, text in await self.homes.home_of(user.id).texts(NOTES, SUFFIX)]
 
     async def read(self, user: User, name: str) -> HomeFile:
         """A note's text with its version; NotFound."""
         try:
-            return await self._homes.home_of(user.id).read(_path(NOTES, name))
+            return await self.homes.home_of(user.id).read(_path(NOTES, name))
         except NotFound as error:
             raise NotFound(f"There is no note {name!r}.") from error
 
@@ -74,7 +76,7 @@ class NotesService:
         except ValueError as error:
             raise UserError(str(error), field="name") from error
         try:
-            await self._homes.home_of(user.id).write(_path(NOTES, words), f"# {words}\n", ABSENT)
+            await self.homes.home_of(user.id).write(_path(NOTES, words), f"# {words}\n", ABSENT)
         except Conflict as error:
             raise UserError(f"There is a note named {words!r} already.", field="name") from error
         return words
@@ -85,7 +87,7 @@ class NotesService:
 
     async def remove(self, user: User, name: str) -> None:
         """Delete a note, which can be brought back for a day; NotFound. One deleted earlier under its name is gone."""
-        home, path = self._homes.home_of(user.id), _path(NOTES, name)
+        home, path = self.homes.home_of(user.id), _path(NOTES, name)
         kept = await home.read(path)
         # The copy first: cut off between the two, the note is still there.
         await home.write(_path(DELETED, name), kept.text)
@@ -96,13 +98,13 @@ class NotesService:
         if not any(note.name == name for note in await self.deleted(user)):
             raise NotFound(f"There is no deleted note {name!r}.")
         try:
-            await self._homes.home_of(user.id).rename(_path(DELETED, name), _path(NOTES, name))
+            await self.homes.home_of(user.id).rename(_path(DELETED, name), _path(NOTES, name))
         except Conflict as error:
             raise UserError(f"There is a note named {name!r} already. Give it another name first.") from error
 
     async def prune(self, user_id: str, before: datetime) -> None:
         """Forget what was deleted before then."""
-        home = self._homes.home_of(user_id)
+        home = self.homes.home_of(user_id)
         for entry in await home.list(DELETED):
             if not entry.is_folder and entry.changed_at < before:
                 await home.remove(f"{DELETED}/{entry.name}")
@@ -110,7 +112,7 @@ class NotesService:
     async def scratchpad(self, user: User) -> HomeFile:
         """The scratchpad; empty at first."""
         try:
-            return await self._homes.home_of(user.id).read(SCRATCHPAD)
+            return await self.homes.home_of(user.id).read(SCRATCHPAD)
         except NotFound:
             return HomeFile(text="", version=ABSENT)
 
@@ -119,13 +121,13 @@ class NotesService:
         return await self._write(user, SCRATCHPAD, text, version)
 
     async def _write(self, user: User, path: str, text: str, version: str) -> str:
-        made = await self._homes.home_of(user.id).write(path, _checked(text), version)
-        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path))
+        made = await self.homes.home_of(user.id).write(path, _checked(text), version)
+        await self.db.repository(PreferencesRepository, user.id).unset(mark_of(path))
         return made
 
     async def agent_notes(self, user: User) -> Sequence[AgentNotes]:
         """Return what the assistant keeps for itself, role by role."""
-        home = self._homes.home_of(user.id)
+        home = self.homes.home_of(user.id)
         names = [entry.name for entry in await home.list(AGENT_NOTES) if entry.name.endswith(SUFFIX)]
         return [
             AgentNotes(role=name.removesuffix(SUFFIX), text=(await home.read(f"{AGENT_NOTES}/{name}")).text)
@@ -135,7 +137,7 @@ class NotesService:
     async def agent_notes_of(self, user: User, role: str) -> AgentNotes:
         """Those of one role; NotFound."""
         try:
-            kept = await self._homes.home_of(user.id).read(_path(AGENT_NOTES, role))
+            kept = await self.homes.home_of(user.id).read(_path(AGENT_NOTES, role))
         except NotFound as error:
             raise NotFound(f"The assistant has no notes as {role!r}.") from error
         return AgentNotes(role=role, text=kept.text)
@@ -143,8 +145,8 @@ class NotesService:
     async def clear_agent_notes(self, user: User, role: str) -> None:
         """Forget those of one role; NotFound."""
         path = _path(AGENT_NOTES, role)
-        await self._homes.home_of(user.id).remove(path)
-        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path))
+        await self.homes.home_of(user.id).remove(path)
+        await self.db.repository(PreferencesRepository, user.id).unset(mark_of(path))
 
 
 def _note(entry: HomeEntry) -> Note:

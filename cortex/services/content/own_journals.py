@@ -1,7 +1,7 @@
 """One user's journals in Cortex's own tables. Nothing has to be set up for them. Rows: `storage/journals.py`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from cortex.base.ids import derived_id
@@ -55,15 +55,7 @@ class OwnJournals:
         """Change an entry, also one that is taken away; what stood there is kept. Conflict."""
         title = None if change.title is None else checked_title(change.title)
         text = None if change.text is None else checked_text(change.text)
-        return await self._entries.change(
-            id,
-            expected_version,
-            self.by,
-            title=title,
-            text=text,
-            is_enabled=change.is_enabled,
-            is_tainted=change.is_tainted,
-        )
+        return await self._entries.change(id, expected_version, self.by, replace(change, title=title, text=text))
 
     async def shelf(self, *, is_enabled: bool) -> Sequence[Journal]:
         """The journals in use, or those taken away."""

@@ -18,8 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, NotFound, ToolFailed
 from cortex.ports.documents import Extracted, Extractor, ExtractorSession
-from cortex.services.content.file_clearing import FileClearing
-from cortex.services.content.file_looks import FileLooks
+from cortex.services.content.file_looks import FileClearing, FileLooks
 from cortex.services.runtime import Runtime
 from cortex.storage.accounts import AccountRow, AccountsRepository
 from cortex.storage.documents import (

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cortex.base.errors import NotFound, UserError
+from cortex.base.form_words import one_line
 from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.ports.engine import Hub
-from cortex.services.content.list_bell import tell
-from cortex.services.content.tasks import INBOX, LIST_CHARS_MAX, one_line
-from cortex.services.notifier import Notifier
+from cortex.services.content.tasks import INBOX, LIST_CHARS_MAX, announce_lists
+from cortex.services.notifier import Notifier, notify
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
 from cortex.storage.notices import NoticesRepository, NoticeValues
@@ -90,7 +90,7 @@ class SharedLists:
         self._answered(user, {user.id, *([offered.owner_id] if offered else ())})
 
     def _answered(self, user: User, readers: set[str]) -> None:
-        tell(self.hub, readers)
+        announce_lists(self.hub, readers)
         self.notifier.wake(user.id)
 
     async def share(self, user: User, name: str, people: Sequence[str]) -> Sequence[str]:
@@ -107,7 +107,7 @@ class SharedLists:
             after = await lists.readers(user.id, name)
             row = next((one for one in await lists.list() if not one.owner and one.name == name), None)
             invited = await lists.invited(name)
-        tell(self.hub, {*before, *after, *added})
+        announce_lists(self.hub, {*before, *after, *added})
         for one in added:
             await self._notify(user, one, row.id if row else "", name)
         accounts = await self.db.repository(AccountsRepository).list()
@@ -121,13 +121,13 @@ class SharedLists:
         async with self.db.transaction(user.id) as repository:
             await repository(SharedListsRepository).rename(name, words)
             readers = await repository(SharedListsRepository).readers(user.id, words)
-        tell(self.hub, readers)
+        announce_lists(self.hub, readers)
         return words
 
     async def leave(self, user: User, list_id: str) -> SharedListRow:
         """See somebody else's list no longer; what it was. What the person put on it stays there."""
         row = await self.db.repository(SharedListsRepository, user.id).leave(list_id)
-        tell(self.hub, {user.id, *row.people})
+        announce_lists(self.hub, {user.id, *row.people})
         return row
 
     async def _notify(self, user: User, member_id: str, list_id: str, name: str) -> None:
@@ -139,7 +139,4 @@ class SharedLists:
             subject_id=list_id,
             is_tainted=True,  # a list's name is its owner's words
         )
-        draft = await self.notifier.draft(member_id, f"list:{new_id(self.db.clock)}", values)
-        async with self.db.transaction(member_id) as repository:
-            await draft.write(repository)
-        self.notifier.wake(member_id)
+        await notify(self.db, self.notifier, member_id, f"list:{new_id(self.db.clock)}", values)

@@ -1,19 +1,22 @@
 """To-do lists for the page: show, add, change, tick off, order, delete with a way back. Rows: `storage/tasks.py`.
 
-Each change rings at the open pages of all who see the list. Sharing a list stands in `shared_lists.py`.
+Each change is told to the open pages of all who see the list (`UserListSignal`). Sharing one: `shared_lists.py`.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from cortex.base import portable
 from cortex.base.errors import NotFound, UserError
+from cortex.base.form_words import one_line
 from cortex.base.user import User
 from cortex.ports.engine import Hub
-from cortex.services.content.list_bell import UserListBell
 from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.tasks import INBOX as INBOX
 from cortex.storage.tasks import TaskFields as TaskFields
 from cortex.storage.tasks import TaskListRow as TaskListRow
@@ -29,12 +32,39 @@ REMOVED = "tasks.removed"  # the last few deleted tasks, so that the page can of
 REMOVED_KEPT = 20
 
 
+def lists_of(user_id: str) -> str:
+    """The key of the hub under which the lists that a person sees are announced."""
+    return f"lists:{user_id}"
+
+
+def announce_lists(hub: Hub, user_ids: Iterable[str]) -> None:
+    """Let the open pages of these people look at their lists again."""
+    for user_id in user_ids:
+        hub.announce(lists_of(user_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserListSignal:
+    """The signal as one user gives it."""
+
+    db: Database
+    hub: Hub
+    user_id: str
+
+    async def tell_readers(self, *places: tuple[str, str], is_shared: bool = True) -> None:
+        """Tell all who see these lists, the user's own other pages too; not `is_shared`: those alone."""
+        lists = self.db.repository(SharedListsRepository, self.user_id)
+        may_be_shared = {place for place in places if is_shared and place[1] != INBOX}  # nobody shares an inbox
+        readers = await asyncio.gather(*(lists.readers(*place) for place in may_be_shared))
+        announce_lists(self.hub, {self.user_id, *(id for ids in readers for id in ids)})
+
+
+@dataclass(frozen=True, slots=True)
 class TasksService:
     """One person's tasks at a time; every method takes whose."""
 
-    def __init__(self, db: Database, hub: Hub) -> None:
-        """Each method is its own short transaction; `hub` tells open pages of it."""
-        self._db, self._hub = db, hub
+    db: Database
+    hub: Hub
 
     async def list(
         self, user: User, *, list_name: str = "", is_done: bool = False, query: str = ""
@@ -63,61 +93,67 @@ class TasksService:
         """A new task at the end of its list."""
         fields = _checked({"title": title, "list_name": list_name or INBOX, "priority": priority, "notes": notes})
         task = await self._of(user).create(
-            None, fields["title"], fields["list_name"], due, fields["priority"], fields["notes"], is_tainted=False
+            None,
+            fields["title"],
+            fields["list_name"],
+            due=due,
+            priority=fields["priority"],
+            notes=fields["notes"],
+            is_tainted=False,
         )
-        return await self._told(user, task)
+        return await self._announced(user, task)
 
     async def update(self, user: User, task_id: str, version: int, fields: TaskFields) -> TaskRow:
         """Change the fields given, if the task still stands at `version`; Conflict otherwise."""
-        async with self._db.transaction(user.id) as repository:
+        async with self.db.transaction(user.id) as repository:
             was = await repository(TasksRepository).get(task_id)
             task = await repository(TasksRepository).update(task_id, version, **_checked(fields))
-        return await self._told(user, task, was)
+        return await self._announced(user, task, was)
 
     async def complete(self, user: User, task_id: str) -> TaskRow:
         """Tick it off."""
-        return await self._told(user, await self._of(user).complete(task_id))
+        return await self._announced(user, await self._of(user).complete(task_id))
 
     async def reopen(self, user: User, task_id: str) -> TaskRow:
         """Untick it."""
-        return await self._told(user, await self._of(user).reopen(task_id))
+        return await self._announced(user, await self._of(user).reopen(task_id))
 
     async def move(self, user: User, task_id: str, by: int) -> None:
         """Up (-1) or down (1) within its list; at an end it stays."""
-        async with self._db.transaction(user.id) as repository:
+        async with self.db.transaction(user.id) as repository:
             tasks = repository(TasksRepository)
             task = await tasks.get(task_id)
             row = [other.id for other in await tasks.list(task.list_label, task.is_done)]
             await tasks.move(task_id, max(0, row.index(task_id) + by))
-        await self._told(user, task)
+        await self._announced(user, task)
 
     async def delete(self, user: User, task_id: str, version: int | None = None) -> TaskRow:
         """Delete it, if it still stands at `version`; `restore` brings the last few back."""
-        async with self._db.transaction(user.id) as repository:
+        async with self.db.transaction(user.id) as repository:
             task = await repository(TasksRepository).remove(task_id, version)
             kept = await repository(PreferencesRepository).get(REMOVED, [])
             await repository(PreferencesRepository).set(REMOVED, [*kept, portable.plain(task)][-REMOVED_KEPT:])
-        return await self._told(user, task)
+        return await self._announced(user, task)
 
     async def restore(self, user: User, task_id: str) -> TaskRow:
         """A task that was deleted lately, as it was; NotFound when it is not among the last few."""
-        async with self._db.transaction(user.id) as repository:
+        async with self.db.transaction(user.id) as repository:
             kept: list[dict[str, Any]] = await repository(PreferencesRepository).get(REMOVED, [])
             found = next((one for one in kept if one["id"] == task_id), None)
             if found is None:
                 raise NotFound("This task cannot be restored. Only the last few deleted tasks can.")
             await repository(PreferencesRepository).set(REMOVED, [one for one in kept if one["id"] != task_id])
             task = await repository(TasksRepository).put(portable.read(TaskRow, found))
-        return await self._told(user, task)
+        return await self._announced(user, task)
 
-    async def _told(self, user: User, *tasks: TaskRow) -> TaskRow:
+    async def _announced(self, user: User, *tasks: TaskRow) -> TaskRow:
         """The first task, once the open pages of all who see their lists are told."""
-        bell = UserListBell(db=self._db, hub=self._hub, user_id=user.id)
-        await bell.ring(*((task.owner_id, task.list_name) for task in tasks))
+        signal = UserListSignal(db=self.db, hub=self.hub, user_id=user.id)
+        await signal.tell_readers(*((task.owner_id, task.list_name) for task in tasks))
         return tasks[0]
 
     def _of(self, user: User) -> TasksRepository:
-        return self._db.repository(TasksRepository, user.id)
+        return self.db.repository(TasksRepository, user.id)
 
 
 def _checked(fields: TaskFields) -> TaskFields:
@@ -131,13 +167,3 @@ def _checked(fields: TaskFields) -> TaskFields:
     if not 0 <= fields.get("priority", 0) <= PRIORITY_MAX:
         raise UserError(f"Priority must be 0 to {PRIORITY_MAX}.", field="priority")
     return cleaned
-
-
-def one_line(text: str, longest: int, field: str, question: str) -> str:
-    """The text on one line; UserError at `field`, with the question, when there is none, or when it is too long."""
-    words = " ".join(text.split())
-    if not words:
-        raise UserError(question, field=field)
-    if len(words) > longest:
-        raise UserError(f"That is too long: at most {longest} characters.", field=field)
-    return words

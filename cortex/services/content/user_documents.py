@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.files import Files
-from cortex.ports.documents import DocumentHit, DocumentHits, DocumentText, Extracted, PageText
+from cortex.ports.documents import DocumentHits, DocumentText, Extracted
 from cortex.services.content.reading import DocumentReading
 from cortex.storage.db import Database
 from cortex.storage.document_search import DocumentSearchRepository
@@ -36,11 +36,7 @@ class UserDocuments:
         unread = await self.reading.settled(self.user_id, SEARCH_WAIT_S)
         within = "" if rest == "." else rest
         found = await self.db.repository(DocumentSearchRepository, self.user_id).pages_matching(query, within, HITS)
-        hits = (
-            DocumentHit(path=hit.path, number=hit.number, title=hit.title, passage=hit.passage, is_paged=hit.is_paged)
-            for hit in found
-        )
-        return DocumentHits(hits=tuple(hits), unread=unread)
+        return DocumentHits(hits=tuple(found), unread=unread)
 
     async def read(self, path: str, first: int, last: int | None) -> DocumentText:
         """The text by page: as it is kept of the user's own files, else read now."""
@@ -53,7 +49,7 @@ class UserDocuments:
             raise ToolFailed(UNREAD.format(path=path) if row.state == "waiting" else row.note)
         pages = await self.db.repository(DocumentsRepository, self.user_id).text_of(row.id, first, last)
         return DocumentText(
-            pages=tuple(PageText(number=page.number, text=page.text, title=page.title) for page in pages),
+            pages=tuple(pages),
             count=row.pages,
             is_paged=row.is_paged,
             outline=row.outline,

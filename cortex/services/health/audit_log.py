@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from cortex.base.clock import Clock
-from cortex.base.errors import NotAllowed, UserError
+from cortex.base.errors import UserError
 from cortex.base.hidden import show_hidden
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.notifier import Notifier
+from cortex.services.notifier import Notifier, notify
 from cortex.storage.audit import AuditFilter as AuditFilter
 from cortex.storage.audit import AuditRepository
 from cortex.storage.audit import AuditRow as AuditRow
@@ -37,7 +37,7 @@ MEND = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditVerdict:
-    """How the log was found. `at`: the row at which it is wrong, None where it is whole; `problem`: what is wrong.
+    """The verdict on the log. `at`: the row at which it is wrong, None where it is whole; `problem`: what is wrong.
 
     `doubt`: which part nobody can vouch for, although it may be whole; it is a problem too until an admin accepts it.
     """
@@ -116,8 +116,7 @@ class AuditLog:
 
     async def export(self, by: User, which: AuditFilter) -> AsyncIterator[Sequence[AuditRow]]:
         """All that are meant, the newest first, a thousand at a time; that they were read out is noted. NotAllowed."""
-        if not by.is_admin:
-            raise NotAllowed("Only an admin can read the audit log.")
+        by.must_be_admin("read the audit log")
         noted = await self._log.add(by.id, "audit.exported", by.name)
         before: int | None = noted.number
         while before is not None:
@@ -149,11 +148,7 @@ class AuditLog:
         )
         for person in await self.accounts.users():
             if person.is_admin:
-                draft = await self.notifier.draft(person.id, key, values)
-                async with self.db.transaction(person.id) as repository:
-                    is_new = await draft.write(repository)
-                if is_new:
-                    self.notifier.wake(person.id)
+                await notify(self.db, self.notifier, person.id, key, values)
 
     async def _against(self, heads: Sequence[Head | None], newest: Head) -> AuditVerdict | None:
         """Return what is wrong with the log by one of these heads, None when it holds them all."""

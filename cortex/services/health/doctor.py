@@ -1,4 +1,7 @@
-"""What is wrong with this installation, in plain words, each with how to mend it. Changes nothing, asks no network."""
+"""What is wrong with this installation, in plain words, each with how to mend it; for `cortex_status` in lines.
+
+Changes nothing, asks no network.
+"""
 
 import asyncio
 import errno
@@ -8,11 +11,13 @@ import shutil
 import socket
 import stat
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex import VERSION
 from cortex.base import disk_faults, faults, private
 from cortex.base.clock import ticks_s
 from cortex.base.database_needs import refuse_unfit
@@ -24,13 +29,23 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.backup.backups import Backups, age_of
 from cortex.services.health.audit_log import MEND, AuditLog
-from cortex.services.health.finding import Finding, State
-from cortex.services.health.home_files import HomeFiles
-from cortex.services.health.program import page, program_files
-from cortex.services.health.proxy import outgoing_findings
+from cortex.services.health.finding import (
+    Finding,
+    State,
+    bad,
+    good,
+    outgoing_findings,
+    page,
+    plugin_findings,
+    program_files,
+    warn,
+)
 from cortex.services.health.sealed import SealedValues, ways_out
 from cortex.services.integrations.integrations import Integrations
+from cortex.services.roles.role_names import HomeFiles
+from cortex.services.runtime import Runtime
 from cortex.services.tools.own_weights import is_current
+from cortex.services.tools.plugins import Plugins
 from cortex.services.turns.stop_all import StopAll
 from cortex.storage import revisions
 from cortex.storage.db import Database
@@ -54,43 +69,33 @@ class ExamineEngine(Protocol):
         ...
 
 
+@dataclass(slots=True)
 class Doctor:
-    """Looks at disk, keys, database, what is stopped, sandbox, models, page and port."""
+    """Looks at disk, keys, database, what is stopped, sandbox, models, page and port.
 
-    def __init__(
-        self,
-        settings: Settings,
-        db: Database,
-        sandbox: Sandbox,
-        accounts: Accounts,
-        files: HomeFiles,
-        stop_all: StopAll,
-        audit_log: AuditLog,
-        sealed: SealedValues,
-        examine_engine: ExamineEngine,
-        backups: Backups,
-        integrations: Integrations,
-    ) -> None:
-        """`settings` as in force; the other parts as `compose/` made them."""
-        self._settings = settings
-        self._db = db
-        self._sandbox = sandbox
-        self._accounts = accounts
-        self._files = files
-        self._stop_all = stop_all
-        self._audit_log = audit_log
-        self._sealed = sealed
-        self._examine_engine = examine_engine
-        self._backups = backups
-        self._integrations = integrations
-        self._looked_at: tuple[float, bool] | None = None
+    `settings` as in force; the other parts as `compose/` made them.
+    """
+
+    settings: Settings
+    db: Database
+    sandbox: Sandbox
+    accounts: Accounts
+    files: HomeFiles
+    stop_all: StopAll
+    audit_log: AuditLog
+    sealed: SealedValues
+    examine_engine: ExamineEngine
+    backups: Backups
+    integrations: Integrations
+    plugins: Plugins
+    _looked_at: tuple[float, bool] | None = field(default=None, init=False)
 
     async def is_ready(self) -> bool:
         """Tell whether a balancer may send people here: the database answers with the newest tables."""
         return (await self._database()).state == "good"
 
     async def is_well(self) -> bool:
-        """Whether disk, key and database are as they should be; looked at once a minute at most, for every page."""
+        """Tell whether disk, key and database are in order; looked at once a minute at most, for every page."""
         at = ticks_s()
         if self._looked_at is None or at - self._looked_at[0] > LOOK_AGAIN_S:
             found = (self._disk(), self._key_file(), await self._database())
@@ -99,21 +104,22 @@ class Doctor:
 
     async def failing_model(self, user: User) -> str:
         """The model that did not answer this person's last request, "" for none; not one that they removed since."""
-        since = self._db.clock() - MODEL_LOOKED_BACK
-        name = await self._db.repository(RoundsRepository, user.id).failed_last(since)
-        return name if name and any(one.name == name for one in (await self._files.models.shown(user)).entries) else ""
+        since = self.db.clock() - MODEL_LOOKED_BACK
+        name = await self.db.repository(RoundsRepository, user.id).failed_last(since)
+        return name if name and any(one.name == name for one in (await self.files.models.shown(user)).entries) else ""
 
     async def slips(self, user: User) -> Sequence[str]:
         """Return what is wrong in the files of this person's home, for every page of theirs."""
-        return await self._files.slips(user)
+        return await self.files.slips(user)
 
     async def examine(self, *, of: User | None = None) -> list[Finding]:
         """Every check, in the order in which one would mend them.
 
         `of`: asked by the running daemon for this person, so of others' models it says nothing and its port is its own.
         """
-        await self._db.end_view()
-        found = [self._disk(), *await asyncio.to_thread(self._home), *self._clock(), *self._variables()]
+        await self.db.end_view()
+        found = [self._disk(), *await asyncio.to_thread(self._home), *self._clock()]
+        found += [warn("settings", f"{line}.", "Correct or remove it.") for line in unknown_variables(os.environ)]
         found += await asyncio.to_thread(outgoing_findings, os.environ)
         database = await self._database(is_whole=of is None)
         program = await asyncio.to_thread(program_files)
@@ -122,53 +128,49 @@ class Doctor:
             found += [await self._audit(), *await self._stops()]
             found += [*await self._secrets(), *await self._people_and_models(of)]
             found += [*(await self._refit() if program.state == "good" else []), *await self._systems()]
+            found += plugin_findings(await self.plugins.list())
         return [*found, self._backup(), await self._shut_in(), page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
-        home = self._settings.home
+        home = self.settings.home
         if refused := disk_faults.of_folder(home):
-            return Finding(name="disk", state="bad", text=refused)
+            return bad("disk", refused)
         free = shutil.disk_usage(home).free
         state: State = "bad" if free < FREE_BAD_BYTES else "warn" if free < FREE_WARN_BYTES else "good"
         mend = "" if state == "good" else "Make room: SQLite needs some to finish what it writes."
         return Finding(name="disk", state=state, text=f"{free // MB:,} MB free at {str(home)!r}.", mend=mend)
 
     def _key_file(self) -> Finding:
-        path = self._settings.key_file
+        path = self.settings.key_file
         if not path.exists():
-            has_key = bool(self._settings.secret_key)
+            has_key = bool(self.settings.secret_key)
             text = (
                 "It comes from CORTEX_SECRET_KEY."
                 if has_key
                 else "There is none; a start makes one while no secret is stored."
             )
-            return Finding(name="secret key", state="good", text=text)
+            return good("secret key", text)
         about = path.stat()
         if not about.st_size:
             mend = "Put the old file back; without one, a start makes another while no secret is stored."
-            return Finding(name="secret key", state="bad", text=f"{str(path)!r} is empty.", mend=mend)
+            return bad("secret key", f"{str(path)!r} is empty.", mend)
         mode = stat.S_IMODE(about.st_mode)
         if mode & private.OTHERS:
-            return Finding(
-                name="secret key",
-                state="bad",
-                text=f"{str(path)!r} can be read by others (mode {mode:04o}).",
-                mend=f"chmod 600 {path}",
-            )
-        return Finding(name="secret key", state="good", text=f"{str(path)!r}, readable by its owner only.")
+            return bad("secret key", f"{str(path)!r} can be read by others (mode {mode:04o}).", f"chmod 600 {path}")
+        return good("secret key", f"{str(path)!r}, readable by its owner only.")
 
     async def _secrets(self) -> list[Finding]:
-        values = await self._sealed.list()
+        values = await self.sealed.list()
         if not values:
             return []
         lost = [value.name for value in values if not value.opens]
         if lost:
-            return [Finding(name="secrets", state="bad", text=await self._sealed.lost(), mend=ways_out(lost))]
-        return [Finding(name="secrets", state="good", text=f"The secret key opens all {len(values)} stored secrets.")]
+            return [bad("secrets", await self.sealed.lost(), ways_out(lost))]
+        return [good("secrets", f"The secret key opens all {len(values)} stored secrets.")]
 
     def _home(self) -> list[Finding]:
         """Tell whether all of HOME is its owner's alone; the whole folder is looked through."""
-        home = self._settings.home
+        home = self.settings.home
         try:
             seen = private.look(home)
         except OSError as error:
@@ -191,85 +193,76 @@ class Doctor:
         if unusable.count:
             mend = f"chmod u+rw {' '.join(shlex.quote(str(home / name)) for name in unusable.first)}"
             found.append(_of_files(f"In {str(home)!r} this user may not read or write {unusable}.", mend))
-        return found or [Finding(name="files", state="good", text=f"Only this user can read {str(home)!r}.")]
-
-    def _variables(self) -> list[Finding]:
-        return [
-            Finding(name="settings", state="warn", text=f"{line}.", mend="Correct or remove it.")
-            for line in unknown_variables(os.environ)
-        ]
+        return found or [good("files", f"Only this user can read {str(home)!r}.")]
 
     async def _database(self, *, is_whole: bool = False) -> Finding:
-        kind = "PostgreSQL" if self._settings.is_postgresql else "SQLite"
+        kind = "PostgreSQL" if self.settings.is_postgresql else "SQLite"
         try:
-            with faults.in_words(self._settings.database):
+            with faults.in_words(self.settings.database):
                 if is_whole:
-                    await refuse_unfit([self._settings.database])
-                here = await self._db.revision()
+                    await refuse_unfit([self.settings.database])
+                here = await self.db.revision()
                 if is_whole:
-                    await self._db.look_through()
+                    await self.db.look_through()
                 if is_whole and here:
-                    await self._db.try_to_write()
+                    await self.db.try_to_write()
         except ConfigError as error:
-            return Finding(name="database", state="bad", text=error.message)
+            return bad("database", error.message)
         except (SQLAlchemyError, OSError) as error:
-            return Finding(name="database", state="bad", text=f"{kind} does not answer: {_first_line(error)}")
+            return bad("database", f"{kind} does not answer: {_first_line(error)}")
         newest = revisions.newest()
         if here != newest:
-            return Finding(
-                name="database",
-                state="bad",
-                text=f"{kind} answers, but its tables are at {here!r} and should be at {newest!r}."
+            return bad(
+                "database",
+                f"{kind} answers, but its tables are at {here!r} and should be at {newest!r}."
                 if here
                 else f"{kind} answers, but has no tables yet.",
-                mend="Run that newer version of Cortex again, or restore a backup."
+                "Run that newer version of Cortex again, or restore a backup."
                 if here > newest
                 else "Run `cortex migrate`; `cortex serve` does it too.",
             )
         wrote = " and can be written" if is_whole else ""
-        return Finding(name="database", state="good", text=f"{kind} answers{wrote}; its tables are at {here!r}.")
+        return good("database", f"{kind} answers{wrote}; its tables are at {here!r}.")
 
     async def _audit(self) -> Finding:
-        verdict = await self._audit_log.glance()
+        verdict = await self.audit_log.glance()
         if verdict.problem:
-            return Finding(name="audit log", state="bad", text=verdict.problem, mend=f"{MEND}.")
+            return bad("audit log", verdict.problem, f"{MEND}.")
         text = f"{verdict.entries:,} rows; the last one is unchanged. {verdict.doubt}".rstrip()
-        return Finding(name="audit log", state="good", text=text)
+        return good("audit log", text)
 
     async def _stops(self) -> list[Finding]:
         return [
-            Finding(
-                name="stop",
-                state="warn",
-                text=f"{halt.what}, {halt.at:%Y-%m-%d %H:%M} UTC. {halt.meaning}",
-                mend=f"Resume on the page /stop-all, or: {halt.command}",
+            warn(
+                "stop",
+                f"{halt.what}, {halt.at:%Y-%m-%d %H:%M} UTC. {halt.meaning}",
+                f"Resume on the page /stop-all, or: {halt.command}",
             )
-            for halt in await self._stop_all.all(None)
+            for halt in await self.stop_all.all(None)
         ]
 
     async def _engine(self, *, is_whole: bool) -> Finding:
         try:
             if is_whole:
-                await refuse_unfit([self._settings.engine_database])
-            await self._examine_engine(is_whole=is_whole)
+                await refuse_unfit([self.settings.engine_database])
+            await self.examine_engine(is_whole=is_whole)
         except ConfigError as error:
-            return Finding(name="engine", state="bad", text=error.message)
+            return bad("engine", error.message)
         except (SQLAlchemyError, OSError) as error:
-            return Finding(name="engine", state="bad", text=_first_line(error))
-        return Finding(name="engine", state="good", text="The database of running turns answers.")
+            return bad("engine", _first_line(error))
+        return good("engine", "The database of running turns answers.")
 
     async def _people_and_models(self, of: User | None) -> list[Finding]:
-        people = await self._accounts.users()
+        people = await self.accounts.users()
         if not people:
             return [
-                Finding(
-                    name="accounts",
-                    state="warn",
-                    text="No account exists yet.",
-                    mend="Open the link that `cortex serve` or `cortex user setup-link` prints.",
+                warn(
+                    "accounts",
+                    "No account exists yet.",
+                    "Open the link that `cortex serve` or `cortex user setup-link` prints.",
                 )
             ]
-        found = [Finding(name="accounts", state="good", text=f"{len(people)} of them.")]
+        found = [good("accounts", f"{len(people)} of them.")]
         for person in people:
             if of is None or of.id == person.id:
                 found += [await self._models_of(person), *await self._slips_of(person)]
@@ -277,55 +270,44 @@ class Doctor:
 
     async def _slips_of(self, user: User) -> list[Finding]:
         mend = f"Correct it in the folder {user.id!r} of CORTEX_HOME; turns that need it fail until then."
-        found = [
-            Finding(name=f"files of {user.name}", state="bad", text=slip, mend=mend) for slip in await self.slips(user)
-        ]
+        found = [bad(f"files of {user.name}", slip, mend) for slip in await self.slips(user)]
         mend = "Correct it in the file, or on the role's page."
-        for text in await self._files.names.all(user):
-            found.append(Finding(name=f"roles of {user.name}", state="warn", text=text, mend=mend))
+        for text in await self.files.names.all(user):
+            found.append(warn(f"roles of {user.name}", text, mend))
         return found
 
     async def _models_of(self, user: User) -> Finding:
-        registry = await self._files.models.shown(user)
+        registry = await self.files.models.shown(user)
         name = f"models of {user.name}"
         if not registry.entries:
-            return Finding(
-                name=name,
-                state="warn",
-                text="Only the offline demo model, which is not an AI.",
-                mend="Add one on the Models page.",
-            )
+            return warn(name, "Only the offline demo model, which is not an AI.", "Add one on the Models page.")
         text = ", ".join(entry.name for entry in registry.entries) + "."
         if failing := await self.failing_model(user):
             text = f"{text} {failing} did not answer the last request."
-            return Finding(name=name, state="warn", text=text, mend="Test it on the Models page.")
-        return Finding(name=name, state="good", text=text)
+            return warn(name, text, "Test it on the Models page.")
+        return good(name, text)
 
     async def _refit(self) -> list[Finding]:
         """A model of this server's own that an update has put out of use."""
-        refit = await self._db.repository(RefitsRepository).in_force()
+        refit = await self.db.repository(RefitsRepository).in_force()
         if refit is None or await asyncio.to_thread(is_current, refit):
             return []
         text = f"Refit {refit.number} was made for an older model, so the shipped one chooses tools."
         mend = "Make a new refit on the page Learn from use, or undo this one there."
-        return [Finding(name="choice of tools", state="warn", text=text, mend=mend)]
+        return [warn("choice of tools", text, mend)]
 
     def _backup(self) -> Finding:
-        state = self._backups.state()
-        age_h = age_of(state, self._db.clock())
+        state = self.backups.state()
+        age_h = age_of(state, self.db.clock())
         if age_h is None:
             mend = "`cortex backup`, or the page Backups; CORTEX_BACKUP_NIGHTLY makes one every night."
-            return Finding(name="backup", state="warn", text=f"There is none yet. {state.error}".strip(), mend=mend)
+            return warn("backup", f"There is none yet. {state.error}".strip(), mend)
         text = f"The last one is {age_h:,.0f} h old."
         if state.error:
-            return Finding(
-                name="backup", state="bad", text=f"{text} The next failed: {state.error}", mend="See Backups."
-            )
+            return bad("backup", f"{text} The next failed: {state.error}", "See Backups.")
         if age_h > BACKUP_OLD_H:
-            return Finding(
-                name="backup", state="warn", text=text, mend="`cortex backup`, or set CORTEX_BACKUP_NIGHTLY."
-            )
-        return Finding(name="backup", state="good", text=text)
+            return warn("backup", text, "`cortex backup`, or set CORTEX_BACKUP_NIGHTLY.")
+        return good("backup", text)
 
     async def _systems(self) -> list[Finding]:
         """Return how each outside system stood when it was last used; none is asked now."""
@@ -336,23 +318,22 @@ class Doctor:
                 text=card.state,
                 mend="Test it under Integrations." if card.is_failing else "",
             )
-            for card in await self._integrations.cards()
+            for card in await self.integrations.cards()
             if card.is_shown_by_doctor
         ]
 
     async def _shut_in(self) -> Finding:
-        probe = await self._sandbox.probe()
+        probe = await self.sandbox.probe()
         if probe.level == "none":
-            return Finding(
-                name="sandbox",
-                state="warn",
-                text=f"None works here, so there is no shell tool. {probe.reason}",
-                mend="Install bubblewrap, or allow user namespaces.",
+            return warn(
+                "sandbox",
+                f"None works here, so there is no shell tool. {probe.reason}",
+                "Install bubblewrap, or allow user namespaces.",
             )
-        return Finding(name="sandbox", state="good", text=f"{probe.level}. {probe.reason}".strip())
+        return good("sandbox", f"{probe.level}. {probe.reason}".strip())
 
     def _port(self) -> Finding:
-        settings = self._settings
+        settings = self.settings
         place = f"{settings.host}:{settings.port}"
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         try:
@@ -360,30 +341,46 @@ class Doctor:
         except OSError as error:
             text = f"Cannot listen on {place}: {os.strerror(error.errno or 0)}."
             if error.errno == errno.EADDRINUSE and (is_served(settings.home) or settings.is_postgresql):
-                return Finding(name="port", state="warn", text=text, mend="Fine when it is Cortex that runs there.")
-            return Finding(
-                name="port", state="bad", text=text, mend="End what uses it, or choose another one by CORTEX_PORT."
-            )
-        return Finding(name="port", state="good", text=f"{place} is free.")
+                return warn("port", text, "Fine when it is Cortex that runs there.")
+            return bad("port", text, "End what uses it, or choose another one by CORTEX_PORT.")
+        return good("port", f"{place} is free.")
 
     def _clock(self) -> list[Finding]:
-        moved_s = clock_moved_s(self._settings.home)
+        moved_s = clock_moved_s(self.settings.home)
         if moved_s is None or abs(moved_s) < CLOCK_MAY_MOVE_S:
             return []
         way = "forwards" if moved_s > 0 else "backwards"
         return [
-            Finding(
-                name="clock",
-                state="bad",
-                text=f"It was set {way} by {timedelta(seconds=round(abs(moved_s)))} while Cortex was running.",
-                mend="Set it right; where it is right now, start Cortex again, so that its times are counted anew.",
+            bad(
+                "clock",
+                f"It was set {way} by {timedelta(seconds=round(abs(moved_s)))} while Cortex was running.",
+                "Set it right; where it is right now, start Cortex again, so that its times are counted anew.",
             )
         ]
 
 
 def _of_files(text: str, mend: str) -> Finding:
-    return Finding(name="files", state="bad", text=text, mend=mend)
+    return bad("files", text, mend)
 
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusService:
+    """Implements the `Status` port."""
+
+    runtime: Runtime
+    doctor: Doctor
+    started_at: datetime
+
+    async def lines(self) -> tuple[str, ...]:
+        """Version, time up, database, then the doctor's findings."""
+        up_s = (self.runtime.clock() - self.started_at).total_seconds()
+        kind = "PostgreSQL" if self.runtime.db.is_postgresql else "SQLite"
+        head = (
+            f"Cortex {VERSION}, up {up_s / 3600:.1f} h, {kind}, {len(await self.runtime.runner.unfinished())} runs open"
+        )
+        findings = await self.doctor.examine()
+        return (head, *(f"{item.name}: {item.state}. {item.text}" for item in findings))

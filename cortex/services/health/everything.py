@@ -83,7 +83,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _remove_left(folder: Path) -> None:
-    """What a download that was broken off left."""
+    """Return what a download that was broken off left."""
     for path in folder.glob("*.zip"):
         path.unlink(missing_ok=True)
 

@@ -10,6 +10,7 @@ from cortex.services.integrations.integrations import Integrations
 from cortex.services.models.models import Models
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.devices import DevicesService
+from cortex.services.tools.plugins import KIND as PLUGIN
 from cortex.storage.db import Database
 from cortex.storage.integrations import IntegrationsRepository
 from cortex.storage.preferences import PreferencesRepository
@@ -63,7 +64,7 @@ class FirstStepsService:
             "account": True,
             "model": bool((await self.models.shown(user)).entries),
             "notifications": is_told,
-            "integrations": bool(await self.db.repository(IntegrationsRepository).list()),
+            "integrations": any(row.kind != PLUGIN for row in await self.db.repository(IntegrationsRepository).list()),
             "chat": bool(await self.conversations.list(user)),
         }
         names: tuple[StepName, ...] = ("account", "model", "notifications", "integrations", "chat")

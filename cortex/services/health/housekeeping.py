@@ -14,21 +14,24 @@ from datetime import datetime, timedelta
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
+from cortex.base.zone import local
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.accounts.token_ends import tell_of_token_ends
-from cortex.services.content.file_clearing import FileClearing
+from cortex.services.content.file_looks import FileClearing
 from cortex.services.content.notes import UNDO as NOTES_UNDO
 from cortex.services.content.notes import NotesService
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.integrations.query_results import QueryResults
 from cortex.services.memory.user_memory import UNDO
+from cortex.services.notifier import Notifier
 from cortex.services.runtime import Runtime
 from cortex.storage.accounts import AccountsRepository
+from cortex.storage.api_tokens import AllApiTokensRepository, ApiTokensRepository
+from cortex.storage.db import Database
 from cortex.storage.devices import AllActionLinksRepository
 from cortex.storage.facts import AllFactsRepository
 from cortex.storage.home import Homes
 from cortex.storage.jobs import AllJobsRepository
-from cortex.storage.notices import AllNoticesRepository
+from cortex.storage.notices import AllNoticesRepository, NoticeValues
 from cortex.storage.plans import AllPlansRepository
 from cortex.storage.reminders import AllRemindersRepository
 from cortex.storage.slots import AllSlotsRepository
@@ -100,3 +103,27 @@ class Housekeeping:
                 await notes.prune(account.id, now - NOTES_UNDO)
             except (CortexError, OSError) as error:  # one person's folder keeps nobody else's from being looked at
                 log.warning("housekeeping: old files of %s were not looked at: %s", account.id, error)
+
+
+AHEAD = timedelta(days=14)  # who makes a token for less knows of its end
+TOKENS_PAGE = "/account/tokens"
+
+
+async def tell_of_token_ends(db: Database, notifier: Notifier) -> None:
+    """Tell of each token that ends within 14 days. That it was told and the notice are one commit: told once."""
+    for token in await db.repository(AllApiTokensRepository).ending(db.clock() + AHEAD, AHEAD):
+        zone = (await db.repository(AccountsRepository).get(token.owner_id)).time_zone
+        day = local(token.expires_at, zone).date().isoformat() if token.expires_at else ""
+        values = NoticeValues(
+            kind="system",
+            title=f"The token {token.name} ends on {day}",
+            text="The program that uses it is refused from then on. Extend it, or create a new one, under Tokens.",
+            path=TOKENS_PAGE,
+            subject_id=token.id,
+            is_tainted=False,
+        )
+        draft = await notifier.draft(token.owner_id, f"token:{token.id}:{token.expires_at}", values)
+        async with db.transaction(token.owner_id) as repository:
+            is_new = await repository(ApiTokensRepository).warn(token.id) and await draft.write(repository)
+        if is_new:
+            notifier.wake(token.owner_id)

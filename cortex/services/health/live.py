@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from cortex.base.errors import CortexError
-from cortex.base.logbook import LogBook
-from cortex.services.health.finding import Finding, State
-from cortex.services.health.proxy import proxy_finding
+from cortex.base.log import LogBook
+from cortex.services.health.finding import Finding, State, bad, good, proxy_finding, warn
 from cortex.services.notices.channels import Channels
 from cortex.services.notices.push_keys import PushKeys
 from cortex.services.runtime import Runtime
@@ -50,16 +49,14 @@ class LiveHealth:
     async def engine(self) -> Finding:
         """Return how many runs are open."""
         runs = len(await self.runtime.runner.unfinished())
-        return Finding(
-            name="running turns", state="good", text=f"{runs or 'No'} turn{'' if runs == 1 else 's'} running."
-        )
+        return good("running turns", f"{runs or 'No'} turn{'' if runs == 1 else 's'} running.")
 
     async def models(self) -> Finding:
         """Return how the models answered in the last day: by what was really asked, so that looking costs nothing."""
         since = self.runtime.clock() - LOOKED_BACK
         called = await self.runtime.db.repository(FiguresRepository).endpoints(since)
         if not called:
-            return Finding(name="model endpoints", state="good", text="No model was asked in the last 24 hours.")
+            return good("model endpoints", "No model was asked in the last 24 hours.")
         away = [one.model for one in called if _is_away(one)]
         text = "; ".join(f"{one.model}: {one.answered} answers, {one.failed} failures" for one in called)
         mend = f"{', '.join(away)} failed last: test it on the Models page." if away else ""
@@ -70,30 +67,23 @@ class LiveHealth:
         try:
             await self.push_keys.public()
         except CortexError as error:
-            return Finding(name="push keys", state="bad", text=error.message)
+            return bad("push keys", error.message)
         lacks = self.channels.lacks("web_push")
         if lacks:
-            return Finding(
-                name="push keys", state="warn", text="There are keys, but no contact for push services.", mend=lacks
-            )
-        return Finding(name="push keys", state="good", text="They can be read, and push services have a contact.")
+            return warn("push keys", "There are keys, but no contact for push services.", lacks)
+        return good("push keys", "They can be read, and push services have a contact.")
 
     async def https(self) -> Finding:
         """Tell whether browsers reach the page by https, which push and installing need."""
         settings = self.runtime.settings
         if settings.public_url.startswith("https://"):
-            return Finding(name="https", state="good", text=f"People open {settings.public_url}.")
+            return good("https", f"People open {settings.public_url}.")
         if settings.is_private:
-            return Finding(
-                name="https",
-                state="good",
-                text="Only this machine can reach the page, which browsers trust like https.",
-            )
-        return Finding(
-            name="https",
-            state="warn",
-            text="The page is sent unencrypted, and push does not work.",
-            mend="Put a proxy with https in front, and set CORTEX_PUBLIC_URL and CORTEX_TRUSTED_PROXIES.",
+            return good("https", "Only this machine can reach the page, which browsers trust like https.")
+        return warn(
+            "https",
+            "The page is sent unencrypted, and push does not work.",
+            "Put a proxy with https in front, and set CORTEX_PUBLIC_URL and CORTEX_TRUSTED_PROXIES.",
         )
 
     async def proxy(self) -> Finding:
@@ -104,8 +94,8 @@ class LiveHealth:
         """The newest error of the log since the start."""
         lines = await asyncio.to_thread(self.log_book.tail, 1, "ERROR")
         if not lines:
-            return Finding(name="last error", state="good", text="None since the start.")
-        return Finding(name="last error", state="warn", text=lines[0].splitlines()[0])
+            return good("last error", "None since the start.")
+        return warn("last error", lines[0].splitlines()[0])
 
 
 def _is_away(figures: EndpointFigures) -> bool:

@@ -6,7 +6,7 @@ No text, name or id of a person is in them. `web/pages/metrics.py` asks, with a 
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -35,14 +35,14 @@ class Metric:
     samples: Sequence[tuple[Mapping[str, str], float]]
 
 
+@dataclass(slots=True, kw_only=True)
 class MetricsService:
     """Gathers the figures; keeps them for a few seconds."""
 
-    def __init__(self, *, runtime: Runtime, streams: OpenStreams, started_at: datetime) -> None:
-        self._runtime = runtime
-        self._streams = streams
-        self._started_at = started_at
-        self._kept: tuple[float, str] | None = None
+    runtime: Runtime
+    streams: OpenStreams
+    started_at: datetime
+    _kept: tuple[float, str] | None = field(default=None, init=False)
 
     async def text(self) -> str:
         """All metrics, as Prometheus reads them."""
@@ -52,7 +52,7 @@ class MetricsService:
         return self._kept[1]
 
     async def _all(self) -> list[Metric]:
-        figures = self._runtime.db.repository(FiguresRepository)
+        figures = self.runtime.db.repository(FiguresRepository)
         counted = [
             Metric(
                 name=f"cortex_{what}",
@@ -64,8 +64,8 @@ class MetricsService:
         ]
         timed, ms = await figures.tool_ms()
         models, due = await figures.models(), await figures.longest_due()
-        lag_s = max(0.0, (self._runtime.clock() - due).total_seconds()) if due else 0.0
-        runs = len(await self._runtime.runner.unfinished())
+        lag_s = max(0.0, (self.runtime.clock() - due).total_seconds()) if due else 0.0
+        runs = len(await self.runtime.runner.unfinished())
         return [
             *counted,
             _gauge("cortex_tool_calls_timed", "Tool calls whose duration is known.", timed),
@@ -73,21 +73,17 @@ class MetricsService:
             *_of_models(models),
             _gauge("cortex_scheduler_lag_seconds", "For how long the oldest due job or reminder has waited.", lag_s),
             _gauge("cortex_engine_runs", "Runs of the engine that have not ended.", runs),
-            _gauge("cortex_streams", "Pages that follow a conversation live, in this process.", self._streams.count),
+            _gauge("cortex_streams", "Pages that follow a conversation live, in this process.", self.streams.count),
             *self._of_process(),
         ]
 
     def _of_process(self) -> Iterator[Metric]:
-        up_s = (self._runtime.clock() - self._started_at).total_seconds()
+        up_s = (self.runtime.clock() - self.started_at).total_seconds()
         times = os.times()
         yield _gauge("cortex_up_seconds", "For how long this process runs.", up_s)
-        yield Metric(
-            name="process_cpu_seconds_total",
-            kind="counter",
-            help="Processor time of this process.",
-            samples=[({}, times.user + times.system)],
-        )
-        free = shutil.disk_usage(self._runtime.settings.home).free
+        used_s = times.user + times.system
+        yield _counter("process_cpu_seconds_total", "Processor time of this process.", [({}, used_s)])
+        free = shutil.disk_usage(self.runtime.settings.home).free
         yield _gauge("cortex_disk_free_bytes", "Free on the disk of HOME.", free)
 
 
@@ -101,37 +97,29 @@ def shown(metric: Metric) -> str:
 
 
 def _of_models(models: Sequence[ModelFigures]) -> Iterator[Metric]:
-    yield _counter("cortex_model_calls_total", "Model calls, by how they ended.", {m.state: m.calls for m in models})
-    yield _counter(
-        "cortex_model_calls_timed_total", "Those whose duration is known.", {m.state: m.timed for m in models}
-    )
-    durations_s = {m.state: m.ms / 1000 for m in models}
-    yield _counter("cortex_model_call_duration_seconds_total", "Their duration together.", durations_s)
-    yield Metric(
-        name="cortex_model_tokens_total",
-        kind="counter",
-        help="Tokens of model calls; cached and written ones are parts of the input.",
-        samples=[
-            ({"kind": "input"}, sum(m.input_tokens for m in models)),
-            ({"kind": "output"}, sum(m.output_tokens for m in models)),
-            ({"kind": "cached"}, sum(m.cached_tokens for m in models)),
-            ({"kind": "written"}, sum(m.written_tokens for m in models)),
-        ],
-    )
-    yield Metric(
-        name="cortex_model_cost_usd_total",
-        kind="counter",
-        help="Cost of the model calls whose price is known.",
-        samples=[({}, sum(m.cost_usd for m in models))],
-    )
+    by_state = sorted(models, key=lambda m: m.state)
+    for name, help, figures in (
+        ("calls_total", "Model calls, by how they ended.", [m.calls for m in by_state]),
+        ("calls_timed_total", "Those whose duration is known.", [m.timed for m in by_state]),
+        ("call_duration_seconds_total", "Their duration together.", [m.ms / 1000 for m in by_state]),
+    ):
+        states = [{"state": m.state} for m in by_state]
+        yield _counter(f"cortex_model_{name}", help, list(zip(states, figures, strict=True)))
+    tokens = [
+        ({"kind": kind}, sum(getattr(m, f"{kind}_tokens") for m in models))
+        for kind in ("input", "output", "cached", "written")
+    ]
+    help = "Tokens of model calls; cached and written ones are parts of the input."
+    yield _counter("cortex_model_tokens_total", help, tokens)
+    cost_usd = sum(m.cost_usd for m in models)
+    yield _counter("cortex_model_cost_usd_total", "Cost of the model calls whose price is known.", [({}, cost_usd)])
 
 
 def _gauge(name: str, help: str, value: float) -> Metric:
     return Metric(name=name, kind="gauge", help=help, samples=[({}, value)])
 
 
-def _counter(name: str, help: str, by_state: Mapping[str, float]) -> Metric:
-    samples = [({"state": state}, value) for state, value in sorted(by_state.items())]
+def _counter(name: str, help: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Metric:
     return Metric(name=name, kind="counter", help=help, samples=samples)
 
 

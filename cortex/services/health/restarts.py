@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import ticks_s
-from cortex.base.errors import DatabaseUnavailable, NotAllowed, UserError
+from cortex.base.errors import DatabaseUnavailable, UserError
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.runtime import Runtime
@@ -56,8 +56,7 @@ class Restarts:
 
     async def ask(self, by: User, reason: str) -> int:
         """Restart once what runs has ended; how many turns that are. NotAllowed for who is no admin."""
-        if not by.is_admin:
-            raise NotAllowed("Only an admin can restart Cortex.")
+        by.must_be_admin("restart Cortex")
         self.must_be_possible()
         running = await self._running()
         await self.runtime.db.repository(AuditRepository).add(by.id, "server.restart", "", {"reason": reason})

@@ -25,7 +25,7 @@ class BrowsedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowsedDatabases:
-    """What one person reads of their databases. ToolFailed for whatever is refused, unknown or too slow."""
+    """The databases that one person reads by hand. ToolFailed for whatever is refused, unknown or too slow."""
 
     databases: UserDatabases
     db: Database

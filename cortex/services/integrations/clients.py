@@ -6,7 +6,7 @@ say.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,10 +16,11 @@ from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import DatabaseUnavailable, ServiceDown, ToolFailed
-from cortex.ports.integrations import IntegrationClient
+from cortex.ports.integrations import IntegrationClient, IntegrationKind
+from cortex.services.integrations.access import PortRule
 from cortex.services.integrations.forms import checked
 from cortex.services.integrations.integrations import Integrations
-from cortex.services.integrations.kinds import PortRule
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
 
 SWEPT_EVERY_S = 30.0
@@ -134,3 +135,35 @@ class IntegrationClients:
     @property
     def _rows(self) -> IntegrationsRepository:
         return self.integrations.db.repository(IntegrationsRepository)
+
+
+class UserPort:
+    """A port as tools open it for one user: each call goes to the client of a card, which has the port's methods.
+
+    It is asked anew each time whether the system is set up and open to this account. ToolFailed where it is not.
+    """
+
+    def __init__(self, clients: IntegrationClients, kind: IntegrationKind, port: type[Any], user_id: str) -> None:
+        self._clients = clients
+        self._kind = kind
+        self._port = port
+        self._user_id = user_id
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:  # Any: what the port's method takes and gives
+        """The port's method of this name."""
+
+        async def call(*given: Any, **named: Any) -> Any:
+            async with self._of_person() as client:
+                return await getattr(client, name)(*given, **named)
+
+        return call
+
+    @asynccontextmanager
+    async def _of_person(self) -> AsyncIterator[Any]:
+        """The object with the port's methods; its row and the account are read in one transaction, let go of here."""
+        db, of = self._clients.integrations.db, self._kind.by_person
+        async with db.one_view():
+            person = (await db.repository(AccountsRepository).get(self._user_id)).name if of else ""
+            async with self._clients.using(self._kind.name, user_id=self._user_id) as client:
+                await db.end_view()
+                yield await of(client, self._port, person) if of else client

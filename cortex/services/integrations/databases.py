@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from cortex.base.errors import ToolFailed
+from cortex.integrations.aether_db.database import ReadOnlyDatabase
 from cortex.ports.aether import Rows, TableFacts, ViewFacts
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.query_results import QueryResults
@@ -14,37 +14,9 @@ from cortex.storage.home import Home
 KIND = "aether_db"
 
 
-class OneDatabase(Protocol):
-    """The client of one card."""
-
-    async def check(self, *, sql: str = "", table: str = "") -> None:
-        """ToolFailed for what is refused without asking the server."""
-        ...
-
-    async def query(self, sql: str, most: int) -> Rows:
-        """The rows of one reading statement."""
-        ...
-
-    async def tables(self, words: str) -> Sequence[TableFacts]:
-        """Open tables and views."""
-        ...
-
-    async def table(self, name: str) -> TableFacts:
-        """One of them."""
-        ...
-
-    async def view(self, name: str, most: int) -> ViewFacts:
-        """A view with some of its rows."""
-        ...
-
-    async def first_rows(self, name: str, most: int) -> Rows:
-        """Rows of a table or view."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserDatabases:
-    """What one user may read; `AetherDatabase` of `ports/aether.py`."""
+    """The databases that one user may read; `AetherDatabase` of `ports/aether.py`."""
 
     clients: IntegrationClients
     home: Home
@@ -60,7 +32,7 @@ class UserDatabases:
 
     async def check(self, *, sql: str = "", table: str = "", database: str = "", role: str = "") -> None:
         """ToolFailed for what would be refused without asking the server: the database, a statement, a table's name."""
-        one: OneDatabase = await self.clients.peek(KIND, await self._name(database, role), user_id=self.user_id)
+        one: ReadOnlyDatabase = await self.clients.peek(KIND, await self._name(database, role), user_id=self.user_id)
         await one.check(sql=sql, table=table)
 
     async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
@@ -89,7 +61,7 @@ class UserDatabases:
             return await one.first_rows(name, most)
 
     @asynccontextmanager
-    async def _named(self, database: str, role: str) -> AsyncIterator[OneDatabase]:
+    async def _named(self, database: str, role: str) -> AsyncIterator[ReadOnlyDatabase]:
         """The client of this name."""
         async with self.clients.using(KIND, await self._name(database, role), user_id=self.user_id) as one:
             yield one

@@ -42,7 +42,7 @@ class FormField:
 
 
 class FormErrors(UserError):
-    """What is wrong with a form. `fields`: name of the field -> a sentence."""
+    """The faults of a form. `fields`: name of the field -> a sentence."""
 
     def __init__(self, fields: Mapping[str, str]) -> None:
         super().__init__(" ".join(fields.values()), field=next(iter(fields), ""))

@@ -14,8 +14,10 @@ from pydantic import BaseModel
 
 from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
-from cortex.base.errors import CortexError, NotAllowed, NotFound, UserError
+from cortex.base.errors import CortexError, NotFound, UserError
 from cortex.base.user import User
+from cortex.ports.integrations import IntegrationKind, Setup
+from cortex.services.integrations.access import PortAccess, PortRule
 from cortex.services.integrations.forms import (
     FormField,
     checked,
@@ -25,7 +27,6 @@ from cortex.services.integrations.forms import (
     secrets_of,
     untouched_secrets,
 )
-from cortex.services.integrations.kinds import IntegrationKind, PortAccess, PortRule, Setup
 from cortex.services.integrations.sealed_forms import SealedForms
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.audit import AuditRepository
@@ -90,7 +91,7 @@ class IntegrationCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integrations:
-    """What is set up here. `kinds`: what can be, in the order of the page.
+    """The systems that are set up here. `kinds`: what can be, in the order of the page.
 
     member_roles: the roles that come with Cortex and that a member may take. all_roles: every role that can be chosen.
     """
@@ -110,7 +111,7 @@ class Integrations:
     @property
     def ports(self) -> frozenset[str]:
         """Every port that a card opens, set up or not; the others are wired at the start."""
-        return frozenset(port for kind in self.kinds if kind.has_form for port in kind.ports)
+        return frozenset(port for kind in self.kinds if kind.has_form for port in kind.port_names)
 
     async def cards(self) -> Sequence[IntegrationCard]:
         """A card for each system that is set up, and one for each kind of which none is or more can be."""
@@ -141,11 +142,11 @@ class Integrations:
                 else:
                     setups[port] = kind.setup(is_off=True, name=row.name)
             given = tuple(self._rule(row) for row in own if row.is_on)
-            closed |= {port: kind.closed() for port in kind.ports}
+            closed |= {port: kind.closed() for port in kind.port_names}
             if kind.has_form and given:
-                rules |= {port: (*rules.get(port, ()), *given) for port in kind.ports}
+                rules |= {port: (*rules.get(port, ()), *given) for port in kind.port_names}
             elif kind.has_form or (kind.lacks and kind.lacks()):
-                setups |= {port: kind.setup(is_off=bool(own)) for port in kind.ports}
+                setups |= {port: kind.setup(is_off=bool(own)) for port in kind.port_names}
         return PortAccess(rules=rules, setups=setups, closed=closed)
 
     async def save(
@@ -219,7 +220,7 @@ class Integrations:
             await repository(AuditRepository).add(user.id, "integration.removed", _subject(kind, name))
 
     async def test(self, user: User, kind_name: str, name: str, typed: Mapping[str, Any]) -> str:
-        """What answers with these values, saved or not, in a sentence; UserError says what is wrong. At most 30 s."""
+        """Try these values, saved or not, and return in a sentence what answers. UserError says what is wrong. 30 s."""
         kind, name = self._changeable(user, kind_name), _name(name)
         before = await self.db.repository(IntegrationsRepository).get(kind.name, name)
         form = await self._form(kind, name, typed, before)
@@ -357,8 +358,7 @@ class Integrations:
         return found
 
     def _changeable(self, user: User, name: str) -> IntegrationKind:
-        if not user.is_admin:
-            raise NotAllowed("Only an admin can set up integrations.")
+        user.must_be_admin("set up integrations")
         kind = self.kind(name)
         if not kind.has_form:
             raise UserError(f"{kind.title} is not set up on this page.")

@@ -13,7 +13,7 @@ AETHER = "aether"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerJournals:
-    """Whose journals are on the server that an admin set up."""
+    """The journals of those who have them on the server that an admin set up."""
 
     clients: IntegrationClients
 

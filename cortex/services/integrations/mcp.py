@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cortex.base import scan
-from cortex.base.errors import Conflict, NotAllowed, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.base.errors import Conflict, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.ids import digest
 from cortex.base.user import User
 from cortex.integrations.mcp.form import McpForm
@@ -31,7 +31,7 @@ from cortex.storage.tool_settings import ToolSettingsRepository
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Category, Tool
 
-PAGE = "/admin/mcp"
+ONLY = "set up MCP servers"  # for admins
 FILES_FOLDER = "mcp"
 PROGRAMS = "mcp-programs"  # the folder in HOME of packages that were installed for servers
 RESOURCE = "cortex_resource"  # a mark that no server can set: only the protocol's own fields are kept of a tool
@@ -67,7 +67,7 @@ class SeenTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What an admin chose for a tool: its name, the digest of what the page showed of it, words of their own."""
+    """An admin's choice for a tool: its name, the digest of what the page showed of it, words of their own."""
 
     name: str
     digest: str
@@ -77,7 +77,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTools:
-    """What MCP servers offer, and what of it is allowed."""
+    """The tools that MCP servers offer, and those of them that are allowed."""
 
     db: Database
     registry: Registry
@@ -131,7 +131,7 @@ class McpTools:
 
     async def look(self, user: User, name: str) -> int:
         """Ask the server for its tools now; how many it has. ToolFailed says why it does not answer."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         await self.server(name)
         async with self.clients.using(FAMILY, name, user_id=user.id) as system:
             listing = await system.listing(is_fresh=True)
@@ -151,7 +151,7 @@ class McpTools:
 
     async def choose(self, user: User, name: str, choices: Sequence[Choice]) -> int:
         """Allow and forbid as the page says; how many changed. Conflict where a tool is another than was shown."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         await self.server(name)
         rows = {row.name: row for row in await self.db.repository(McpToolsRepository).list(name)}
         count = 0
@@ -186,7 +186,7 @@ class McpTools:
 
     async def paste(self, user: User, text: str) -> Sequence[str]:
         """Set up the servers of the usual JSON; their names. UserError says what is wrong, and nothing is set up."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         try:
             entries = entries_of(text)
         except ValueError as error:
@@ -232,12 +232,12 @@ class UserMcp:
                 answer = await _asked(system, row, arguments)
             except ServerFailed as failed:
                 if not failed.is_once_more or not (failed.is_undone or _is_repeatable(row)):
-                    raise _told(failed, row) from failed
+                    raise _failure(failed, row) from failed
                 row = await self._row(system, server, tool)  # in a new session, by what it offers there
                 try:
                     answer = await _asked(system, row, arguments)
                 except ServerFailed as again:
-                    raise _told(again, row, is_second=True) from again
+                    raise _failure(again, row, is_second=True) from again
         text = answer.text
         for file in answer.files:
             path = f"{FILES_FOLDER}/{digest(file.data.hex())}{file.suffix}"
@@ -279,8 +279,8 @@ def _is_repeatable(row: McpToolRow) -> bool:
     return isinstance(hints, dict) and (hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True)
 
 
-def _told(failed: ServerFailed, row: McpToolRow, *, is_second: bool = False) -> ServiceDown:
-    """The failure for who reads it: what happened, and whether it was done."""
+def _failure(failed: ServerFailed, row: McpToolRow, *, is_second: bool = False) -> ServiceDown:
+    """Put the failure in words: what happened, and whether it was done."""
     words = failed.message
     if failed.is_undone:
         words += f" {NO_SESSION}" if is_second and failed.is_once_more else ""
@@ -319,8 +319,3 @@ def _facts(server: IntegrationRow) -> Any:  # Any: `McpServer` of a module that 
     return scan.load("cortex.toolkit.mcp").McpServer(
         name=server.name, about=form.about, place=form.place, is_private=form.reads_private
     )
-
-
-def _admin(user: User) -> None:
-    if not user.is_admin:
-        raise NotAllowed("Only an admin can set up MCP servers.")

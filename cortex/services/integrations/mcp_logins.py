@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from cortex.base.crypto import Vault
-from cortex.base.errors import NotAllowed, ServiceDown, UserError
+from cortex.base.errors import ServiceDown, UserError
 from cortex.base.user import User
-from cortex.ports.mcp import FAMILY
+from cortex.ports.mcp import FAMILY, LOGIN
 from cortex.services.integrations.mcp import McpTools
 from cortex.storage.db import Database
 from cortex.storage.secrets import ServerSecretsRepository
@@ -20,7 +20,6 @@ from cortex.storage.secrets import ServerSecretsRepository
 OPEN_S = 600.0
 BEGIN_S = 40.0
 FINISH_S = 40.0
-BESIDE = "login"
 AGAIN = "This login was not started here or has expired. Start it again on the server's page."
 
 
@@ -44,7 +43,7 @@ class SealedLogin:
 
     @property
     def _called(self) -> str:
-        return f"integration:{FAMILY}:{self.name}:{BESIDE}"
+        return f"integration:{FAMILY}:{self.name}:{LOGIN}"
 
 
 @dataclass(slots=True)
@@ -64,9 +63,8 @@ class McpLogins:
     _open: dict[str, _Open] = field(default_factory=dict)
 
     async def begin(self, user: User, name: str) -> str:
-        """Where the admin's browser logs in; "" where the server wants nothing more. UserError, ToolFailed."""
-        if not user.is_admin:
-            raise NotAllowed("Only an admin can log in to MCP servers.")
+        """Begin a login; the address for the admin's browser, "" where none is wanted. UserError, ToolFailed."""
+        user.must_be_admin("log in to MCP servers")
         row = await self.tools.server(name)
         system = await self.tools.clients.peek(FAMILY, name, user_id=user.id)
         if not system.form.has_login:

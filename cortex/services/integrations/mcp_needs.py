@@ -1,4 +1,4 @@
-"""What the programs of MCP servers need of this machine: proposed from their command, given when an admin ticks it.
+"""The needs of programs of MCP servers on this machine: proposed from their command, given when an admin ticks it.
 
 Only what is proposed can be given here, by its exact path; each yes is in the audit log. What is given is part of the
 server's card like any other of its settings.
@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cortex.base.errors import NotAllowed, UserError
+from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.integrations.mcp.needs import Plan
 from cortex.ports.mcp import FAMILY
@@ -61,8 +61,7 @@ class McpNeeds:
 
         chosen: `read:` or `change:` and a path, `network`, `install`, `arguments`.
         """
-        if not user.is_admin:
-            raise NotAllowed("Only an admin can give folders to MCP servers.")
+        user.must_be_admin("give folders to MCP servers")
         row = await self.tools.server(name)
         system = await self._system(row)
         plan: Plan = await asyncio.to_thread(system.plan, row.failure)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from cortex.base.crypto import Vault
+from cortex.ports.integrations import IntegrationKind
 from cortex.services.integrations.forms import sealed, secrets_of
-from cortex.services.integrations.kinds import IntegrationKind
 from cortex.storage.db import Database
 from cortex.storage.secrets import ServerSecretsRepository
 

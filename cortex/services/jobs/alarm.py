@@ -78,7 +78,7 @@ class Alarm:
         self._armed_until: datetime | None = None
         self._firing: set[asyncio.Task[None]] = set()
         self._kinds: list[_Kind] = []
-        self._bell = asyncio.Event()
+        self._woken = asyncio.Event()
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._timers: Timers | None = None
 
@@ -88,7 +88,7 @@ class Alarm:
 
     def wake(self) -> None:
         """Something was changed here: look now."""
-        self._bell.set()
+        self._woken.set()
 
     async def fire_due(self) -> None:
         """Until cancelled: look every 2 s, and fire what is due."""
@@ -97,8 +97,8 @@ class Alarm:
                 await self.rearm()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_EVERY_S):
-                        await self._bell.wait()
-                self._bell.clear()
+                        await self._woken.wait()
+                self._woken.clear()
         finally:
             if self._timers is not None:
                 self._timers.cancel_all()

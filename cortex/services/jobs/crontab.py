@@ -1,4 +1,4 @@
-"""What the lines of a crontab would be as jobs, or why not. Saves nothing; `integrations/foreign/` reads the text.
+"""Reads what lines of a crontab would be as jobs, or why not. Saves nothing; `integrations/foreign/` reads the text.
 
 A line's command becomes a prompt, for Cortex asks a model and runs no shell by itself; the comment above it, its name.
 """

@@ -101,19 +101,20 @@ class JobEndings:
 
     async def settle(self, slot: RunningSlot) -> None:
         """End the slot by its ended turn, or let it wait for its next try. Who is second does nothing."""
-        job = await self._job(slot)
-        facts = await self._facts(job, slot) if slot.turn_state is not None else None
-        state, why = facts.verdict() if facts else ("failed", NO_TURN)
-        cost_usd, tokens = (facts.cost_usd, facts.tokens) if facts else (None, 0)
-        again_at = retry_at(policy_of(job), slot.attempt, self.runtime.clock()) if state == "failed" else None
-        if again_at is not None and why != NO_BUDGET and job.removed_at is None:
-            slots = self.runtime.db.repository(SlotsRepository, slot.owner_id)
-            # Only while this attempt runs: of two processes that see the failed turn one counts its cost.
-            await slots.again(slot.id, slot.attempt, again_at, why, cost_usd=cost_usd, tokens=tokens)
-            return
-        text = facts.text if facts else ""
-        told = await self._notice_draft(job, slot, state, why, text, facts)
-        paused = await self._paused(job, slot, why) if state == "failed" else None
+        async with self.runtime.db.one_view():
+            job = await self._job(slot)
+            facts = await self._facts(job, slot) if slot.turn_state is not None else None
+            state, why = facts.verdict() if facts else ("failed", NO_TURN)
+            cost_usd, tokens = (facts.cost_usd, facts.tokens) if facts else (None, 0)
+            again_at = retry_at(policy_of(job), slot.attempt, self.runtime.clock()) if state == "failed" else None
+            if again_at is not None and why != NO_BUDGET and job.removed_at is None:
+                slots = self.runtime.db.repository(SlotsRepository, slot.owner_id)
+                # Only while this attempt runs: of two processes that see the failed turn one counts its cost.
+                await slots.again(slot.id, slot.attempt, again_at, why, cost_usd=cost_usd, tokens=tokens)
+                return
+            text = facts.text if facts else ""
+            notice = await self._notice_draft(job, slot, state, why, text, facts)
+            paused = await self._paused(job, slot, why) if state == "failed" else None
         async with self.runtime.db.transaction(slot.owner_id) as repository:
             end = await repository(SlotsRepository).end(
                 slot.id, state, why=why, result=text, attempt=slot.attempt, cost_usd=cost_usd, tokens=tokens
@@ -124,14 +125,15 @@ class JobEndings:
                 because = f"It failed {end.failures} times in a row."
                 await repository(JobsRepository).pause(job.id, None, because)
                 await paused.write(repository)
-            elif told is not None and _is_told(job, end):
-                await told.write(repository)
+            elif notice is not None and _is_wanted(job, end):
+                await notice.write(repository)
         self.notifier.wake(slot.owner_id)
 
     async def watch(self, slot: RunningSlot) -> None:
         """Look after one that has not ended: a question whose time is up is closed, a turn that takes too long too."""
-        job = await self._job(slot)
-        facts = await self._facts(job, slot)
+        async with self.runtime.db.one_view():
+            job = await self._job(slot)
+            facts = await self._facts(job, slot)
         now = self.runtime.clock()
         if slot.turn_state == "waiting":
             for one in facts.approvals:
@@ -209,7 +211,7 @@ def _words_of(call: CallRow) -> str:
     return for_person(call.text, frozenset()) if call.is_error else call.text
 
 
-def _is_told(job: JobRow, end: SlotEnd) -> bool:
+def _is_wanted(job: JobRow, end: SlotEnd) -> bool:
     """Tell whether the job's owner wants to hear of it."""
     is_good = end.slot.state == "done"
     return not is_good or job.notify_on == "always" or (job.notify_on == "change" and end.has_changed)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.errors import ToolFailed
 from cortex.base.zone import moment
 from cortex.schedule.policies import QUEUE_MOST, MissedPolicy, on_overlap
 from cortex.schedule.slots import MADE_UP, DueSlots, MissedSlot, due
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotOutcome:
-    """What becomes of the slots of a decision: they begin or wait, are left out beside an earlier run, or are missed.
+    """The fate of a decision's slots: they begin or wait, are left out beside an earlier run, or are missed.
 
     `lost`: those of the missed that no other run stands in for.
     """
@@ -56,21 +56,21 @@ class JobFiring:
     async def fire(self, armed: ArmedJob) -> bool:
         """Decide what is due of this job now; False when nothing is, or another process was first."""
         now = self.runtime.clock()
-        try:
-            job = await self.runtime.db.repository(JobsRepository, armed.owner_id).get(armed.id)
-        except NotFound:
-            return False
-        if not job.is_enabled or job.next_at is None or job.next_at > now:  # changed since it was armed
-            return False
-        try:
-            # `due` takes what is strictly after a moment, and `next_at` itself is due.
-            decision = due(job.timing, job.next_at - _JUST_BEFORE, now, policy_of(job))
-        except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
-            await self.runtime.db.repository(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
-            return True
-        going = await self.runtime.db.repository(SlotsRepository, job.owner_id).open_of(job.id)
-        outcome = outcome_of(policy_of(job), decision, going)
-        draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
+        async with self.runtime.db.one_view():
+            job = await self.runtime.db.repository(JobsRepository, armed.owner_id).lately(armed.id)
+            if job is None or job.removed_at is not None:
+                return False
+            if not job.is_enabled or job.next_at is None or job.next_at > now:  # changed since it was armed
+                return False
+            try:
+                # `due` takes what is strictly after a moment, and `next_at` itself is due.
+                decision = due(job.timing, job.next_at - _JUST_BEFORE, now, policy_of(job))
+            except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
+                await self.runtime.db.repository(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
+                return True
+            going = await self.runtime.db.repository(SlotsRepository, job.owner_id).open_of(job.id)
+            outcome = outcome_of(policy_of(job), decision, going)
+            draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
         async with self.runtime.db.transaction(job.owner_id) as repository:
             # Compare and set, first of all: who loses it writes nothing.
             if not await repository(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
@@ -122,10 +122,10 @@ def outcome_of(policy: MissedPolicy, decision: DueSlots, going: Sequence[SlotRow
     is_running = any(slot.state == "running" for slot in going)
     waiting = sum(slot.state == "planned" for slot in going)
     for at in decision.run:
-        told = on_overlap(
+        choice = on_overlap(
             policy, is_running=is_running, waiting=waiting + len(begun), is_catching_up=len(decision.run) > 1
         )
-        if told != "skip":
+        if choice != "skip":
             begun.append(at)
         elif policy.overlap == "queue":
             missed.append(MissedSlot(slot=at, why=QUEUE_FULL))

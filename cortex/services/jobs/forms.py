@@ -1,20 +1,21 @@
 """A job as a form: what is typed, field by field, and its check. Every refusal names its field.
 
+A setting stands here alone: as a field of `JobForm` with its words, its limits and its place on the page.
+
 Used by `jobs.py`. The words of a time are read by `schedule/reading.py`; tools and models are those of this server.
 """
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar, cast, get_args
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, cast, get_args
 
 from cortex.agent.arguments import check
 from cortex.base.errors import UserError
-from cortex.base.job import JobKind, NotifyOn, OnMiss, Overlap
+from cortex.base.job import JobKind
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
 from cortex.base.numbers import whole_number
-from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.ports.channels import ChannelName
 from cortex.ports.schedule import Timing
@@ -23,22 +24,61 @@ from cortex.toolkit.registry import Registry
 
 NAME_CHARACTERS = 80
 PROMPT_CHARACTERS = 4_000
-LIMITS: dict[str, tuple[int, int, str]] = {
-    "fire_within_s": (60, 30 * 86_400, "Allowed delay in seconds: 60 to 2,592,000 (30 days)."),
-    "timeout_s": (10, 86_400, "Time limit in seconds: 10 to 86,400 (a day)."),
-    "retries": (0, 10, "Retries: 0 to 10."),
-    "pause_after": (0, 100, "Failures in a row: 1 to 100, or 0 for never."),
-    "max_rounds": (1, MAX_ROUNDS_CAP, f"Rounds: 1 to {MAX_ROUNDS_CAP}, or empty for the role's limit."),
-    "budget_tokens": (1, 100_000_000, "Tokens per run: a whole number above 0, or empty."),
-}
-_BOOLS = ("keeps_quiet_hours", "may_make_jobs")
+SettingKind = Literal["number", "choice", "switch"]
+SettingGroup = Literal["role", "limits", "notices", "problems"]
 
-V = TypeVar("V")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSetting:
+    """A setting of a job: said here once, and shown, read and checked by this alone. The page has a place a group.
+
+    `choices`: value -> words, in the order shown. `limits`: least and most of a number, and what others are told.
+    """
+
+    group: SettingGroup
+    kind: SettingKind
+    label: str
+    hint: str
+    default: str
+    choices: Mapping[str, str] = field(default_factory=dict)
+    limits: tuple[int, int, str] = (0, 0, "")
+
+    def value(self, name: str, typed: str) -> str | int | bool | None:
+        """Return the value as a job keeps it; a number without a default may be left out. UserError for no value."""
+        if self.kind == "switch":
+            return bool(typed)
+        if self.kind == "choice":
+            return _choice(typed, name, self.choices)
+        if not typed and not self.default:
+            return None
+        least, most, refusal = self.limits
+        number = whole_number(typed)
+        if number is None or not least <= number <= most:
+            raise UserError(refusal, field=name)
+        return number
+
+
+def _number(group: SettingGroup, label: str, hint: str, default: str, limits: tuple[int, int, str]) -> Any:
+    return _field(JobSetting(group=group, kind="number", label=label, hint=hint, default=default, limits=limits))
+
+
+def _choose(group: SettingGroup, label: str, hint: str, choices: Mapping[str, str]) -> Any:
+    """The first choice is the default."""
+    default = next(iter(choices))
+    return _field(JobSetting(group=group, kind="choice", label=label, hint=hint, default=default, choices=choices))
+
+
+def _switch(group: SettingGroup, label: str, hint: str, default: Literal["on", ""]) -> Any:
+    return _field(JobSetting(group=group, kind="switch", label=label, hint=hint, default=default))
+
+
+def _field(setting: JobSetting) -> Any:  # Any: a field of a form
+    return field(default=setting.default, metadata={"setting": setting})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobForm:
-    """What is typed. Lists are words with blanks between, switches "on" or ""; `own_tools` "" takes the role's tools.
+    """The form as typed; lists are words with blanks between, switches "on" or ""; `own_tools` "": the role's tools.
 
     `when`: words or a cron line; `time_zone` "" is the person's; `conversation_id` "" is one of its own.
     """
@@ -54,27 +94,98 @@ class JobForm:
     model: str = ""
     own_tools: str = ""
     tools: str = ""
-    mode: str = ""
-    max_rounds: str = ""
-    budget_tokens: str = ""
     budget_usd: str = ""
     conversation_id: str = ""
     deliver_to: str = ""
-    notify_on: str = "always"
-    on_miss: str = "once"
-    fire_within_s: str = "900"
-    overlap: str = "skip"
-    retries: str = "0"
-    timeout_s: str = "3600"
-    pause_after: str = "5"
-    keeps_quiet_hours: str = "on"
-    may_make_jobs: str = ""
+    mode: str = _choose(
+        "role",
+        "Tool mode",
+        "Auto sends the tools the prompt needs, Chat only sends none, All tools sends the whole list.",
+        {"": "Automatic", "auto": "Auto", "chat": "Chat only", "all": "All tools"},
+    )
+    max_rounds: str = _number(
+        "role",
+        "Rounds",
+        "The most model calls per run. Leave empty for the role's limit.",
+        "",
+        (1, MAX_ROUNDS_CAP, f"Rounds: 1 to {MAX_ROUNDS_CAP}, or empty for the role's limit."),
+    )
+    budget_tokens: str = _number(
+        "limits",
+        "Tokens per run",
+        "The run stops at this number. Leave empty for no limit.",
+        "",
+        (1, 100_000_000, "Tokens per run: a whole number above 0, or empty."),
+    )
+    may_make_jobs: str = _switch(
+        "limits",
+        "Can create and delete jobs",
+        "Off is safer: a job that creates jobs can multiply without you.",
+        "",
+    )
+    notify_on: str = _choose(
+        "notices",
+        "Notify me",
+        "Every run is kept in its chat and its list of runs, with or without a notification.",
+        {
+            "always": "after every run",
+            "failure": "when it failed",
+            "change": "when the result changes",
+            "never": "never",
+        },
+    )
+    keeps_quiet_hours: str = _switch(
+        "notices",
+        "Respect my quiet hours",
+        "It still runs on time; the notification waits until quiet hours end.",
+        "on",
+    )
+    on_miss: str = _choose(
+        "problems",
+        "Runs missed while Cortex was off",
+        "Missed runs are always listed.",
+        {"once": "run once", "skip": "skip them", "catchup": "run each of them"},
+    )
+    fire_within_s: str = _number(
+        "problems",
+        "Allowed delay, in seconds",
+        "Later than this, a run counts as missed. 900 is 15 minutes.",
+        "900",
+        (60, 30 * 86_400, "Allowed delay in seconds: 60 to 2,592,000 (30 days)."),
+    )
+    overlap: str = _choose(
+        "problems",
+        "If the previous run is still going",
+        "A job never runs twice at once.",
+        {"skip": "skip this one", "queue": "wait for it"},
+    )
+    timeout_s: str = _number(
+        "problems",
+        "Time limit, in seconds",
+        "Longer runs are stopped and count as failed.",
+        "3600",
+        (10, 86_400, "Time limit in seconds: 10 to 86,400 (a day)."),
+    )
+    retries: str = _number(
+        "problems",
+        "Retries",
+        "How often a failed run is tried again, with growing delays.",
+        "0",
+        (0, 10, "Retries: 0 to 10."),
+    )
+    pause_after: str = _number(
+        "problems",
+        "Pause after failures in a row",
+        "You are notified. 0 never pauses it.",
+        "5",
+        (0, 100, "Failures in a row: 1 to 100, or 0 for never."),
+    )
 
     @classmethod
     def typed(cls, given: Mapping[str, str]) -> "JobForm":
         """A form as a browser sends it: an absent switch is off, other absent fields keep their default."""
-        known = {field.name: given[field.name].strip() for field in fields(cls) if field.name in given}
-        return cls(**{**dict.fromkeys(_BOOLS, ""), **known})
+        known = {one.name: given[one.name].strip() for one in fields(cls) if one.name in given}
+        return cls(**{**dict.fromkeys(SWITCHES, ""), **known})
 
     @classmethod
     def of(cls, job: JobRow) -> "JobForm":
@@ -82,7 +193,7 @@ class JobForm:
         plain = {
             name: str(getattr(job, name)) if getattr(job, name) is not None else ""
             for name in cls.__dataclass_fields__
-            if name not in ("when", "own_tools", "tools", "arguments", "deliver_to", *_BOOLS)
+            if name not in ("when", "own_tools", "tools", "arguments", "deliver_to", *SWITCHES)
         }
         return cls(
             **plain,
@@ -91,27 +202,35 @@ class JobForm:
             tools=" ".join(job.tools or ()),
             arguments="" if job.arguments is None else json.dumps(job.arguments, ensure_ascii=False, indent=2),
             deliver_to=" ".join(job.deliver_to),
-            **{name: "on" if getattr(job, name) else "" for name in _BOOLS},
+            **{name: "on" if getattr(job, name) else "" for name in SWITCHES},
         )
+
+
+SETTINGS: dict[str, JobSetting] = {
+    one.name: one.metadata["setting"] for one in fields(JobForm) if "setting" in one.metadata
+}
+SWITCHES = tuple(name for name, setting in SETTINGS.items() if setting.kind == "switch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobChoices:
-    """What there is to choose from. `words`: names and categories of tools; `registry`: what their arguments are."""
+    """The choices on the form. `words`: names and categories of tools; `registry`: what their arguments are."""
 
     registry: Registry
     roles: Collection[str]
     models: Collection[str]
     tools: Collection[str]
     words: Collection[str]
+    channels: Collection[ChannelName]
 
 
 def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
     """The job that the form says, in its person's own words. UserError with its field for what cannot be."""
-    kind = cast("JobKind", _choice(form, "kind", JobKind))
+    kind = cast("JobKind", _choice(form.kind, "kind", get_args(JobKind)))
     prompt = "" if kind == "call" else _text(form.prompt, "prompt", PROMPT_CHARACTERS, "Enter a prompt or text.")
     arguments = _arguments(form, known) if kind == "call" else None
     short = prompt or form.tool
+    settings: dict[str, Any] = {name: one.value(name, getattr(form, name)) for name, one in SETTINGS.items()}
     return JobValues(
         name=_text(form.name or " ".join(short.split())[:40], "name", NAME_CHARACTERS, "Give it a name."),
         kind=kind,
@@ -126,21 +245,10 @@ def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
         role=_one_of(form.role, "role", known.roles),
         model=_one_of(form.model, "model", known.models),
         tools=(form.tool,) if kind == "call" else _tools(form, known),
-        mode=cast("ToolMode | Literal['']", _choice(form, "mode", ToolMode, "")),
-        max_rounds=_maybe(form, "max_rounds"),
-        budget_tokens=_maybe(form, "budget_tokens"),
         budget_usd=_dollars(form.budget_usd),
         conversation_id=form.conversation_id or None,
-        deliver_to=_channels(form.deliver_to),
-        notify_on=cast("NotifyOn", _choice(form, "notify_on", NotifyOn)),
-        on_miss=cast("OnMiss", _choice(form, "on_miss", OnMiss)),
-        fire_within_s=_whole(form, "fire_within_s"),
-        overlap=cast("Overlap", _choice(form, "overlap", Overlap)),
-        retries=_whole(form, "retries"),
-        timeout_s=_whole(form, "timeout_s"),
-        keeps_quiet_hours=bool(form.keeps_quiet_hours),
-        pause_after=_whole(form, "pause_after"),
-        may_make_jobs=bool(form.may_make_jobs),
+        deliver_to=_channels(form.deliver_to, known),
+        **settings,
         is_tainted=False,
         is_private=False,
     )
@@ -154,9 +262,7 @@ def _text(text: str, field: str, most: int, empty: str) -> str:
     return text.strip() if field == "prompt" else " ".join(text.split())
 
 
-def _choice(form: JobForm, field: str, kind: Any, *more: str) -> str:  # Any: a Literal
-    value: str = getattr(form, field)
-    choices = (*more, *get_args(kind))
+def _choice(value: str, field: str, choices: Collection[str]) -> str:
     if value not in choices:
         raise UserError(f"Choose one of {', '.join(filter(None, choices))}.", field=field)
     return value
@@ -177,26 +283,13 @@ def _tools(form: JobForm, known: JobChoices) -> tuple[str, ...] | None:
     return names
 
 
-def _channels(text: str) -> tuple[ChannelName, ...]:
+def _channels(text: str, known: JobChoices) -> tuple[ChannelName, ...]:
     names = tuple(dict.fromkeys(text.replace(",", " ").split()))
-    known = get_args(ChannelName)
-    if strange := next((name for name in names if name not in known), ""):
+    if strange := next((name for name in names if name not in known.channels), ""):
         raise UserError(
-            f"Unknown notification channel {strange!r}; choose from {', '.join(known)}.", field="deliver_to"
+            f"Unknown notification channel {strange!r}; choose from {', '.join(known.channels)}.", field="deliver_to"
         )
-    return cast("tuple[ChannelName, ...]", names)
-
-
-def _whole(form: JobForm, field: str) -> int:
-    least, most, words = LIMITS[field]
-    number = whole_number(getattr(form, field))
-    if number is None or not least <= number <= most:
-        raise UserError(words, field=field)
-    return number
-
-
-def _maybe(form: JobForm, field: str) -> int | None:
-    return _whole(form, field) if getattr(form, field) else None
+    return names
 
 
 def _dollars(text: str) -> float | None:

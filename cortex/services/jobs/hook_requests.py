@@ -1,7 +1,5 @@
 """A request to a job's address: who sent it, by secret or signature, and what it says as text. Pure."""
 
-import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -11,10 +9,10 @@ from datetime import datetime
 from urllib.parse import parse_qsl
 
 from cortex.base.errors import UserError
+from cortex.base.standard_webhooks import signature
 
 BODY_BYTES = 256_000
 AGE_S = 300.0  # of a signature with a time (standardwebhooks.com)
-SECRET_PREFIX = "whsec_"  # noqa: S105 - the mark that Standard Webhooks puts before a secret
 DELIVERIES = ("webhook-id", "x-github-delivery", "x-gitea-delivery", "idempotency-key")
 PLAIN = ("x-cortex-secret", "x-gitlab-token")
 SIGNED = ("x-hub-signature-256", "webhook-signature")
@@ -24,7 +22,7 @@ _DELIVERY = re.compile(r"[\x21-\x7e]{1,200}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRequest:
-    """What came. `headers`: by their names in small letters."""
+    """A request as it came. `headers`: by their names in small letters."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -41,7 +39,7 @@ class HookRequest:
         return any(self.headers.get(name) for name in ("authorization", *PLAIN, *SIGNED))
 
     def is_signed_by(self, secret: str, now: datetime) -> bool:
-        """Whether its sender knows the secret: sent along, or by a signature of GitHub's or of Standard Webhooks."""
+        """Tell whether its sender knows the secret: it came along, or signed it as GitHub or Standard Webhooks do."""
         bearer = self.headers.get("authorization", "")
         given = [bearer[7:].strip() if bearer[:7].lower() == "bearer " else ""]
         given += [self.headers.get(name, "") for name in PLAIN]
@@ -58,8 +56,7 @@ class HookRequest:
         id, at = self.headers.get("webhook-id", ""), self.headers.get("webhook-timestamp", "")
         if not id or not re.fullmatch(r"\d{1,12}", at) or abs(now.timestamp() - int(at)) > AGE_S:
             return False
-        signed = hmac.new(_key(secret), f"{id}.{at}.".encode() + self.body, hashlib.sha256).digest()
-        right = base64.b64encode(signed)
+        right = signature(id, int(at), self.body, secret).encode()
         words = self.headers.get("webhook-signature", "").split()
         return any(hmac.compare_digest(word.removeprefix("v1,").encode(), right) for word in words)
 
@@ -80,13 +77,3 @@ class HookRequest:
                 raise UserError(f"The form has too many fields: at most {MOST_FIELDS:,}.")
             return "\n".join(f"{name}: {value}" for name, value in parse_qsl(text, keep_blank_values=True))
         return text.strip()
-
-
-def _key(secret: str) -> bytes:
-    """The bytes that sign: behind the mark in base64, else the characters as they stand."""
-    if not secret.startswith(SECRET_PREFIX):
-        return secret.encode()
-    try:
-        return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
-    except binascii.Error:
-        return secret.encode()

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NoReturn
 
-from cortex import notify
 from cortex.base.crypto import Vault
 from cortex.base.errors import Busy, Conflict, CortexError, NotAllowed, NotFound, Throttled
 from cortex.base.ids import derived_id, new_id
 from cortex.base.outside_text import cut, quoted
 from cortex.base.rates import MINUTE, Rates
+from cortex.base.standard_webhooks import new_secret
 from cortex.base.user import User
 from cortex.services.jobs.hook_requests import HookRequest
 from cortex.services.runtime import Runtime
@@ -67,7 +67,7 @@ class Hooks:
         needs_secret: without, whoever knows the address may start the job.
         """
         job = await self.runtime.db.repository(JobsRepository, user.id).get(job_id)
-        secret = await asyncio.to_thread(notify.new_secret) if needs_secret else ""
+        secret = await asyncio.to_thread(new_secret) if needs_secret else ""
         sealed = await asyncio.to_thread(self.vault.seal, secret) if secret else None
         async with self.runtime.db.transaction(user.id) as repository:
             await repository(HooksRepository).put(job_id, secrets.token_urlsafe(24), needs_secret=needs_secret)

@@ -21,6 +21,7 @@ from cortex.services.jobs.crontab import CrontabLine, read_crontab, values_of
 from cortex.services.jobs.forms import JobChoices, JobForm, checked
 from cortex.services.jobs.tools import JobToolPlan, JobToolRequest, JobTools
 from cortex.services.models.models import Models
+from cortex.services.notices.channels import Channels
 from cortex.services.notifier import notice_id
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.roles.roles import Roles
@@ -107,6 +108,7 @@ class JobsService:
     roles: Roles
     models: Models
     tools: JobTools
+    channels: Channels
     changed: Callable[[], None]
     foreign: ForeignReader
 
@@ -137,8 +139,8 @@ class JobsService:
         slots = await history.list(job_id, states=states, before=before, limit=HISTORY)
         noticed = await history.with_notice([slot.id for slot in slots])
         called = await self.runtime.db.repository(HooksRepository, user.id).begun([slot.id for slot in slots])
-        told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
-        deliveries = await self.runtime.db.repository(DeliveriesRepository, user.id).of_notices(list(told.values()))
+        notices = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
+        deliveries = await self.runtime.db.repository(DeliveriesRepository, user.id).of_notices(list(notices.values()))
         chats = await self.runtime.db.repository(TurnsRepository, user.id).places(
             [slot.turn_id for slot in slots if slot.turn_id]
         )
@@ -150,7 +152,7 @@ class JobsService:
                 is_told=slot.id in noticed,
                 is_called=slot.id in called,
                 before=places.get(slot.id),
-                deliveries=deliveries.get(told[slot.id], ()),
+                deliveries=deliveries.get(notices[slot.id], ()),
             )
             for slot in slots
         )
@@ -160,7 +162,7 @@ class JobsService:
         return await self.runtime.db.repository(SlotsRepository, user.id).get(id)
 
     def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
-        """What the words mean and when that is next; UserError with its field for what is not read or never comes."""
+        """Read the words, and when they are next; UserError with its field for what is not read or never comes."""
         zone = zone_named(time_zone or user.time_zone)
         if " ".join(when.casefold().strip(" .").split()) in _CALLED:
             timing = Timing(kind="called", expression="", time_zone=zone, words=CALLED)
@@ -201,6 +203,7 @@ class JobsService:
             models=tuple(entry.name for entry in (await self.models.shown(user)).entries),
             tools=names,
             words=names | categories | {"all", FAMILY},
+            channels=tuple(self.channels.kinds),
         )
 
     # --- changing -----------------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ undone, another, or the next start, takes up.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -36,6 +37,15 @@ WAITED_TOO_LONG = "it waited too long to start"
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSlots:
+    """The slots that run, those that may begin, and the jobs of the latter by id; none that was deleted just now."""
+
+    running: Sequence[RunningSlot]
+    waiting: Sequence[SlotRow]
+    jobs: Mapping[str, JobRow]
+
+
 class SlotSignal:
     """Set while there may be a slot to begin or to end."""
 
@@ -60,7 +70,7 @@ class JobRuns:
         self._firing = JobFiring(runtime=runtime, notifier=notifier)
         self._starts = JobStarts(runtime=runtime, turns=turns, tools=tools, notifier=notifier)
         self._endings = JobEndings(runtime=runtime, turns=turns, notifier=notifier)
-        self._bell = signal.event
+        self._woken = signal.event
         self._here: set[str] = set()
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
@@ -74,7 +84,7 @@ class JobRuns:
 
     def wake(self) -> None:
         """There is something to begin or to end: look now."""
-        self._bell.set()
+        self._woken.set()
 
     async def look_after_slots(self) -> None:
         """Until cancelled: look. A database that does not answer is asked again."""
@@ -85,40 +95,31 @@ class JobRuns:
                 log.warning("job runner: database error, retrying: %s", error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY_S):
-                    await self._bell.wait()
-            self._bell.clear()
+                    await self._woken.wait()
+            self._woken.clear()
 
     async def settle_slots(self) -> None:
         """End the slots whose turns have ended, then begin those that may begin."""
-        for slot in await self._runtime.db.repository(AllSlotsRepository).running():
-            if slot.turn_state is None or slot.turn_state in LOOP_ENDS:
-                await self._settle(slot)
-            else:
-                await self._watch(slot)
-        waiting = await self._runtime.db.repository(AllSlotsRepository).ready(TAKEN_MOST)
-        if waiting:
-            jobs = await self._jobs_of(waiting)
-            await self._begin(jobs, await self._in_time(jobs, waiting))
+        found = await self._open_slots()
+        for slot in found.running:
+            try:
+                await (self._endings.settle if _has_ended(slot) else self._endings.watch)(slot)
+            except CortexError as error:
+                log.warning("job runner: cannot look after run %s, retrying: %s", slot.id, error)
+        if any(map(_has_ended, found.running)):
+            found = await self._open_slots()
+        if found.waiting and not await self._begin(found, await self._in_time(found.jobs, found.waiting)):
             await self._line_up()
 
-    async def _settle(self, slot: RunningSlot) -> None:
-        try:
-            await self._endings.settle(slot)
-        except CortexError as error:
-            log.warning("job runner: cannot end run %s, retrying: %s", slot.id, error)
+    async def _open_slots(self) -> OpenSlots:
+        """Read at once what is to be looked after."""
+        async with self._runtime.db.read_transaction() as repository:
+            running = await repository(AllSlotsRepository).running()
+            waiting = await repository(AllSlotsRepository).ready(TAKEN_MOST)
+            jobs = await repository(AllJobsRepository).of({slot.job_id for slot in waiting}) if waiting else ()
+        return OpenSlots(running=running, waiting=waiting, jobs={job.id: job for job in jobs})
 
-    async def _watch(self, slot: RunningSlot) -> None:
-        try:
-            await self._endings.watch(slot)
-        except CortexError as error:
-            log.warning("job runner: cannot check run %s, retrying: %s", slot.id, error)
-
-    async def _jobs_of(self, waiting: Sequence[SlotRow]) -> dict[str, JobRow]:
-        """The jobs of these slots by their ids; none that was deleted just now."""
-        found = await self._runtime.db.repository(AllJobsRepository).of({slot.job_id for slot in waiting})
-        return {job.id: job for job in found}
-
-    async def _in_time(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
+    async def _in_time(self, jobs: Mapping[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
         """Those that may still begin: in line nobody is too late. The others are missed, with one notice a job."""
         kept, late = list[SlotRow](), dict[str, list[SlotRow]]()
         for slot in (one for one in waiting if one.job_id in jobs):
@@ -138,23 +139,30 @@ class JobRuns:
                 await draft.write(repository)
         self._notifier.wake(job.owner_id)
 
-    async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
-        """The oldest of each job that has none running, as far as there is room; then some plain messages."""
-        running = await self._runtime.db.repository(AllSlotsRepository).running()  # again: some ended just now
-        busy = {slot.job_id for slot in running}
-        at_work, most = self._at_work(running), self._runtime.settings.jobs_at_once_here
+    async def _begin(self, found: OpenSlots, waiting: Sequence[SlotRow]) -> bool:
+        """Begin the oldest of each job that has none running, as far as there is room; then some plain messages.
+
+        False where one that could begin was left.
+        """
+        busy = {slot.job_id for slot in found.running}
+        at_work, most = self._at_work(found.running), self._runtime.settings.jobs_at_once_here
+        are_all_begun = len(found.waiting) < TAKEN_MOST
         messages = list[tuple[JobRow, SlotRow]]()
         for slot in waiting:
-            job = jobs[slot.job_id]
+            job = found.jobs[slot.job_id]
             if job.id in busy:
                 continue
             if job.kind == "message":
                 messages.append((job, slot))
                 continue
             busy.add(job.id)
-            if at_work < most:
-                at_work += await self._start(job, slot)
-        await self._say(messages)
+            if at_work >= most:
+                are_all_begun = False
+                continue
+            has_begun = await self._start(job, slot)
+            at_work += has_begun is not False
+            are_all_begun &= has_begun is not None
+        return await self._say(messages) and are_all_begun
 
     def _at_work(self, running: Sequence[RunningSlot]) -> int:
         """The turns of jobs that this process has at work; a parked one does not count."""
@@ -172,25 +180,32 @@ class JobRuns:
         for start in range(0, len(new), TAKEN_MOST):
             await line.join(new[start : start + TAKEN_MOST])
 
-    async def _say(self, messages: Sequence[tuple[JobRow, SlotRow]]) -> None:
-        """The first of them, a commit a person; the others after another look at what else is due."""
+    async def _say(self, messages: Sequence[tuple[JobRow, SlotRow]]) -> bool:
+        """Say the first of them, a commit a person; the others after another look. False where one was not said."""
         now = messages[:SAID_AT_ONCE]
-        has_said = False
+        has_said, are_all_said = False, len(now) == len(messages)
         for owner_id in dict.fromkeys(job.owner_id for job, _ in now):
             try:
                 await self._starts.say(owner_id, [one for one in now if one[0].owner_id == owner_id])
                 has_said = True
             except CortexError as error:
                 log.warning("job runner: cannot tell messages of %s, retrying: %s", owner_id, error)
+                are_all_said = False
         if has_said and len(now) < len(messages):
             self.wake()
+        return are_all_said
 
-    async def _start(self, job: JobRow, slot: SlotRow) -> bool:
-        """Put its turn to work; False when another process did."""
+    async def _start(self, job: JobRow, slot: SlotRow) -> bool | None:
+        """Put its turn to work; False when another process did, None for one that failed and may stand as begun."""
         try:
             turn_id = await self._starts.begin(job, slot)
         except CortexError as error:
             log.warning("job runner: cannot start run %s, retrying: %s", slot.id, error)
-            return True  # it may stand as begun
+            return None
         self._here |= {turn_id} if turn_id else set()
         return bool(turn_id)
+
+
+def _has_ended(slot: RunningSlot) -> bool:
+    """Tell whether its turn has ended, or is gone."""
+    return slot.turn_state is None or slot.turn_state in LOOP_ENDS

@@ -39,7 +39,7 @@ class Scheduler:
         return frozenset(["job"] * beat.jobs + ["reminder"] * beat.reminders)
 
     async def _is_still(self) -> bool:
-        """Whether there is nothing to look for: no slot is open, and nobody wrote anything, in whatever process."""
+        """Tell whether nothing is to be looked for: no slot is open, and nobody wrote anything, in whatever process."""
         return not await self._runtime.db.commits.are_new() and not self._has_open_slots
 
     def wake(self) -> None:

@@ -24,7 +24,7 @@ from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.notices import NoticeValues
 from cortex.storage.slots import SlotRow, SlotsRepository
-from cortex.storage.turns import Reads, TurnRow, TurnsRepository
+from cortex.storage.turns import NewTurn, Reads, TurnRow, TurnsRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,15 @@ class JobStarts:
 
     async def begin(self, job: JobRow, slot: SlotRow) -> str:
         """Begin the slot of a job that takes a turn; its id, "" when another process began it."""
-        row, is_queued = await self._turn(job, slot, await self._place(job))
+        async with self.runtime.db.one_view():
+            place = await self._place(job)
+            # A call reads nothing of what came: its arguments are the person's.
+            came = await self._came(slot) if job.kind == "prompt" else None
+        row, is_queued = await self._turn(job, slot, place, came)
         if row is None:
             return ""
         if not is_queued:
-            await self.turns.start(row)
+            await self.turns.start_job(row, job)
         return row.id
 
     async def say(self, owner_id: str, messages: Sequence[tuple[JobRow, SlotRow]]) -> None:
@@ -72,11 +76,11 @@ class JobStarts:
         )
         return await self.notifier.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
 
-    async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
+    async def _turn(
+        self, job: JobRow, slot: SlotRow, conversation_id: str, came: HookDelivery | None
+    ) -> tuple[TurnRow | None, bool]:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""
         mode = await self.tools.mode(await self.tools.settle(job))
-        # A call reads nothing of what came: its arguments are the person's.
-        came = await self._came(slot) if job.kind == "prompt" else None
         is_tainted = job.is_tainted or came is not None
         prompt = job.prompt if came is None else with_delivery(job.prompt, came.text)
         turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
@@ -84,16 +88,18 @@ class JobStarts:
             if not await repository(SlotsRepository).start(slot.id, turn_id):
                 return None, False
             row = await repository(TurnsRepository).create(
-                turn_id,
-                conversation_id,
-                prompt if job.kind == "prompt" else call_text(job),
-                mode=mode,
-                role=job.role or DEFAULT_ROLE,
-                channel=channel_of(job),
-                job_id=job.id,
-                max_rounds=job.max_rounds,
-                is_tainted=is_tainted,
-                reads=Reads(outside=is_tainted, private=job.is_private),
+                NewTurn(
+                    turn_id,
+                    conversation_id,
+                    prompt if job.kind == "prompt" else call_text(job),
+                    mode=mode,
+                    role=job.role or DEFAULT_ROLE,
+                    channel=channel_of(job),
+                    job_id=job.id,
+                    max_rounds=job.max_rounds,
+                    is_tainted=is_tainted,
+                    reads=Reads(outside=is_tainted, private=job.is_private),
+                )
             )
             is_queued = await repository(TurnsRepository).is_behind(row)
             await repository(ConversationsRepository).append(conversation_id, [message_row(row, is_queued)])

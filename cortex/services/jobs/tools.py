@@ -1,4 +1,4 @@
-"""What a job's runs carry: a short list of its own goes out whole, so that no job waits for a phrase to match.
+"""Chooses what a job's runs carry: a short list of its own goes out whole, so that none waits for a phrase to match.
 
 From a longer one the tools are chosen once, when it is saved, and go with every run while prompt and tools stay as
 they are. The run may still find others of its list.
@@ -16,7 +16,7 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
-from cortex.services.tools.plans import PlanRequest
+from cortex.services.tools.plans import opening
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
@@ -43,7 +43,7 @@ class JobToolPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobToolRequest:
-    """What decides on a job's tools: its owner, its own list, its words."""
+    """The grounds on which a job's tools are chosen: its owner, its own list, its words."""
 
     user: User
     words: Sequence[str]
@@ -73,14 +73,9 @@ class JobTools:
         """The names that its prompt picks from the list; no model is asked."""
         names = (await self.carried(wanted.user, wanted.words, wanted.channel)).names
         own = await self.roles.role(wanted.user, wanted.role)
-        asked = PlanRequest(
-            user=wanted.user,
-            role=await self.roles.with_tools(wanted.user, own, wanted.words),
-            message=wanted.prompt,
-            channel=wanted.channel,
-            now=self.runtime.clock(),
-        )
-        sent = (await self.tools.plan_turn(asked)).plan.sent
+        role = await self.roles.with_tools(wanted.user, own, wanted.words)
+        asked = opening(wanted.user, role, wanted.prompt, self.runtime.clock())
+        sent = (await self.tools.plan_turn(asked.with_given(channel=wanted.channel))).plan.sent
         return tuple(one.name for one in sent if one.name in names)
 
     async def mode(self, job: JobRow) -> ToolMode:

@@ -7,11 +7,13 @@ nothing. All that a call brings is written in one transaction with its price and
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from cortex.base.errors import Conflict, UserError
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.errors import Conflict, CortexError, UserError
 from cortex.base.fact import KnownFact
 from cortex.base.ids import derived_id
 from cortex.base.messages import Usage, user
@@ -24,17 +26,15 @@ from cortex.ports.loop import Request
 from cortex.selection.index.recall import fitting
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets
-from cortex.services.memory.answers import PROMPT, AnswerUnreadable, FoundFact, proved, script
-from cortex.services.memory.choices import MemoryPreferences
-from cortex.services.memory.evidence import has_evidence
-from cortex.services.memory.recall import FACTS_MAX
+from cortex.services.memory.answers import PROMPT, AnswerUnreadable, FoundFact, has_evidence, proved, script
+from cortex.services.memory.recall import FACTS_MAX, MemoryPreferences
 from cortex.services.models.asking import ask
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
-from cortex.storage.distill_marks import DistillMarksRepository, QuietRow
+from cortex.storage.distill_marks import AllDistillMarksRepository, DistillMarksRepository, QuietRow
 from cortex.storage.facts import FactRow, FactsRepository, FactValues
 from cortex.storage.halts import HaltsRepository
 from cortex.storage.rounds import RoundsRepository
@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """What is asked for one conversation. `known`: the facts that the model is told, in the order of their numbers."""
+    """A question about one conversation. `known`: the facts that the model is told, in the order of their numbers."""
 
     person: User
     row: QuietRow
@@ -117,7 +117,7 @@ class Distiller:
         return await self._written(reading, reply, paid_by)
 
     async def _reading(self, row: QuietRow, upto: int) -> _Reading | None:
-        """What there is to ask; None where nothing new is worth a call, or the person or this server wants none."""
+        """Gather what there is to ask; None where nothing new is worth a call, or the person or server wants none."""
         if not self.runtime.settings.memory_learns:
             return None
         person = await self.accounts.user(row.owner_id)
@@ -137,9 +137,7 @@ class Distiller:
             is_from_outside = [turn.is_tainted or (await turns.reads(turn)).outside for turn in new]
             facts = await repository(FactsRepository).list("kept", limit=FACTS_MAX)
         role = await self.roles.role(person, ROLE)
-        registry = await self.models.registry(person)
-        entries = [entry for name in registry.chain(role) if (entry := registry.get(name)) is not None]
-        real = [entry for entry in entries if entry.provider != "offline"]
+        real = (await self.models.registry(person)).real_chain(role)
         if not real:
             return None
         said = [turn.text for turn in new]
@@ -190,7 +188,7 @@ class Distiller:
             system=PROMPT, messages=(user(reading.prompt),), max_output_tokens=ANSWER_TOKENS, purpose="summary"
         )
         chain = await self.models.open_chain(person, names)
-        asking = ask(chain, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
+        asking = ask(chain, request, on_delta=_unseen, on_notice=_unseen)
         try:
             async with asyncio.timeout(CALL_S), asyncio.TaskGroup() as group:
                 watching = group.create_task(self._until_halted(person.id))
@@ -223,7 +221,7 @@ class Distiller:
                     reading.payer.id, ROUND, reply.model, usage, cost, role=ROLE, paid_by=paid_by
                 )
                 wanted = found if await _uses_memory(repository, reading.row) else []  # switched off meanwhile
-                kept = [await _keep(repository, reading, number, one) for number, one in enumerate(wanted)]
+                kept = [await _keep(repository, reading, one) for one in wanted]
                 told = outcome or f"{sum(kept)} of {len(found)} facts were new."
                 await repository(DistillMarksRepository).move(
                     reading.row.conversation_id, reading.row.upto_ordinal, told
@@ -249,7 +247,7 @@ async def _uses_memory(repository: Opener, row: QuietRow) -> bool:
     return found.uses_memory and found.deleted_at is None
 
 
-async def _keep(repository: Opener, reading: _Reading, number: int, one: FoundFact) -> bool:
+async def _keep(repository: Opener, reading: _Reading, one: FoundFact) -> bool:
     """Write one fact: kept where the person's own words say it, else proposed. False where it is known already."""
     facts, turn = repository(FactsRepository), reading.turns[one.message]
     is_outside = reading.is_from_outside[one.message]
@@ -294,9 +292,45 @@ def _most(reading: _Reading) -> int:
     return count(PROMPT) + count(reading.prompt) + ANSWER_TOKENS
 
 
-async def _unseen_delta(kind: str, text: str, attempt: int) -> None:
-    """Nobody watches it."""
+async def _unseen(*_: object) -> None:
+    """Nobody watches it; a failure is told on the page."""
 
 
-async def _unseen_notice(text: str) -> None:
-    """Retries are nobody's matter; a failure is told on the page."""
+EVERY_S = 60.0
+IDLE = timedelta(minutes=10)
+REACHES_BACK = timedelta(days=2)
+AT_ONCE = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietConversations:
+    """Has them read, one after the other. Where nothing was said for a while, the database is asked nothing."""
+
+    runtime: Runtime
+    distiller: Distiller
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def read_quiet(self) -> None:
+        """Until cancelled: a look a minute while anything was written of late. One that fails is told in the log."""
+        last = self.runtime.clock()
+        with closing(self.runtime.db.commits.another()) as commits:
+            while True:
+                await self.sleep(EVERY_S)
+                try:
+                    now = self.runtime.clock()
+                    last = now if await commits.are_new() else last
+                    if now - last <= IDLE + timedelta(seconds=2 * EVERY_S):
+                        await self.go_round()
+                except (CortexError, SQLAlchemyError, OSError) as error:
+                    log.warning("memory: a look at what is new failed, retrying: %s", error)
+
+    async def go_round(self) -> None:
+        """Read what went quiet by now."""
+        now, db = self.runtime.clock(), self.runtime.db
+        if not self.runtime.settings.memory_learns:
+            return
+        for row in await db.repository(AllDistillMarksRepository).quiet(now - REACHES_BACK, now - IDLE, AT_ONCE):
+            try:
+                await self.distiller.look(row)
+            except CortexError as error:  # one person's broken file keeps nobody else's from being read
+                log.warning("memory: a conversation was not read: %s", error)

@@ -6,16 +6,15 @@ What a person writes or changes by hand is theirs, so the mark of outside goes; 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.fact import FACT_CHARS_MAX, Certainty
 from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.base.zone import midnight
-from cortex.services.memory.choices import MemoryChoices, MemoryPreferences
 from cortex.services.memory.distill import ROLE
-from cortex.services.memory.recall import FACTS_MAX
+from cortex.services.memory.recall import FACTS_MAX, MemoryChoices, MemoryPreferences
 from cortex.services.memory.user_memory import FULL, near, restored
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
@@ -208,7 +207,7 @@ class MemoryService:
         """The kept facts as a Markdown list."""
         rows = await self._facts(user).list("kept")
         lines = [
-            f"- {row.text} ({_day(row.at)}, {row.certainty}, from {row.source}{', from outside' * row.is_tainted})"
+            f"- {row.text} ({row.at:%Y-%m-%d}, {row.certainty}, from {row.source}{', from outside' * row.is_tainted})"
             for row in rows
         ]
         return "\n".join(["# What Cortex remembers", "", *lines, ""])
@@ -241,9 +240,7 @@ class MemoryService:
             role = await self.roles.role(user, ROLE)
         except UserError:  # its file has a slip, which the head of every page says
             return ""
-        registry = await self.models.registry(user)
-        entries = [entry for name in registry.chain(role) if (entry := registry.get(name)) is not None]
-        return next((entry.name for entry in entries if entry.provider != "offline"), "")
+        return next((entry.name for entry in (await self.models.registry(user)).real_chain(role)), "")
 
     def _facts(self, user: User) -> FactsRepository:
         return self.runtime.db.repository(FactsRepository, user.id)
@@ -256,7 +253,3 @@ def _checked(text: str) -> str:
     if len(words) > FACT_CHARS_MAX:
         raise UserError(f"A fact can have at most {FACT_CHARS_MAX} characters. Add one fact at a time.", field="text")
     return words
-
-
-def _day(at: datetime) -> str:
-    return at.date().isoformat()

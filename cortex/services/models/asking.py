@@ -199,7 +199,7 @@ class _Asking:
             await self._learned(link, named(found))
             if shape is not None:
                 return shape.request
-        error = _for_others(link.entry, raised) if link.entry.owner_id else await self._told(link, request, raised)
+        error = _for_others(link.entry, raised) if link.entry.owner_id else await self._worded(link, request, raised)
         is_patient = self.is_background and error.kind in OVERLOADED
         wait_s = _wait_s(error, next(tries), self.jitter, is_patient=is_patient)
         if wait_s is None:
@@ -217,7 +217,7 @@ class _Asking:
             return found  # it is no reason for what was refused
         return replace(found, window_tokens=window)
 
-    async def _told(self, link: Link, request: Request, raised: ProviderError) -> ProviderError:
+    async def _worded(self, link: Link, request: Request, raised: ProviderError) -> ProviderError:
         """The failure, in Cortex's words where not even the message alone goes in."""
         is_window = raised.rejection is not None and raised.rejection.what == "window"
         if raised.rejection is None or not is_window or self.turn_from is None or request.purpose == "summary":

@@ -42,7 +42,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheVerdict:
-    """What became of the cached prefix.
+    """The fate of the cached prefix.
 
     `kept_tokens`: how much of this request its forerunner had sent unchanged, 0 where anything ahead of it changed.
     What is learned about a cache is learned from those that have some.

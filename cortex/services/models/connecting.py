@@ -86,13 +86,14 @@ class LocalServer:
     models: int
 
 
+@dataclass(slots=True)
 class ModelConnecting:
     """The Models page's door to other servers' lists."""
 
-    def __init__(self, models: Models, ask: AskList) -> None:
-        self._models = models
-        self._ask = ask
-        self._kept: OrderedDict[str, tuple[float, str, Listing]] = OrderedDict()  # user id -> until when, key, list
+    models: Models
+    ask: AskList
+    # user id -> until when, key, list
+    _kept: OrderedDict[str, tuple[float, str, Listing]] = field(default_factory=OrderedDict, init=False)
 
     async def connect(self, user: User, preset_id: str, base_url: str = "", key: str = "", ca: str = "") -> Listing:
         """The list of a preset's server, or of the one at `base_url`; the key is stored once the server has taken it.
@@ -101,7 +102,7 @@ class ModelConnecting:
         person, when there is no list.
         """
         place = self._place(preset_id, base_url, ca)
-        file, version = await self._models.store.read(user.id)
+        file, version = await self.models.store.read(user.id)
         if not key.strip():
             return await self._fresh(user, file, place)
         listing = await self._asked(user, file, place, key.strip())
@@ -112,7 +113,7 @@ class ModelConnecting:
 
     async def _wait_with(self, user: User, file: RegistryFile, version: str, place: ServerAddress, key: str) -> str:
         """The name of the key, stored for the server until a model of it is chosen."""
-        secret = await self._models.store.seal(user.id, key.strip())
+        secret = await self.models.store.seal(user.id, key.strip())
         waiting = FileConnection(
             provider=place.provider,
             base_url=place.base_url,
@@ -120,18 +121,18 @@ class ModelConnecting:
             engine=place.engine or file.engine_for(place),
             secret=secret,
         )
-        await self._models.store.write(user.id, file, file.model_copy(update={"waiting": waiting}), version)
+        await self.models.store.write(user.id, file, file.model_copy(update={"waiting": waiting}), version)
         return secret
 
     async def more(self, user: User, provider: str, base_url: str) -> Listing:
         """The list of a server as it is now, by the key that is stored for it."""
-        file, _ = await self._models.store.read(user.id)
+        file, _ = await self.models.store.read(user.id)
         return await self._fresh(user, file, _address(provider, base_url))
 
     async def listing(self, user: User, provider: str, base_url: str) -> Listing:
         """The list that was shown last, asked for anew where it is not kept any more."""
         place = _address(provider, base_url)
-        file, _ = await self._models.store.read(user.id)
+        file, _ = await self.models.store.read(user.id)
         until_s, key_name, kept = self._kept.get(user.id, (0.0, "", None))
         is_same = kept is not None and (kept.provider, kept.base_url) == (place.provider, place.base_url)
         if kept is None or not is_same or until_s < ticks_s() or key_name != file.key_for(place):
@@ -148,9 +149,9 @@ class ModelConnecting:
         are left as they are. UserError when none is left to add.
         """
         if key.strip():
-            await self._wait_with(user, *await self._models.store.read(user.id), _address(provider, base_url), key)
+            await self._wait_with(user, *await self.models.store.read(user.id), _address(provider, base_url), key)
         listing = await self.listing(user, provider, base_url)
-        file, version = await self._models.store.read(user.id)
+        file, version = await self.models.store.read(user.id)
         place = _address(listing.provider, listing.base_url, listing.ca)
         have = _added(file, place)
         chosen = [model for model in listing.models if model.id in ids and model.id not in have]
@@ -166,20 +167,20 @@ class ModelConnecting:
             taken.add(name)
             fresh.append(_stored(model, name, listing, secret))
         if is_checked and secret and not any(model.secret == secret for model in file.models):
-            await self._models.check(user, entry_of(fresh[0]))
+            await self.models.check(user, entry_of(fresh[0]))
         changed: dict[str, Any] = {"models": (*file.models, *fresh)}
         if not file.models and set(file.default) <= {OFFLINE.name}:
             changed["default"] = (fresh[0].name,)
         if file.waiting is not None and origin_of(file.waiting) == origin_of(place):
             changed["waiting"] = None
-        await self._models.store.write(user.id, file, file.model_copy(update=changed), version)
+        await self.models.store.write(user.id, file, file.model_copy(update=changed), version)
         return [entry_of(model) for model in fresh]
 
     async def forget(self, user: User) -> None:
         """Forget the key of a server of which no model was chosen."""
-        file, version = await self._models.store.read(user.id)
+        file, version = await self.models.store.read(user.id)
         if file.waiting is not None:
-            await self._models.store.write(user.id, file, file.model_copy(update={"waiting": None}), version)
+            await self.models.store.write(user.id, file, file.model_copy(update={"waiting": None}), version)
 
     async def here(self, user: User) -> Sequence[LocalServer]:
         """The servers on this machine that answer and are not connected yet; for admins only.
@@ -188,24 +189,24 @@ class ModelConnecting:
         """
         if not user.is_admin:
             return ()
-        own = {entry.base_url for entry in (await self._models.shown(user)).own}
-        wanted = [preset for preset in self._models.presets if preset.is_local and preset.base_url not in own]
+        own = {entry.base_url for entry in (await self.models.shown(user)).own}
+        wanted = [preset for preset in self.models.presets if preset.is_local and preset.base_url not in own]
         found = await asyncio.gather(*(self._answers(user, preset) for preset in wanted))
         return [one for one in found if one is not None]
 
     async def _answers(self, user: User, preset: Preset) -> LocalServer | None:
-        policy = self._models.policy(user, preset.base_url)
+        policy = self.models.policy(user, preset.base_url)
         server = ModelServer(
             provider=preset.provider, base_url=preset.base_url, policy=policy, limit_s=HERE_S, is_brief=True
         )
         try:
-            return LocalServer(preset=preset, models=len((await self._ask(server)).models))
+            return LocalServer(preset=preset, models=len((await self.ask(server)).models))
         except ProviderError:
             return None
 
     def _place(self, preset_id: str, base_url: str, ca: str) -> ServerAddress:
         """Where a preset's server is; UserError when that is not said."""
-        preset = next((one for one in self._models.presets if one.id == preset_id), None)
+        preset = next((one for one in self.models.presets if one.id == preset_id), None)
         if preset is None:
             raise UserError("Choose a provider.", field="preset")
         if preset.example and not base_url.strip():
@@ -217,12 +218,12 @@ class ModelConnecting:
     async def _fresh(self, user: User, file: RegistryFile, place: ServerAddress) -> Listing:
         """The list as it is now, by the stored key."""
         secret = file.key_for(place)
-        listing = await self._asked(user, file, place, await self._models.store.key(user.id, secret) or "")
+        listing = await self._asked(user, file, place, await self.models.store.key(user.id, secret) or "")
         self._keep(user, secret, listing)
         return listing
 
     async def _asked(self, user: User, file: RegistryFile, place: ServerAddress, key: str) -> Listing:
-        policy = self._models.policy(user, place.base_url)
+        policy = self.models.policy(user, place.base_url)
         ca = place.ca or file.ca_for(place)
         server = ModelServer(
             provider=place.provider,
@@ -233,7 +234,7 @@ class ModelConnecting:
             policy=policy,
         )
         try:
-            found = await self._ask(server)
+            found = await self.ask(server)
         except ProviderError as error:
             if error.kind == "refused" and not user.is_admin:
                 raise UserError(f"{error.message} Only an admin can connect a server there.") from error
@@ -296,7 +297,7 @@ def _stored(model: ListedModel, name: str, listing: Listing, secret: str) -> Fil
 
 
 def _name(own: str, taken: set[str]) -> str:
-    """What the model is called here: its own name as far as one may hold it, with a number where that is taken."""
+    """Name the model for here: its own name as far as one may hold it, with a number where that is taken."""
     plain = _NOT_IN_NAMES.sub("-", own).strip(" ._:/-")[:_NAME_LENGTH] or "model"
     names = (plain, *(f"{plain[: _NAME_LENGTH - 4]} {number}" for number in range(2, MOST_MODELS + 3)))
     return next(name for name in names if name not in taken and name.lower() != OFFLINE.name)

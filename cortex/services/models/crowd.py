@@ -68,7 +68,7 @@ class Crowd:
                 place.freed.notify_all()
 
     def is_full(self, entry: ModelEntry) -> bool:
-        """Whether all that the endpoint answers at once is taken, so that one more waits there; False if not known."""
+        """Tell whether all that the endpoint answers at once is taken, so that one more waits; False if not known."""
         return 0 < entry.slots <= self._of(entry).busy
 
     def _of(self, entry: ModelEntry) -> _Place:

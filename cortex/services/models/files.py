@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
@@ -15,8 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.model import OFFLINE, TIMEOUT_S
-from cortex.base.pem import Certificates
 from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.base.trust import Certificates
 from cortex.base.web_address import web_place
 
 FILE = "model_registry.json"
@@ -31,6 +31,7 @@ _WORDS = {  # where more can be said than of any form
     "missing": "it is needed",
     "string_pattern_mismatch": "use letters, digits, spaces and . _ : / -, starting with a letter or digit",
 }
+B = TypeVar("B", bound=BaseModel)
 Dollars = Annotated[float, Field(ge=0, le=10_000)]
 
 
@@ -68,7 +69,7 @@ class FilePrice(StrictModel):
 
 
 class FileCache(StrictModel):
-    """What differs from the defaults of `base/model.py` `Profile`."""
+    """The differences from the defaults of `base/model.py` `Profile`."""
 
     caches: bool | None = None
     read_factor: Annotated[float, Field(ge=0, le=2)] | None = None
@@ -80,7 +81,7 @@ class FileCache(StrictModel):
 
 
 class FileTest(StrictModel):
-    """What the last test of a model found."""
+    """The result of the last test of a model."""
 
     at: datetime
     is_ok: bool
@@ -91,7 +92,7 @@ Engine = Annotated[str, Field(pattern=r"^[a-z0-9-]{0,40}$")]
 
 
 class FileTold(StrictModel):
-    """What a model's server last said of it besides its window, as in `ports/model_lists.py: ServerFacts`.
+    """A model's facts besides its window, as its server last said them, as in `ports/model_lists.py: ServerFacts`.
 
     `is_overruled`: its person wants tools sent whatever is said of the template.
     """
@@ -102,7 +103,7 @@ class FileTold(StrictModel):
 
 
 class ServerAddress(StrictModel):
-    """Which server, and the authorities of its certificate where it is a private one (PEM).
+    """The address of a server, and the authorities of its certificate where it is a private one (PEM).
 
     `engine`: what it is, as in `base/model.py: ModelEntry`, where somebody said or found it.
     """
@@ -118,7 +119,7 @@ FACTS_MOST = 60
 
 
 class FileFact(StrictModel):
-    """What a model's server refused, and when. `value`: the tokens that it takes, or the parameter or tool; else ""."""
+    """A refusal of a model's server, and when. `value`: the tokens that it takes, or the parameter or tool; else ""."""
 
     what: FactKind
     value: Annotated[str, Field(max_length=80)] = ""
@@ -165,7 +166,7 @@ class FileModel(StrictModel):
 
     @property
     def drops_tools(self) -> bool:
-        """Whether its server says that the model's template takes no tools, and nobody wants them sent all the same."""
+        """Tell whether its server says that the template takes no tools, and nobody wants them sent all the same."""
         return self.told.tools is False and not self.told.is_overruled
 
     @field_validator("name")
@@ -177,7 +178,7 @@ class FileModel(StrictModel):
 
 
 class ModelForm(FileModel):
-    """What the page sends. An empty `api_key` keeps the stored one; `forget_key` removes it."""
+    """The form that the page sends. An empty `api_key` keeps the stored one; `forget_key` removes it."""
 
     api_key: SecretStr = SecretStr("")
     forget_key: bool = False
@@ -272,10 +273,10 @@ class Slips(UserError):
         self.fields = {place: f"{words[:1].upper()}{words[1:]}." for place, words in placed_slips(error)}
 
 
-def checked(values: Mapping[str, Any]) -> ModelForm:
-    """The form's values, text as a browser sends it; Slips that name every field that is wrong."""
+def read_form(kind: type[B], values: Mapping[str, Any]) -> B:
+    """A form's values, text as a browser sends it; Slips that name every field that is wrong."""
     try:
-        return ModelForm.model_validate({key: value for key, value in values.items() if value not in ("", None)})
+        return kind.model_validate({key: value for key, value in values.items() if value not in ("", None)})
     except ValidationError as error:
         raise Slips(error) from error
 

@@ -17,7 +17,6 @@ from cortex.base.errors import ConfigError, Conflict, NotFound, ProviderError, U
 from cortex.base.log import SecretFilter
 from cortex.base.messages import Usage
 from cortex.base.model import LOCAL_WINDOW_TOKENS, OFFLINE, ModelEntry, Price, assumed_window
-from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 from cortex.ports.model_lists import LookAtModel
@@ -28,20 +27,20 @@ from cortex.services.models.files import (
     FILE,
     FileModel,
     FileTest,
+    ModelForm,
     RegistryFile,
-    checked,
     is_same_place,
     kept_key,
     origin_of,
     placed,
+    read_form,
     stored_as,
 )
 from cortex.services.models.learned import LearnedFacts
 from cortex.services.models.presets import Preset
 from cortex.services.models.probe import TestReport, first_answer, probe, with_consequence, with_window
-from cortex.services.models.registry import ModelRegistry, default_profile, entry_of, registry_of
+from cortex.services.models.registry import ModelRegistry, default_profile, entry_of, registry_of, with_given
 from cortex.services.models.server_looks import ServerLooks
-from cortex.services.models.shared import with_given
 from cortex.services.models.store import RegistryStore
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
@@ -151,14 +150,6 @@ class Models:
         """Tell whether the user has been given just what this registry says; asked of the database."""
         return tuple(await self._db.repository(AllSharesRepository).given(user.id)) == registry.given
 
-    async def names(self, user: User, role: Role) -> tuple[str, ...]:
-        """The chain for a role: its own, else the registry's for it, else the default; at least one name, always."""
-        return (await self.registry(user)).chain(role)
-
-    async def chain(self, user: User, role: Role) -> list[ModelEntry]:
-        """The entries of `names`."""
-        return [await self.entry(user, name) for name in await self.names(user, role)]
-
     async def entry(self, user: User, name: str) -> ModelEntry:
         """One model; NotFound when there is none of this name."""
         found = (await self.registry(user)).get(name)
@@ -202,11 +193,9 @@ class Models:
 
         values: the fields of `ModelForm`, typed or as text; an empty `api_key` keeps the stored key.
         """
-        form = checked(values)
+        form = read_form(ModelForm, values)
         file, version = await self.store.read(user.id)
-        old = next((model for model in file.models if model.name == previous), None)
-        if previous and old is None:
-            raise NotFound(f"There is no model {previous!r}.")
+        old = _named(file, previous) if previous else None
         if any(model.name == form.name and model is not old for model in file.models):
             raise UserError(f"There is a model {form.name!r} already.")
         if old is None and len(file.models) >= MOST_MODELS:
@@ -215,7 +204,7 @@ class Models:
         secret = await self.store.seal(user.id, added) if added else kept
         model = stored_as(form, old, secret)
         if model.told_tokens is None:
-            model = model.model_copy(update=await self._told(user, model, SAVE_S))
+            model = model.model_copy(update=await self._facts_of(user, model, SAVE_S))
         changed = placed(file, model, previous)
         if (
             added and old is not None and old.secret and origin_of(old) == origin_of(model)
@@ -228,9 +217,7 @@ class Models:
     async def remove(self, user: User, name: str) -> None:
         """Forget a model, its key and its place in the chains; NotFound when there is none."""
         file, version = await self.store.read(user.id)
-        old = next((model for model in file.models if model.name == name), None)
-        if old is None:
-            raise NotFound(f"There is no model {name!r}.")
+        _named(file, name)
         await self.store.write(user.id, file, placed(file, None, name), version)
         await self._let_go(user.id, name)
 
@@ -259,7 +246,7 @@ class Models:
 
     async def test(self, user: User, values: Mapping[str, Any], previous: str = "") -> TestReport:
         """Try a model as the form describes it, saved or not, with the typed key or the stored one of `previous`."""
-        form = checked(values)
+        form = read_form(ModelForm, values)
         file, version = await self.store.read(user.id)
         old = next((model for model in file.models if model.name == previous), None)
         tried = stored_as(form, None, "")
@@ -267,7 +254,7 @@ class Models:
         secret = form.api_key.get_secret_value().strip() or await self.store.key(user.id, kept_key(form, old, file))
         policy = self.policy(user, entry.base_url)
         report = await probe(entry, lambda one: self._connect(one, secret, policy))
-        told = await self._told(user, tried, CHECK_S, secret) if report.is_ok else {}
+        told = await self._facts_of(user, tried, CHECK_S, secret) if report.is_ok else {}
         report = with_window(report, told.get("told_tokens"), tried.context_tokens)
         if old is not None and is_same_place(form, old):
             await self._note(user, file, version, old, report, told)
@@ -284,7 +271,7 @@ class Models:
         old = next((model for model in file.models if model.name == name), None)
         if old is None:
             return report
-        told = await self._told(user, old, CHECK_S, secret) if report.is_ok else {}
+        told = await self._facts_of(user, old, CHECK_S, secret) if report.is_ok else {}
         report = with_window(report, told.get("told_tokens"), old.context_tokens)
         found = {"streams": report.streams, "tools": report.tools} if report.is_ok else {}
         changed: dict[str, Any] = told | {
@@ -300,9 +287,7 @@ class Models:
     async def send_tools(self, user: User, name: str) -> None:
         """Send tools to the model whatever its tests find; NotFound when there is none."""
         file, version = await self.store.read(user.id)
-        old = next((model for model in file.models if model.name == name), None)
-        if old is None:
-            raise NotFound(f"There is no model {name!r}.")
+        old = _named(file, name)
         by_hand = tuple(dict.fromkeys((*old.by_hand, "tools")))
         told = old.told.model_copy(update={"is_overruled": True})
         model = old.model_copy(update={"tools": True, "by_hand": by_hand, "told": told})
@@ -325,7 +310,7 @@ class Models:
         with suppress(Conflict):  # the file was changed while the model was asked: that change counts
             await self.store.write(user.id, file, placed(file, model, old.name), version)
 
-    async def _told(self, user: User, model: FileModel, limit_s: float, key: str | None = None) -> dict[str, Any]:
+    async def _facts_of(self, user: User, model: FileModel, limit_s: float, key: str | None = None) -> dict[str, Any]:
         """Return what a local server says of the model, as fields of it: its context, and what server it is."""
         by_address = default_profile(model.provider, model.model, model.base_url)
         is_local = assumed_window(entry_of(model).profile, by_address) == LOCAL_WINDOW_TOKENS
@@ -390,3 +375,11 @@ class Models:
 def _as_set(entry: ModelEntry) -> tuple[str, ...]:
     """Return what of a model no learned fact changes: where it is."""
     return entry.provider, entry.model, entry.base_url, entry.ca, entry.secret
+
+
+def _named(file: RegistryFile, name: str) -> FileModel:
+    """The model of this name; NotFound."""
+    found = next((model for model in file.models if model.name == name), None)
+    if found is None:
+        raise NotFound(f"There is no model {name!r}.")
+    return found

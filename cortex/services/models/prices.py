@@ -45,7 +45,7 @@ async def cost_usd(entry: ModelEntry, usage: Usage) -> float | None:
 
 
 def by_price(price: Price, usage: Usage) -> float:
-    """What a typed price makes of a usage; a kind of token without a price of its own costs what plain input does."""
+    """Price a usage as typed; a kind of token without a price of its own costs what plain input does."""
     plain = price.input_usd or 0.0
     fresh = usage.input_tokens - usage.cached_tokens - usage.written_tokens
     parts = (

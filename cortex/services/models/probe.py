@@ -3,14 +3,14 @@
 Called by `services/models/models.py` for the Models page.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import cast
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ProviderError
-from cortex.base.messages import ToolSchema, user
+from cortex.base.messages import ToolCall, ToolSchema, user
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 
@@ -39,7 +39,7 @@ _TWO = replace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestReport:
-    """What the test found. None = could not be told. `lines` are the single findings, for the person.
+    """The findings of the test. None = could not be told. `lines` are the single findings, for the person.
 
     `model`: the stored model whose tools the test switched off.
     """
@@ -102,49 +102,43 @@ async def probe(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provide
 async def first_answer(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provider]) -> tuple[int, bool]:
     """Milliseconds until it answers, and whether it streams; ProviderError where it answers neither way."""
     try:
-        latency_ms, pieces = await _hello(open_provider(replace(entry, streams=True)))
+        latency_ms, pieces, _ = await _read(open_provider(replace(entry, streams=True)), _HELLO)
     except ProviderError as error:
         if error.kind not in ("request", "malformed", "cut", "empty"):
             raise
         try:
-            latency_ms, _ = await _hello(open_provider(replace(entry, streams=False)))
+            latency_ms, *_ = await _read(open_provider(replace(entry, streams=False)), _HELLO)
         except ProviderError:
             raise error from None
         return latency_ms, False
     return latency_ms, pieces > 1
 
 
-async def _hello(provider: Provider) -> tuple[int, int]:
-    """Milliseconds until the first piece, and the number of pieces."""
-    begun = ticks_s()
-    first: float | None = None
-    pieces = 0
+async def _read(provider: Provider, request: Request) -> tuple[int, int, Sequence[ToolCall]]:
+    """Milliseconds until the first piece, the number of pieces, and the calls of the answer."""
+    begun, first, pieces = ticks_s(), 0.0, 0
+    calls: Sequence[ToolCall] = ()
     try:
-        stream = cast("AsyncGenerator[Delta | StreamEnd, None]", provider.stream(_HELLO))
+        stream = cast("AsyncGenerator[Delta | StreamEnd, None]", provider.stream(request))
         async with aclosing(stream) as items:
             async for item in items:
                 first = first or ticks_s()
                 pieces += isinstance(item, Delta)
+                calls = item.message.calls if isinstance(item, StreamEnd) else calls
     finally:
         await provider.close()
-    return round(((first or ticks_s()) - begun) * 1_000), pieces
+    return round(((first or ticks_s()) - begun) * 1_000), pieces, calls
 
 
 async def _tools(provider: Provider) -> tuple[bool | None, bool | None, str]:
     """Tell whether it calls tools, two at once, and that in words."""
-    calls = 0
     try:
-        stream = cast("AsyncGenerator[Delta | StreamEnd, None]", provider.stream(_TWO))
-        async with aclosing(stream) as items:
-            async for item in items:
-                if isinstance(item, StreamEnd):
-                    calls = sum(call.name == _SUM.name for call in item.message.calls)
+        _, _, called = await _read(provider, _TWO)
     except ProviderError as error:
         if error.kind in ("request", "malformed"):
             return False, False, f"can't be given tools ({error.message})"
         return None, None, f"its tools could not be tested ({error.message})"
-    finally:
-        await provider.close()
+    calls = sum(call.name == _SUM.name for call in called)
     if calls > 1:
         return True, True, "calls tools, several at once"
     return (

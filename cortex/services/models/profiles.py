@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from cortex.base.model import PROFILES, ModelEntry, Profile, kind_of
 from cortex.base.user import User
 from cortex.selection.plan.cache_economics import has_bridge
-from cortex.services.models.cache_learning import LearnedProfile, learned
+from cortex.services.models.endpoint_caches import LearnedProfile, learned
 from cortex.services.models.models import Models
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
@@ -56,7 +56,7 @@ def chosen_of(entry: ModelEntry) -> str:
 
 
 def in_words(profile: Profile) -> str:
-    """What the profile means for a person: what is kept, for how long, at what price, and how late tools travel."""
+    """Say what the profile means: what is kept, for how long, at what price, and how late tools travel."""
     if not profile.caches:
         return "It keeps nothing: each request is read anew in full."
     least = f" of {profile.minimum_tokens:,} tokens or more" if profile.minimum_tokens > 1 else ""

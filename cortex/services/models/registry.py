@@ -1,15 +1,17 @@
-"""A user's models as services read them: each entry with what its file, its server and its address say. Pure."""
+"""A user's models as services read them: each entry with what its file, its server and its address say. Pure.
+
+Also what others gave them: under a name that says whose it is, with the owner's key.
+"""
 
 import ipaddress
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from cortex.base.model import LOCAL_FIRST_S, OFFLINE, PROFILES, TIMEOUT_S, ModelEntry, Price, Profile, assumed_window
 from cortex.base.role import Role
-from cortex.services.models.cache_learning import FACTS
-from cortex.services.models.endpoint_caches import is_native, shipped
+from cortex.services.models.endpoint_caches import FACTS, is_native, shipped
 from cortex.services.models.files import FileAlias, FileConnection, FileFact, FileModel, FileTest, RegistryFile, host_of
 from cortex.services.models.learned import applied
 from cortex.storage.shared_models import GivenModel
@@ -77,6 +79,11 @@ class ModelRegistry:
             if known:
                 return known
         return tuple(entry.name for entry in self.entries) or (OFFLINE.name,)
+
+    def real_chain(self, role: Role) -> tuple[ModelEntry, ...]:
+        """The entries of `chain` without the offline demo model."""
+        entries = [self.get(name) for name in self.chain(role)]
+        return tuple(entry for entry in entries if entry is not None and entry.provider != "offline")
 
     def first(self, role: Role, chosen: str = "") -> ModelEntry:
         """The entry that is tried first, as in `chain`."""
@@ -156,3 +163,38 @@ def is_inside(host: str) -> bool:
         return not ipaddress.ip_address(host).is_global
     except ValueError:
         return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa", ".localhost"))
+
+
+_FROM = " (from "  # no own name has parentheses: none can mean two models
+
+
+def shared_name(model: str, owner: str) -> str:
+    """Return what a model of this owner is called with others."""
+    return f"{model}{_FROM}{owner})"
+
+
+def with_given(own: ModelRegistry, given: Sequence[GivenModel], files: Mapping[str, RegistryFile]) -> ModelRegistry:
+    """The registry with what its user has been given behind their own models.
+
+    files: owner's id -> their registry file; a gift whose model is not there any more is passed over.
+    """
+    entries = [_given_entry(gift, files.get(gift.owner_id), own) for gift in given]
+    return replace(own, entries=(*own.entries, *(entry for entry in entries if entry is not None)), given=tuple(given))
+
+
+def gone_text(gone: Sequence[str], next_name: str) -> str:
+    """Return what a person reads whose models were taken back or removed; `next_name` "" = there is no other."""
+    told = f"{gone[0]} is {'not shared with you' if _FROM in gone[0] else 'not among your models'} any more"
+    if next_name:
+        return f"{told}: continuing with {next_name}."
+    return f"{told}, and you have no other model. Add one of your own on the Models page, or ask an admin to share one."
+
+
+def _given_entry(gift: GivenModel, file: RegistryFile | None, own: ModelRegistry) -> ModelEntry | None:
+    """The model as its owner has it, with what its owner's use and the reader's own showed."""
+    model = next((one for one in file.models if one.name == gift.model), None) if file is not None else None
+    if model is None:
+        return None
+    name = shared_name(gift.model, gift.owner)
+    entry = applied(entry_of(model), file.learned.get(model.name, ()) if file is not None else ())
+    return replace(applied(entry, own.learned.get(name, ())), name=name, owner_id=gift.owner_id, owner=gift.owner)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from cortex.base.address import AddressPolicy
@@ -47,40 +47,35 @@ class _Looked:
     working: asyncio.Task[None] | None = None
 
 
+@dataclass(slots=True)
 class ServerLooks:
-    """One a process. `policy_of`: where the requests of an account may go."""
+    """One a process. `policy_of`: where the requests of an account may go. `look` None: nothing is looked at."""
 
-    def __init__(
-        self,
-        store: RegistryStore,
-        look: LookAtModel | None,
-        policy_of: PolicyOf,
-        *,
-        ticks: Callable[[], float] = ticks_s,
-    ) -> None:
-        """`look` None: nothing is looked at."""
-        self._store, self._look, self._policy_of, self._ticks = store, look, policy_of, ticks
-        self._places: dict[_Place, _Looked] = {}
+    store: RegistryStore
+    look: LookAtModel | None
+    policy_of: PolicyOf
+    ticks: Callable[[], float] = ticks_s
+    _places: dict[_Place, _Looked] = field(default_factory=dict, init=False)
 
     async def ahead(self, user: User, entry: ModelEntry) -> bool:
         """Have a look under way where one is due, and wait a moment for the first; whether something is new by then."""
-        if self._look is None or not _is_looked_at(entry):
+        if self.look is None or not _is_looked_at(entry):
             return False
         looked = self._places.setdefault(_place(user, entry), _Looked())
         is_first = looked.at_s is None
         self._begin(user, entry, looked)
         if not is_first or looked.working is None:
             return False
-        before = self._store.revision
+        before = self.store.revision
         await asyncio.wait([looked.working], timeout=MOMENT_S)
-        return self._store.revision != before
+        return self.store.revision != before
 
     def heard(self, user: User, entry: ModelEntry, reply: Reply, sent_tokens: int) -> None:
         """An answer or a failure: one that contradicts what is known has the server looked at again.
 
         sent_tokens: about what the request held.
         """
-        if self._look is None or not _is_looked_at(entry) or not contradicts(entry, reply, sent_tokens):
+        if self.look is None or not _is_looked_at(entry) or not contradicts(entry, reply, sent_tokens):
             return
         looked = self._places.setdefault(_place(user, entry), _Looked())
         looked.is_due = True
@@ -95,10 +90,10 @@ class ServerLooks:
         await asyncio.gather(*working, return_exceptions=True)
 
     def _begin(self, user: User, entry: ModelEntry, looked: _Looked) -> None:
-        is_soon = looked.at_s is not None and self._ticks() - looked.at_s < AGAIN_S
+        is_soon = looked.at_s is not None and self.ticks() - looked.at_s < AGAIN_S
         if not looked.is_due or is_soon or (looked.working is not None and not looked.working.done()):
             return
-        looked.at_s, looked.is_due = self._ticks(), False
+        looked.at_s, looked.is_due = self.ticks(), False
         work = asyncio.ensure_future(self._work(user, entry, looked))  # noqa: TID251 - ended by `close`, heard by `_log_failure`
         work.add_done_callback(_log_failure)
         looked.working = work
@@ -124,19 +119,19 @@ class ServerLooks:
         engine: str = "",
     ) -> ServerFacts | None:
         """Return what the server says of the model now, None where it says nothing. key: None for the stored one."""
-        if self._look is None:
+        if self.look is None:
             return None
         owner_id = model.owner_id if isinstance(model, ModelEntry) else ""
         try:
             async with asyncio.timeout(limit_s):
                 if key is None:
-                    key = await self._store.key(owner_id or user.id, model.secret)
+                    key = await self.store.key(owner_id or user.id, model.secret)
                 server = ModelServer(
                     provider=model.provider, base_url=model.base_url, ca=model.ca, key=key or "",
-                    engine=engine or model.engine, policy=self._policy_of(user, model.base_url, owner_id),
+                    engine=engine or model.engine, policy=self.policy_of(user, model.base_url, owner_id),
                     limit_s=limit_s,
                 )  # fmt: skip
-                return await self._look(server, model.model)
+                return await self.look(server, model.model)
         except (CortexError, OSError, TimeoutError) as error:
             log.info("models: could not look at the server of %s: %s", model.name, error)
             return None
@@ -145,12 +140,12 @@ class ServerLooks:
         """Put what is news into the file of whose model it is. One with a slip, or a busy one, stays as it is."""
         with suppress(UserError, Conflict):
             for _ in range(TRIES):
-                file, version = await self._store.read(owner_id)
+                file, version = await self.store.read(owner_id)
                 changed = _with(file, entry, found)
                 if changed == file:
                     return
                 with suppress(Conflict):
-                    await self._store.write(owner_id, file, changed, version)
+                    await self.store.write(owner_id, file, changed, version)
                     return
 
 
@@ -182,7 +177,8 @@ def _place(user: User, entry: ModelEntry) -> _Place:
 
 def _with(file: RegistryFile, entry: ModelEntry, found: ServerFacts) -> RegistryFile:
     """The file with what is said now of this model, and without what was learned of the server as it was before."""
-    now = {model.name: _told(model, found) for model in file.models if _is_of(model, entry)}
+    place = entry.base_url, entry.model
+    now = {model.name: _with_facts(model, found) for model in file.models if (model.base_url, model.model) == place}
     learned = dict(file.learned)
     for model in file.models:
         if model.name in now and model.name in learned:
@@ -194,10 +190,6 @@ def _with(file: RegistryFile, entry: ModelEntry, found: ServerFacts) -> Registry
     )
 
 
-def _is_of(model: FileModel, entry: ModelEntry) -> bool:
-    return (model.base_url, model.model) == (entry.base_url, entry.model)
-
-
 def _outdated(before: FileModel, now: FileModel) -> frozenset[str]:
     """Return what is to be learned anew, since the server says something else than it said before."""
     is_other_window = before.told_tokens not in (None, now.told_tokens)
@@ -206,7 +198,7 @@ def _outdated(before: FileModel, now: FileModel) -> frozenset[str]:
     return frozenset((*window, *(("tools",) if has_tools_now else ())))
 
 
-def _told(model: FileModel, found: ServerFacts) -> FileModel:
+def _with_facts(model: FileModel, found: ServerFacts) -> FileModel:
     """The model with what is said now; what is not said stays."""
     said = {name: value for name, value in (("tools", found.tools), ("slots", found.slots)) if value is not None}
     return model.model_copy(

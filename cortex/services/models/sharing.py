@@ -5,17 +5,17 @@ Only admins share, and only what is their own: it is their key and their money. 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from cortex.base.clock import Clock
 from cortex.base.errors import CortexError, NotAllowed, UserError
-from cortex.base.limits import in_words, typed_dollars, typed_tokens
 from cortex.base.model import ModelEntry
+from cortex.base.numbers import in_words, typed_dollars, typed_tokens
 from cortex.base.user import User
 from cortex.services.models.models import Models
-from cortex.services.models.shared import shared_name
+from cortex.services.models.registry import shared_name
 from cortex.storage.accounts import AccountRow, AccountsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
@@ -40,7 +40,7 @@ class PersonShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareForm:
-    """Who may use a model, as text: nobody else (""), everybody, or the chosen people; what each may take in a day."""
+    """The users of a model, as text: nobody else (""), everybody, or chosen people; what each may take in a day."""
 
     audience: str = ""
     limit_tokens: str = ""
@@ -50,7 +50,7 @@ class ShareForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorrowedModel:
-    """What one person took with a model of the reader's."""
+    """One person's use of a model of the reader's."""
 
     person: str
     taken: Borrowed
@@ -71,7 +71,7 @@ class ModelSharing:
         shown = typed or _shown(rows)
         lines = {line.id: line for line in shown.people}
         people = [lines.get(one.id, PersonShare(id=one.id)) for one in others]
-        named = [_named(line, one.name) for line, one in zip(people, others, strict=True)]
+        named = [replace(line, name=one.name) for line, one in zip(people, others, strict=True)]
         return ShareForm(
             audience=shown.audience,
             limit_tokens=shown.limit_tokens,
@@ -154,7 +154,7 @@ class ModelSharing:
         async with self.db.transaction(by.id) as repository:
             shares = repository(SharesRepository)
             before = {row for row in await shares.list() if row.model in (previous, name)}
-            wanted = [ShareRow(**{**_plain(row), "model": name}) for row in rows]
+            wanted = [replace(row, model=name) for row in rows]
             if before == set(wanted):
                 return
             for old in {previous, name} - {""}:
@@ -196,10 +196,6 @@ def _row(person_id: str, limits: tuple[int | None, float | None]) -> ShareRow:
     return ShareRow(model="", person_id=person_id, limit_tokens=limits[0], limit_usd=limits[1])
 
 
-def _plain(row: ShareRow) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ShareRow.__dataclass_fields__}
-
-
 def _shown(rows: Sequence[ShareRow]) -> ShareForm:
     """Stored rows as the form shows them: the limits that most have above, others beside their person."""
     if not rows:
@@ -220,12 +216,6 @@ def _shown(rows: Sequence[ShareRow]) -> ShareForm:
             for id, own in limits.items()
             if id
         ),
-    )
-
-
-def _named(line: PersonShare, name: str) -> PersonShare:
-    return PersonShare(
-        id=line.id, name=name, is_chosen=line.is_chosen, limit_tokens=line.limit_tokens, limit_usd=line.limit_usd
     )
 
 

@@ -1,18 +1,60 @@
 """The registry files and the sealed keys that they name: read, written in one commit, keys that nobody needs forgotten.
 
-Several models of a file may name the same key: that of one provider, typed once.
+Of each file the last copy that could be read is kept (`LastGood`). Several models of a file may name the same key: that
+of one provider, typed once.
 """
 
+import logging
 from collections.abc import Sequence
 
 from cortex.base.crypto import Vault
-from cortex.base.errors import Conflict, UserError
+from cortex.base.errors import Conflict, CortexError, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.services.models.files import FILE, RegistryFile, read, written
-from cortex.services.models.last_good import LastGood
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, HomeFile, Homes
 from cortex.storage.secrets import MODEL_KEYS, AllSecretsRepository, SecretsRepository
+
+GOOD = "model_registry.good.json"
+BROKEN = "model_registry.broken.json"
+
+log = logging.getLogger(__name__)
+
+
+class LastGood:
+    """A copy of each file that could be read, beside it, and the way back to it: a slip stays over a restart."""
+
+    def __init__(self, homes: Homes) -> None:
+        self._homes = homes
+        self._kept: dict[str, str] = {}  # user id -> version of the file that its copy was made of
+
+    async def keep(self, user_id: str, found: HomeFile) -> None:
+        """Copy a file that could be read, unless it was. A disk that takes no copy keeps nobody from working."""
+        if self._kept.get(user_id) == found.version:
+            return
+        self._kept[user_id] = found.version
+        try:
+            home = self._homes.home_of(user_id)
+            if await home.version(GOOD) != found.version:
+                await home.write(GOOD, found.text)
+        except (CortexError, OSError) as error:
+            log.warning("models: no copy of %s is kept: %s", FILE, error)
+
+    async def is_there(self, user_id: str) -> bool:
+        """Tell whether there is a copy that can be read."""
+        try:
+            return bool(read((await self._homes.home_of(user_id).read(GOOD)).text).models)
+        except CortexError:
+            return False
+
+    async def restore(self, user_id: str) -> None:
+        """Put the copy in place of what stands there, which is kept as `BROKEN`. NotFound when there is none."""
+        if not await self.is_there(user_id):
+            raise NotFound(f"There is no earlier {FILE} to go back to.")
+        home = self._homes.home_of(user_id)
+        good = await home.read(GOOD)
+        await home.set_aside(FILE, BROKEN)
+        await home.write(FILE, good.text)
 
 
 class RegistryStore:

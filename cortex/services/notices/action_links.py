@@ -31,7 +31,7 @@ Answering = Callable[[User, str, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressable:
-    """What a link does, for the page that asks. `needs_password`: the person gives it once more before a yes."""
+    """The effect of a link, for the page that asks. `needs_password`: the person gives it once more before a yes."""
 
     notice: NoticeRow
     action: ActionKind
@@ -51,6 +51,8 @@ class ActionLinks:
 
     async def made(self, notice: NoticeRow, delivery_id: str) -> tuple[Action, ...]:
         """The buttons of a delivery, their links kept; made again they are the same."""
+        if not notice.actions:
+            return ()
         found: list[Action] = []
         until = notice.expires_at or self.clock() + LINK_LIFE
         async with self.db.transaction(notice.owner_id) as repository:
@@ -61,7 +63,7 @@ class ActionLinks:
         return tuple(found)
 
     async def preview(self, login: LoginView, token: str) -> Pressable:
-        """What this link would do; changes nothing. NotFound when it never was, is another's, or its time is up."""
+        """Look at what this link would do, changing nothing. NotFound when it never was, is another's, or too old."""
         link = await self.db.repository(ActionLinksRepository, login.user.id).get(token)
         view = await self.notices.get(login.user.id, link.notice_id)
         needs_password = link.action == "approve" and self._is_stale(view.row) and not login.is_confirmed

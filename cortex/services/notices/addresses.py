@@ -1,31 +1,26 @@
-"""Where a person's channels lead to: e-mail address, ntfy topic, room of Talk, webhook.
+"""The places that a person's channels lead to, by the fields of each. Sealed, for an address may be a secret.
 
-Sealed, for an address may be a secret.
-
-Push devices stand in `devices.py`. Nothing here decides who is notified when.
+Push devices are in `devices.py`. Nothing here decides who is notified when.
 """
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from cortex import notify
 from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import User
+from cortex.notify import ChannelField, ChannelKind
 from cortex.ports.channels import ChannelName, Target
 from cortex.services.notices.channels import Channels
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
 from cortex.storage.secrets import SecretsRepository
 
-Addressed = Literal["email", "ntfy", "talk", "webhook"]
-ADDRESSED: tuple[Addressed, ...] = get_args(Addressed)
 LOOKED_AT = 100
 
 
@@ -33,13 +28,16 @@ LOOKED_AT = 100
 class ChannelView:
     """A channel for its page. `lacks`: what an administrator must set up first, "" for nothing.
 
-    `address`: as it may be shown, "" when none is set; `has_secret`: one is kept, and never shown. `error`, `error_at`:
-    why the newest delivery there failed, "" and None when it did not; `is_tried_again`: it is not over yet.
+    `address`: as it may be shown, "" when none is set; `values`: what its fields may show, by their names;
+    `has_secret`: one is kept, and never shown. `error`, `error_at`: why the newest delivery there failed, "" and None
+    when it did not; `is_tried_again`: it is not over yet.
     """
 
     name: ChannelName
+    kind: ChannelKind
     lacks: str
     address: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
     has_secret: bool = False
     error: str = ""
     error_at: datetime | None = None
@@ -57,7 +55,7 @@ class Addresses:
     async def named(self, user_id: str) -> frozenset[ChannelName]:
         """The channels for which this person has an address, and which this server can use."""
         kept = await self.db.repository(SecretsRepository, user_id).names()
-        named = [name for name in ADDRESSED if _name(name) in kept]
+        named = [name for name in self._kinds if _name(name) in kept]
         return frozenset([name for name in named if not await self.channels.lacks_for(user_id, name)])
 
     async def target(self, user_id: str, channel: ChannelName) -> Target | None:
@@ -69,9 +67,9 @@ class Addresses:
         """Every channel that takes an address, with how it fared of late."""
         rows = await self.db.repository(DeliveriesRepository, user.id).list(limit=LOOKED_AT)
         found: list[ChannelView] = []
-        for name in ADDRESSED:
+        for name, kind in self._kinds.items():
             newest = next((row for row in rows if row.channel == name and row.state != "dropped"), None)
-            view = ChannelView(name=name, lacks=await self.channels.lacks_for(user.id, name))
+            view = ChannelView(name=name, kind=kind, lacks=await self.channels.lacks_for(user.id, name))
             if newest is not None and newest.error:
                 error_at = newest.ended_at or newest.created_at
                 view = replace(view, error=newest.error, error_at=error_at, is_tried_again=newest.ended_at is None)
@@ -80,59 +78,64 @@ class Addresses:
             except ConfigError as error:
                 view = replace(view, address="?", error=error.message)
             else:
-                view = view if target is None else replace(view, address=_shown(target), has_secret=bool(target.secret))
+                view = view if target is None else _with(view, target)
             found.append(view)
         return tuple(found)
 
-    async def put(self, user: User, channel: str, address: str, secret: str = "") -> str:
-        """Keep an address; a secret that was made for it, to be shown this once, else "".
+    async def put(self, user: User, channel: ChannelName, address: str, secret: str = "", key: str = "") -> str:
+        """Keep what was typed into the channel's fields; a secret that was made for it, to be shown this once, else "".
 
-        No `secret`: the one that is kept goes on with the same server, and a webhook without one is given one.
-        UserError names the field that is wrong, or says what the server lacks.
+        No `secret`: the one that is kept goes on with the same server, or the channel makes one. UserError names the
+        field that is wrong, or says what the server lacks.
         """
-        name = _addressed(channel)
-        former = await self._readable(user.id, name)
+        fields = {one.name: one for one in self._kind(channel).fields}
+        former = await self._readable(user.id, channel)
         kept = former.secret if former and _place(former.address) == _place(address.strip()) else ""
         target, made = Target(address=address.strip(), secret=secret.strip() or kept), ""
-        if name == "webhook" and not target.secret:
-            made = await asyncio.to_thread(notify.new_secret)
+        target = replace(target, key=key.strip() if "key" in fields else user.id)
+        make = fields["secret"].made if "secret" in fields else None
+        if make and not target.secret:
+            made = await asyncio.to_thread(make)
             target = replace(target, secret=made)
-        if name == "talk":
-            target = replace(target, key=user.id)
-        target = (await self.channels.channel(name)).checked(target)
+        target = (await self.channels.channel(channel)).checked(target)
         sealed = await asyncio.to_thread(self.vault.seal, json.dumps(asdict(target)))
-        await self.db.repository(SecretsRepository, user.id).put(_name(name), sealed)
+        await self.db.repository(SecretsRepository, user.id).put(_name(channel), sealed)
         return made
 
     async def remove(self, user: User, channel: str) -> None:
         """Forget it; what waits for it is dropped when its time comes. NotFound when there is none."""
-        if not await self.db.repository(SecretsRepository, user.id).remove(_name(_addressed(channel))):
+        self._kind(channel)
+        if not await self.db.repository(SecretsRepository, user.id).remove(_name(channel)):
             raise NotFound("This address does not exist.")
 
-    async def test(self, user: User, channel: str) -> str:
+    async def test(self, user: User, channel: ChannelName) -> str:
         """Send a test there now; the error for the person, "" when it was taken. UserError when no address is set."""
-        name = _addressed(channel)
-        target = await self.target(user.id, name)
+        self._kind(channel)
+        target = await self.target(user.id, channel)
         if target is None:
             raise UserError("Save an address first.", field="address")
-        return await self.channels.test(name, target, new_id())
+        return await self.channels.test(channel, target, new_id())
 
-    async def _readable(self, user_id: str, name: Addressed) -> Target | None:
+    async def _readable(self, user_id: str, name: ChannelName) -> Target | None:
         try:
             return await self.target(user_id, name)
         except ConfigError:  # sealed under a former key: it is being replaced
             return None
 
+    @property
+    def _kinds(self) -> Mapping[ChannelName, ChannelKind]:
+        """Return those that take an address."""
+        return {name: kind for name, kind in self.channels.kinds.items() if kind.fields}
+
+    def _kind(self, channel: ChannelName) -> ChannelKind:
+        kind = self._kinds.get(channel)
+        if kind is None:
+            raise NotFound(f"There is no channel {channel!r} with an address.")
+        return kind
+
 
 def _name(channel: str) -> str:
     return f"reach:{channel}"
-
-
-def _addressed(channel: str) -> Addressed:
-    found: Sequence[Addressed] = [name for name in ADDRESSED if name == channel]
-    if not found:
-        raise NotFound(f"There is no channel {channel!r} with an address.")
-    return found[0]
 
 
 def _place(address: str) -> str:
@@ -140,7 +143,16 @@ def _place(address: str) -> str:
     return urlsplit(address).netloc.lower() if "://" in address else ""
 
 
-def _shown(target: Target) -> str:
-    """A mail address as it is; of a page only its server, for the rest of it may be the secret."""
-    place = _place(target.address)
-    return f"{urlsplit(target.address).scheme}://{place}/…" if place else target.address
+def _with(view: ChannelView, target: Target) -> ChannelView:
+    """The view with what of the target may be shown."""
+    shown = [one for one in view.kind.fields if one.name != "secret"]
+    values: dict[str, str] = {one.name: _shown(getattr(target, one.name), one) for one in shown}
+    return replace(view, address=values["address"], values=values, has_secret=bool(target.secret))
+
+
+def _shown(value: str, field: ChannelField) -> str:
+    """The value whole where its field says so; else of a web address only its server: the rest may be the secret."""
+    place = _place(value)
+    if field.is_shown or not value:
+        return value
+    return f"{urlsplit(value).scheme}://{place}/…" if place else "…"

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryEnd:
-    """How a try ended for good. `is_gone`: the address is dead."""
+    """The end of a try, for good. `is_gone`: the address is dead."""
 
     state: Literal["delivered", "failed", "dropped"]
     why: str = ""
@@ -70,13 +70,14 @@ class Delivery:
 
     async def _tried(self, row: DeliveryRow) -> DeliveryEnd | Again:
         try:
-            notice = await self.db.repository(rows.NoticesRepository, row.owner_id).get(row.notice_id)
-            preferences = await self.notices.preferences.choices_of(row.owner_id)
-            await self._check(row, notice)
-            # Asked when it was written too; a later try may fall into quiet hours that the first did not.
-            held = held_until(notice, preferences, self.clock())
-            if held is not None:
-                return Again(at=held)
+            async with self.db.one_view():
+                notice = await self.db.repository(rows.NoticesRepository, row.owner_id).get(row.notice_id)
+                preferences = await self.notices.preferences.choices_of(row.owner_id)
+                await self._check(row, notice)
+                # Asked when it was written too; a later try may fall into quiet hours that the first did not.
+                held = held_until(notice, preferences, self.clock())
+                if held is not None:
+                    return Again(at=held)
             target = await self._target(row)
             channel = await self.channels.channel(row.channel)
             await channel.send(await self._parcel(row, notice, preferences), target)
@@ -97,7 +98,7 @@ class Delivery:
             raise _Unwanted("answered before it was sent")
         if notice.is_replaced:
             raise _Unwanted("a later notice took its place")
-        if notice.read_at is not None and row.channel != "webhook":  # a program has no page to read it on
+        if notice.read_at is not None and not self.channels.register.kind(row.channel).sends_read:
             raise _Unwanted("read before it was sent")
         if notice.expires_at is not None and notice.expires_at <= self.clock():
             if row.error:  # it was tried in time, and this is why that came to nothing
@@ -107,7 +108,7 @@ class Delivery:
             raise DeliveryError(BROKEN_OFF, fate="refused")
 
     async def _target(self, row: DeliveryRow) -> Target:
-        if row.channel != "web_push":
+        if not row.device_id:
             target = await self.notices.addresses.target(row.owner_id, row.channel)
             if target is None:
                 raise _Unwanted("there is no address any more")
@@ -135,7 +136,7 @@ class Delivery:
             actions=await self.action_links.made(notice, row.id),
             urgency=notice.urgency,
             ttl_s=DAY_S if left_s is None else int(left_s),
-            badge=await self.notices.unread(row.owner_id) if row.channel == "web_push" else None,
+            badge=await self.notices.unread(row.owner_id) if row.device_id else None,
             is_private=row.channel not in preferences.content,
         )
 
@@ -184,7 +185,7 @@ class Delivery:
 
     async def _lost(self, device: DeviceRow) -> PendingNotice:
         """The notice of a device that is gone, here and by every other way."""
-        told = NoticeDraft(
+        draft = NoticeDraft(
             key=f"device-gone:{device.id}:{device.created_at.isoformat()}",
             kind="system",
             title=f"{device.name} no longer takes notifications",
@@ -192,7 +193,7 @@ class Delivery:
             path="/account/devices",
             is_tainted=False,
         )
-        return await self.notices.prepare(device.owner_id, told, without=device.id)
+        return await self.notices.prepare(device.owner_id, draft, without=device.id)
 
 
 def opening(notice: NoticeRow) -> str:

@@ -32,7 +32,7 @@ DeviceState = Literal["ok", "silent", "failing", "expired", "signed_out"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Subscription:
-    """What a browser's `subscription.toJSON()` holds, and the public key that it subscribed under.
+    """A browser's `subscription.toJSON()`, and the public key that it subscribed under.
 
     `instead_of`: the endpoint that the browser gave up for this one, "" for none; the device keeps its name.
     """
@@ -195,7 +195,7 @@ class DevicesService:
 
 
 def target_of(row: DeviceRow) -> Target:
-    """Where a push to this device goes."""
+    """Return the place that a push to this device goes to."""
     return Target(address=row.endpoint, key=row.p256dh, secret=row.auth, signed_for=row.signed_for)
 
 

@@ -12,14 +12,14 @@ from cortex.base.user import User
 from cortex.services.chat.chat import LOOK_AGAIN_S
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.notices.notices import NoticeFilter, NoticeRow, Notices
-from cortex.services.notifier import bell_of
+from cortex.services.notifier import notices_key
 
 AWAY_S = 1.0  # between two looks at a database that is away
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeUpdate:
-    """How many are unread; `news`: those since the last update, oldest first; `over`: ids sent before, read since."""
+    """The count of unread ones; `news`: those since the last update, oldest first; `over`: ids sent, and read since."""
 
     unread: int
     news: tuple[NoticeRow, ...] = ()
@@ -39,8 +39,8 @@ class LiveNotices:
         At once only when the number is not what was `shown`; what is older is no news.
         """
         rung = -1
-        wanted, told = NoticeFilter(is_unread=True, since=self.notices.clock()), frozenset[str]()
-        with self.streams.watching(user.id, bell_of(user.id)) as is_allowed:
+        wanted, shown_ids = NoticeFilter(is_unread=True, since=self.notices.clock()), frozenset[str]()
+        with self.streams.watching(user.id, notices_key(user.id)) as is_allowed:
             while is_allowed():
                 heard = await self.notices.changed(user.id, rung, LOOK_AGAIN_S)
                 if not is_allowed():
@@ -57,6 +57,6 @@ class LiveNotices:
                 if is_first and count == shown:
                     continue
                 rows = {one.row.id: one.row for one in page.notices}
-                news = tuple(rows[id] for id in reversed(rows) if id not in told)
-                yield NoticeUpdate(unread=count, news=news, over=tuple(told - rows.keys()))
-                told = frozenset(rows)
+                news = tuple(rows[id] for id in reversed(rows) if id not in shown_ids)
+                yield NoticeUpdate(unread=count, news=news, over=tuple(shown_ids - rows.keys()))
+                shown_ids = frozenset(rows)

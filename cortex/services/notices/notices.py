@@ -14,7 +14,7 @@ from cortex.ports.channels import ChannelName, NoticeKind, must_be_ours
 from cortex.ports.engine import Hub
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.preferences import Means, NotificationPreferences, ways
-from cortex.services.notifier import PendingNotice, bell_of, notice_id, wake
+from cortex.services.notifier import PendingNotice, notice_id, notices_key, wake
 from cortex.storage import notices as rows
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
@@ -81,13 +81,13 @@ class Notices:
 
     # --- notifying
 
-    async def prepare(self, user_id: str, told: NoticeDraft, *, without: str = "") -> PendingNotice:
+    async def prepare(self, user_id: str, notice: NoticeDraft, *, without: str = "") -> PendingNotice:
         """The notice and its deliveries as the person's choices have them now; `write` it where it belongs.
 
         `without`: the id of a push device that is left out.
         """
-        shared = {one.name: getattr(told, one.name) for one in fields(NoticeValues)}
-        return await self.draft(user_id, told.key, NoticeValues(**shared), told.channels, without=without)
+        shared = {one.name: getattr(notice, one.name) for one in fields(NoticeValues)}
+        return await self.draft(user_id, notice.key, NoticeValues(**shared), notice.channels, without=without)
 
     async def draft(
         self,
@@ -102,14 +102,15 @@ class Notices:
         must_be_ours(values.path)
         title = _cut(" ".join(values.title.split()), TITLE_CHARACTERS)
         values = replace(values, title=title, text=_cut(values.text.strip(), TEXT_CHARACTERS))
-        preferences, means = await self.preferences.choices_of(user_id), await self.means(user_id, without)
+        async with self.db.one_view():
+            preferences, means = await self.preferences.choices_of(user_id), await self.means(user_id, without)
         found = ways(values, preferences, means, self.clock(), only=channels)
         is_muted = values.kind in preferences.muted
         return PendingNotice(id=notice_id(user_id, key), values=values, ways=found, is_muted=is_muted)
 
-    async def notify(self, user_id: str, told: NoticeDraft) -> str:
+    async def notify(self, user_id: str, notice: NoticeDraft) -> str:
         """Write it now, by itself, and send it; the notice's id, also when it was written before."""
-        draft = await self.prepare(user_id, told)
+        draft = await self.prepare(user_id, notice)
         async with self.db.transaction(user_id) as repository:
             is_new = await draft.write(repository)
         if is_new:
@@ -122,15 +123,12 @@ class Notices:
 
     async def means(self, user_id: str, without: str = "") -> Means:
         """By what this person can be notified now; nothing goes to a device whose login ended."""
-        addressed = await self.addresses.named(user_id)
-        if self.addresses.channels.lacks("web_push"):
-            return Means(addressed=addressed)
-        devices = [
-            device
-            for device in await self.db.repository(DevicesRepository, user_id).list()
-            if device.login_id is not None
-        ]
-        return Means(addressed=addressed, devices=tuple(device.id for device in devices if device.id != without))
+        channels = self.addresses.channels
+        pushes = {name for name, kind in channels.kinds.items() if kind.reaches_devices and not channels.lacks(name)}
+        rows = await self.db.repository(DevicesRepository, user_id).list() if pushes else ()
+        devices = tuple(row.id for row in rows if row.login_id is not None and row.id != without)
+        usable = await self.addresses.named(user_id) | (pushes if devices else set())
+        return Means(channels={name: kind for name, kind in channels.kinds.items() if name in usable}, devices=devices)
 
     # --- lists
 
@@ -164,11 +162,11 @@ class Notices:
 
         -1 gives it at once. A higher one means that something may have changed, in whatever process.
         """
-        return await self.hub.changed(bell_of(user_id), since, timeout_s)
+        return await self.hub.changed(notices_key(user_id), since, timeout_s)
 
     async def read(self, user_id: str, ids: Sequence[str]) -> int:
         """Mark these as read; how many were not."""
-        return self._rung(user_id, await self._rows(user_id).read(ids))
+        return self._announced(user_id, await self._rows(user_id).read(ids))
 
     async def seen(self, user_id: str, path: str, notice_id: str = "") -> int:
         """The person came to this page, perhaps by a notification: read are that notice and all that lead there.
@@ -176,11 +174,11 @@ class Notices:
         What leads to a page that says nothing of it stays unread, and a reminder until it is done or put off.
         """
         count = await self._rows(user_id).seen(None if path in SAY_NOTHING else path, notice_id)
-        return self._rung(user_id, count)
+        return self._announced(user_id, count)
 
     async def read_all(self, user_id: str, upto: datetime) -> int:
         """Mark as read what was written until then; how many were not."""
-        return self._rung(user_id, await self._rows(user_id).read_all(upto))
+        return self._announced(user_id, await self._rows(user_id).read_all(upto))
 
     async def send_again(self, user_id: str, delivery_id: str) -> None:
         """Try a failed delivery once more, now; Conflict when it has not failed."""
@@ -204,22 +202,22 @@ class Notices:
             await self._answered(user_id, row, choice)
 
     async def settle(self, user_id: str, subject_id: str) -> None:
-        """What the notices were about was answered elsewhere: nothing more of it is sent, none waits."""
-        self._rung(user_id, len(await self._rows(user_id).settle(subject_id)))
+        """Send nothing more of what the notices were about, and let none wait: it was answered elsewhere."""
+        self._announced(user_id, len(await self._rows(user_id).settle(subject_id)))
 
     async def _answered(self, user_id: str, row: NoticeRow, choice: str) -> None:
         listener = self.answered.get(row.kind)
         if listener is not None:
             await listener(user_id, row, choice)
         await self._rows(user_id).acknowledge(row.id)
-        self.hub.announce(bell_of(user_id))
+        self.hub.announce(notices_key(user_id))
 
     def _rows(self, user_id: str) -> rows.NoticesRepository:
         return self.db.repository(rows.NoticesRepository, user_id)
 
-    def _rung(self, user_id: str, count: int) -> int:
+    def _announced(self, user_id: str, count: int) -> int:
         if count:
-            self.hub.announce(bell_of(user_id))
+            self.hub.announce(notices_key(user_id))
         return count
 
 

@@ -8,7 +8,7 @@ call.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -24,23 +24,26 @@ from cortex.services.notifier import OUTBOX
 from cortex.storage.db import Database
 from cortex.storage.deliveries import AllDeliveriesRepository
 
-PLACES: dict[ChannelName, int] = {"web_push": 8, "email": 2, "ntfy": 4, "talk": 2, "webhook": 4}
+PLACES_OF_GONE = 2  # deliveries by a channel that is gone, which fail with a reason
 LEASE_S = 90.0  # a channel gives up after 20 seconds
 LOOK_S = 30.0
 BUSY_LOOK_S = 5.0  # while something due finds no place; one that gets free here wakes it sooner
 LAST_WORDS_S = 2.0  # at the end: what is on the wire gets so long to be booked
+
+Refresh = Callable[[], Awaitable[object]]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbox:
-    """The loop."""
+    """The loop. refresh: brings up to date, in this process, which channels of plug-ins are in force."""
 
     db: Database
     hub: Hub
     delivery: Delivery
     clock: Clock
+    refresh: Refresh
     _at_work: dict["asyncio.Task[None]", DeliveryRow] = field(default_factory=dict)
 
     async def send_due(self) -> None:
@@ -55,19 +58,24 @@ class Outbox:
     async def _round(self) -> float:
         """Take what is due where there is room; the seconds until it is worth looking again."""
         try:
-            due_at = await self.db.repository(AllDeliveriesRepository).next_at()
-            if due_at is None or due_at > self.clock():
-                return self._wait_s(due_at)
-            taken = await self._take()
+            lines = await self.db.repository(AllDeliveriesRepository).lines()
+            due = {line.channel: line.due for line in lines if line.due}
+            if not due:
+                return self._wait_s(min((line.next_at for line in lines), default=None))
+            if not all(map(self.delivery.channels.register.ships, due)):
+                await self.refresh()  # an admin may have allowed or revoked one in another process
+            taken = await self._take(due)
         except (CortexError, SQLAlchemyError) as error:
             log.warning("outbox: database error, retrying: %s", error)
             return LOOK_S
         return 0.0 if taken else BUSY_LOOK_S
 
-    async def _take(self) -> int:
+    async def _take(self, due: Mapping[ChannelName, int]) -> int:
         taken = 0
-        for channel, places in PLACES.items():
-            for _ in range(places):
+        for channel in sorted(due):
+            kind = self.delivery.channels.kinds.get(channel)
+            places = kind.at_once if kind else PLACES_OF_GONE
+            for _ in range(min(places, due[channel])):
                 busy = Counter(row.owner_id for row in self._at_work.values() if row.channel == channel)
                 full = [owner for owner, count in busy.items() if count >= places // 2]
                 if busy.total() == places or not (rows := await self._due(channel, full)):

@@ -1,4 +1,4 @@
-"""What the tools web_push and email_send reach people by: the ports `Push` and `Mail`, bound to one user each.
+"""The ports `Push` and `Mail` of the tools web_push and email_send, bound to one user each.
 
 A push goes by the outbox like every notice; a mail to others goes out at once, its call alone says how it went.
 """
@@ -6,10 +6,11 @@ A push goes by the outbox like every notice; a mail to others goes out at once, 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 from cortex.base.clock import Clock
 from cortex.base.errors import ToolFailed, UserError
+from cortex.notify.channels.email import Email
 from cortex.ports.channels import DeliveryState
 from cortex.ports.outgoing import PushCount
 from cortex.services.notices.addresses import Addresses
@@ -18,12 +19,6 @@ from cortex.services.notices.notices import DeliveryRow, NoticeDraft, Notices
 WAIT_S = 25.0  # a push service is given 20
 LOOK_S = 2.0
 UNDER_WAY: tuple[DeliveryState, ...] = ("pending", "attempting")
-
-
-class _Poster(Protocol):
-    """The e-mail channel's way to others."""
-
-    async def post(self, id: str, to: Sequence[str], subject: str, text: str, reply_to: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +34,10 @@ class UserPush:
         preferences = await self.notices.preferences.choices_of(self.user_id)
         if "message" in preferences.muted:
             raise ToolFailed("The user muted messages on their devices; nothing was sent.")
-        told = NoticeDraft(
+        draft = NoticeDraft(
             key=f"push:{id}", kind="message", title=title, text=text, channels=("web_push",), is_tainted=True
         )
-        notice_id = await self.notices.notify(self.user_id, told)
+        notice_id = await self.notices.notify(self.user_id, draft)
         try:
             async with asyncio.timeout(WAIT_S):
                 await self._tried(notice_id)
@@ -86,7 +81,7 @@ class UserMail:
     async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
         """Hand it over, once; ToolFailed says what the server refused."""
         try:
-            channel = cast("_Poster", await self.addresses.channels.channel("email"))
+            channel = cast("Email", await self.addresses.channels.channel("email"))
         except UserError as error:
             raise ToolFailed(error.message) from None
         await channel.post(id, to, subject, text, reply_to=await self.own_address())

@@ -1,4 +1,4 @@
-"""How a person wants to be notified: quiet hours, muted kinds, channels for each kind, digest, content outside.
+"""The ways a person wants to be notified: quiet hours, muted kinds, channels for each kind, digest, content outside.
 
 Kept in the preferences; where the channels lead to is `addresses.py`. `ways` turns it into deliveries and is pure.
 """
@@ -6,16 +6,18 @@ Kept in the preferences; where the channels lead to is `addresses.py`. `ways` tu
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, cast, get_args
 
 from cortex.base.errors import UserError
 from cortex.base.numbers import whole_number
 from cortex.base.user import User
 from cortex.base.zone import local
+from cortex.notify import ChannelKind
 from cortex.ports.channels import ChannelName, NoticeKind, Urgency
 from cortex.ports.engine import Hub
 from cortex.schedule.policies import quiet_hours, quiet_until
-from cortex.services.notifier import bell_of
+from cortex.services.notices.channels import Channels
+from cortex.services.notifier import notices_key
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
@@ -23,13 +25,11 @@ from cortex.storage.preferences import PreferencesRepository
 
 KEY = "reach"
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
-CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
-T = TypeVar("T", bound=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What is in force for a person.
+    """The choices that are in force for a person.
 
     `quiet`: such as 22:00-07:00, in the person's zone, "" for none. `muted`: kinds that stand in the list, go nowhere
     and raise no number. `channels`: for the kinds where it was chosen; the
@@ -45,7 +45,7 @@ class Choices:
     time_zone: str = "UTC"
 
     def quiet_until(self, at: datetime) -> datetime | None:
-        """When the quiet that holds at this moment ends; None when it is not quiet."""
+        """Return when the quiet that holds at this moment ends; None when it is not quiet."""
         return quiet_until(quiet_hours(self.quiet, self.time_zone), at)
 
     def last_digest(self, at: datetime) -> datetime | None:
@@ -62,15 +62,10 @@ class Choices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """By what a person can be notified now: channels with an address, and push devices that are signed in."""
+    """By what a person can be notified now: channels that lead somewhere, as pages list them, and push devices."""
 
-    addressed: frozenset[ChannelName] = frozenset()
+    channels: Mapping[ChannelName, ChannelKind] = field(default_factory=dict)
     devices: tuple[str, ...] = ()
-
-    @property
-    def channels(self) -> tuple[ChannelName, ...]:
-        """The channels that lead somewhere."""
-        return tuple(name for name in CHANNELS if name in self.addressed or (name == "web_push" and self.devices))
 
 
 def ways(
@@ -93,7 +88,7 @@ def ways(
     quiet = held_until(values, preferences, at)
     found: list[Way] = []
     for name in names:
-        devices = means.devices if name == "web_push" else ("",)
+        devices = means.devices if means.channels[name].reaches_devices else ("",)
         found += [Way(channel=name, device_id=device, not_before=quiet) for device in devices]
     return tuple(found)
 
@@ -105,9 +100,8 @@ def spare(
 
     Taken are only channels on which the person wants any notices, and none for a muted kind.
     """
-    wanted = {
-        name for kind in KINDS for name in preferences.channels.get(kind, CHANNELS) if kind not in preferences.muted
-    }
+    kinds = [kind for kind in KINDS if kind not in preferences.muted]
+    wanted = {name for kind in kinds for name in preferences.channels.get(kind, means.channels)}
     left = [name for name in means.channels if name in wanted and name not in tried]
     return ways(values, preferences, means, at, only=left[:1])
 
@@ -120,20 +114,21 @@ def held_until(values: NoticeValues, preferences: Choices, at: datetime) -> date
 
 
 def usual(kind: NoticeKind, urgency: Urgency, means: Means) -> Sequence[ChannelName]:
-    """Where a notice goes when nothing was chosen: everywhere but to the mailbox.
+    """Return where a notice goes when nothing was chosen: everywhere but to channels that have what is urgent alone.
 
-    Mail is for the digest and what is urgent, and for all where there is no other way.
+    Those get digests too, and all where there is no other way.
     """
-    quick = [name for name in means.channels if name != "email"]
-    return means.channels if kind == "digest" or urgency == "high" or not quick else quick
+    quick = [name for name, one in means.channels.items() if not one.is_for_urgent]
+    return tuple(means.channels) if kind == "digest" or urgency == "high" or not quick else quick
 
 
 class NotificationPreferences:
     """Reads and writes what people chose."""
 
-    def __init__(self, db: Database, hub: Hub) -> None:
+    def __init__(self, db: Database, hub: Hub, channels: Channels) -> None:
         self._db = db
         self._hub = hub
+        self._channels = channels
 
     async def choices_of(self, user_id: str) -> Choices:
         """Return what is in force for this person. NotFound without such an account."""
@@ -146,7 +141,7 @@ class NotificationPreferences:
         return Choices(
             quiet=kept.get("quiet", ""),
             muted=cast("tuple[NoticeKind, ...]", named["muted"]),
-            content=cast("tuple[ChannelName, ...]", named["content"]),
+            content=named["content"],
             channels=channels,
             digest_hour=kept.get("digest_hour"),
             time_zone=zone,
@@ -171,12 +166,12 @@ class NotificationPreferences:
         if quiet is not None:
             preferences = replace(preferences, quiet=_quiet(quiet))
         if muted is not None:
-            preferences = replace(preferences, muted=_known("muted", muted, KINDS))
+            preferences = replace(preferences, muted=_kinds("muted", muted))
         if content is not None:
-            preferences = replace(preferences, content=_known("content", content, CHANNELS))
+            preferences = replace(preferences, content=self._names("content", content, before))
         if channels is not None:
-            kinds = _known("channels", list(channels), KINDS)
-            chosen = {kind: _known("channels", channels[kind], CHANNELS) for kind in kinds}
+            kinds = _kinds("channels", list(channels))
+            chosen = {kind: self._names("channels", channels[kind], before) for kind in kinds}
             preferences = replace(preferences, channels={**preferences.channels, **chosen})
         if digest_hour is not None:
             preferences = replace(preferences, digest_hour=_hour(digest_hour))
@@ -186,8 +181,13 @@ class NotificationPreferences:
             await repository(PreferencesRepository).set(KEY, kept)
             fallen_silent = [kind for kind in preferences.muted if kind not in before.muted]
             if await repository(NoticesRepository).read_kinds(fallen_silent):
-                self._hub.announce(bell_of(user.id))
+                self._hub.announce(notices_key(user.id))
         return preferences
+
+    def _names(self, field_name: str, names: Sequence[str], before: Choices) -> tuple[ChannelName, ...]:
+        """The channels of these names. One that was kept and is gone stays: its package may come back."""
+        kept = {*before.content, *(name for chosen in before.channels.values() for name in chosen)}
+        return _known(field_name, names, (*self._channels.kinds, *sorted(kept - self._channels.kinds.keys())))
 
     async def usual_again(self, user: User) -> None:
         """Forget what was chosen; addresses and devices stay."""
@@ -203,7 +203,11 @@ def _quiet(text: str) -> str:
     return "" if found is None else f"{found.start:%H:%M}-{found.end:%H:%M}"
 
 
-def _known(field_name: str, names: Sequence[str], known: tuple[T, ...]) -> tuple[T, ...]:
+def _kinds(field_name: str, names: Sequence[str]) -> tuple[NoticeKind, ...]:
+    return cast("tuple[NoticeKind, ...]", _known(field_name, names, KINDS))
+
+
+def _known(field_name: str, names: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
     wrong = [name for name in names if name not in known]
     if wrong:
         raise UserError(f"There is no {wrong[0]!r}; choose from {', '.join(known)}.", field=field_name)

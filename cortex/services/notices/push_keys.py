@@ -9,7 +9,7 @@ import logging
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex import notify
+from cortex.base import scan
 from cortex.base.crypto import Vault
 from cortex.base.errors import Conflict, DatabaseUnavailable, NotAllowed
 from cortex.base.user import User
@@ -18,6 +18,7 @@ from cortex.storage.db import Database
 from cortex.storage.secrets import ServerSecretsRepository
 
 NAME = "push"
+KEYS = "cortex.notify.push_keys"  # cryptography weighs 7 MB
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class PushKeys:
         keys = await self.keys()
         for key in keys:
             if key not in self._public:
-                self._public[key] = await asyncio.to_thread(notify.public_key, key)
+                self._public[key] = await asyncio.to_thread(_public_key, key)
         return tuple(self._public[key] for key in keys)
 
     async def rotate(self, by: User) -> None:
@@ -79,4 +80,8 @@ class PushKeys:
         return sealed
 
     def _sealed(self, former: tuple[str, ...]) -> bytes:
-        return self._vault.seal(json.dumps(notify.rotated(former)))
+        return self._vault.seal(json.dumps(scan.load(KEYS).rotated(former)))
+
+
+def _public_key(key: str) -> str:
+    return str(scan.load(KEYS).public_key(key))

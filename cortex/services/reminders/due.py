@@ -33,7 +33,7 @@ class Waking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueReminders:
-    """What the alarm clock asks and calls."""
+    """Reminders as the alarm clock sees them: those that are near, and each told when its time has come."""
 
     runtime: Runtime
     timings: Timings

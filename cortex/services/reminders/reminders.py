@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from cortex.base.errors import ToolFailed, UserError
+from cortex.base.form_words import one_line
 from cortex.base.user import User
 from cortex.ports.schedule import Reminder, Timing, Timings
 from cortex.schedule.parting import parted
@@ -25,13 +26,14 @@ SNOOZES: dict[Snooze, str] = {"10min": "in 10 minutes", "1h": "in 1 hour", "morn
 REPEATS_S = (300, 900, 3600, 14_400)
 TEXT_CHARACTERS_MAX = 500
 WORDS_CHARACTERS_MAX = 1_000
+NOTHING = "Enter what to remind you of."
 AHEAD = 3
 CLEARED = "reminders.cleared"  # what was taken away together last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What words were read as: what is told, when, and the next times, aware UTC."""
+    """The meaning of words: what is told, when, and the next times, aware UTC."""
 
     text: str
     timing: Timing
@@ -61,7 +63,9 @@ class RemindersService:
         if len(words) > WORDS_CHARACTERS_MAX:
             raise UserError(f"That is too long: at most {WORDS_CHARACTERS_MAX:,} characters.", field="words")
         text, timing = parted(words, self.timings, self.runtime.clock(), user.time_zone)
-        return Reading(text=_text(text, "words"), timing=timing, times=self._times(timing))
+        return Reading(
+            text=one_line(text, TEXT_CHARACTERS_MAX, "words", NOTHING), timing=timing, times=self._times(timing)
+        )
 
     def read_time(self, user: User, words: str, field: str = "when") -> tuple[Timing, tuple[datetime, ...]]:
         """Return what words of time mean now, and the next times. UserError when that is no time to come."""
@@ -121,7 +125,12 @@ class RemindersService:
             next_at = times[0]
         elif next_at is None:
             raise UserError("It was already sent. Enter when to send it again.", field="when")
-        values = _values(_text(text, "text"), timing, _repeat(repeat_s), is_tainted=before.is_tainted)
+        values = _values(
+            one_line(text, TEXT_CHARACTERS_MAX, "text", NOTHING),
+            timing,
+            _repeat(repeat_s),
+            is_tainted=before.is_tainted,
+        )
         async with self.runtime.db.transaction(user.id) as repository:
             row = await repository(RemindersRepository).change(reminder_id, version, values, next_at)
             await repository(NoticesRepository).settle(reminder_id)
@@ -255,15 +264,6 @@ def _values(text: str, timing: Timing, repeat_s: int | None, *, is_tainted: bool
         repeat_s=repeat_s,
         is_tainted=is_tainted,
     )
-
-
-def _text(text: str, field: str) -> str:
-    words = " ".join(text.split())
-    if not words:
-        raise UserError("Enter what to remind you of.", field=field)
-    if len(words) > TEXT_CHARACTERS_MAX:
-        raise UserError(f"That is too long: at most {TEXT_CHARACTERS_MAX} characters.", field=field)
-    return words
 
 
 def _repeat(repeat_s: int | None) -> int | None:

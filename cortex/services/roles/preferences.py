@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.user import User
-from cortex.services.roles.roles import PERSONA_FILE
-from cortex.services.roles.rounds import typed_rounds
+from cortex.services.roles.roles import PERSONA_FILE, typed_rounds
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, HomeFile, Homes
 from cortex.storage.preferences import PreferencesRepository as Rows
@@ -23,7 +22,7 @@ _UNSET = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """What is in force for a person. None: not set on this level, so role and settings decide.
+    """The preferences in force for a person. None: not set on this level, so role and settings decide.
 
     `keys`: single-key shortcuts. `role`, `mode`, `max_rounds`: what a new conversation starts with.
     """
@@ -44,13 +43,12 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class PreferencesService:
     """Reads and writes one person's preferences."""
 
-    def __init__(self, db: Database, homes: Homes) -> None:
-        """Rows and files are read afresh at each call: another device may have changed them."""
-        self._db = db
-        self._homes = homes
+    db: Database
+    homes: Homes
 
     async def get(self, user: User) -> Preferences:
         """The values in force."""
@@ -67,25 +65,25 @@ class PreferencesService:
         `roles`: names that a person may choose as the role of new conversations. UserError names the wrong field.
         """
         checked = {name: _checked(name, value.strip(), roles) for name, value in values.items() if name in NAMES}
-        rows = self._db.repository(Rows, user.id)
+        rows = self.db.repository(Rows, user.id)
         for name, value in checked.items():
             await rows.set(name, value)
         return await self.get(user)
 
     async def persona(self, user: User) -> HomeFile:
         """The person's own words on who the assistant is to them; empty while the shipped ones are in force."""
-        return await self._homes.home_of(user.id).configured(PERSONA_FILE) or HomeFile(text="", version=ABSENT)
+        return await self.homes.home_of(user.id).configured(PERSONA_FILE) or HomeFile(text="", version=ABSENT)
 
     async def save_persona(self, user: User, text: str, version: str) -> str:
         """Put these words in force; none at all brings the shipped ones back. Conflict when `version` is an old one."""
         words = text.replace("\r\n", "\n").strip()
         if len(words) > PERSONA_CHARS_MAX:
             raise UserError(f"That is too long: at most {PERSONA_CHARS_MAX:,} characters.", field="persona")
-        return await self._homes.home_of(user.id).write(PERSONA_FILE, f"{words}\n" if words else "", version)
+        return await self.homes.home_of(user.id).write(PERSONA_FILE, f"{words}\n" if words else "", version)
 
     async def _stored(self, user: User) -> dict[str, Any]:
         """Return what was chosen and not taken back. Any: each value was checked by `change` before it was written."""
-        rows = await self._db.repository(Rows, user.id).all()
+        rows = await self.db.repository(Rows, user.id).all()
         return {name: value for name, value in rows.items() if name in NAMES and value is not None}
 
 

@@ -1,9 +1,9 @@
-"""Which names in a person's roles name nothing: tools and categories, models, and roles that are not there any more.
+"""Slips in the files of a home: what cannot be read, and names in its roles that name nothing (tools, models, roles).
 
 They grant nothing and stop nothing; the pages of the roles and the doctor say them where they are used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -94,3 +94,26 @@ class RoleNames:
 def _near(word: str, known: frozenset[str]) -> str:
     near = get_close_matches(word, sorted(known), n=1, cutoff=0.75)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeFiles:
+    """Finds slips in the files of a home: every page and the doctor say them; a turn fails with the same words."""
+
+    roles: Roles
+    models: Models
+    names: RoleNames
+
+    async def slips(self, user: User) -> Sequence[str]:
+        """A sentence for each file that cannot be taken as it is: its name and what is wrong; () when all is well."""
+        readings: list[Awaitable[object]] = [self.models.registry(user), self.roles.persona(user)]
+        readings += [self.roles.file(user, name) for name in await self.roles.own(user)]
+        return tuple([slip for reading in readings if (slip := await _slip(reading))])
+
+
+async def _slip(reading: Awaitable[object]) -> str:
+    try:
+        await reading
+    except UserError as error:
+        return error.message
+    return ""

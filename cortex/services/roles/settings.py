@@ -14,8 +14,7 @@ from cortex.ports.mcp import FAMILY
 from cortex.services.models.models import Models
 from cortex.services.models.registry import ModelRegistry as ModelRegistry
 from cortex.services.roles.role_names import RoleNames
-from cortex.services.roles.roles import Origin, RoleInForce, Roles
-from cortex.services.roles.rounds import max_rounds, typed_rounds
+from cortex.services.roles.roles import Origin, RoleInForce, Roles, max_rounds, typed_rounds
 from cortex.toolkit.grants import granted
 from cortex.toolkit.registry import Registry
 

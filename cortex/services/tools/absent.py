@@ -5,15 +5,14 @@ Of what an account may never have it is said whom it is for, and nothing of how 
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
+from cortex.ports.integrations import Setup
 from cortex.ports.mcp import FAMILY
-from cortex.selection.registry.version_cache import NamesKey, SnapshotKey
-from cortex.selection.types import Snapshot, ToolEntry
-from cortex.services.integrations.kinds import Setup
+from cortex.selection.types import NamesKey, Snapshot, ToolEntry
 from cortex.services.tools.plans import NOTHING_ABSENT, AbsentTools
 from cortex.services.tools.settings import ToolSettings
 from cortex.toolkit.grants import ToolGrant, granted, permits
@@ -50,35 +49,38 @@ def reasons_of(tools: ToolSet, settings: ToolSettings, setups: Mapping[str, Setu
     return found
 
 
-def absent_tools(
-    snapshot: Snapshot,
-    ready: tuple[str, ...],
-    reasons: Mapping[str, Setup],
-    *,
-    user: User,
-    role: Role,
-    mode: ToolMode,
-    channel: Channel,
-    roles: RoleGrants = (),
-    never: Collection[str] = (),
-) -> AbsentTools:
-    """Return what is absent. `ready`: what is there for this account in this role; `reasons`: why other tools are not.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSeeker:
+    """A person who wants tools, and where. `roles`: those that the account may take, the first to be named first.
 
-    roles: those that the account may take, in the order in which one is named. never: not wanted in this conversation.
+    `never`: tools that are not wanted in this conversation.
     """
-    own = granted(role, is_admin=user.is_admin)
-    if mode == "chat" or not own.words:  # who only talks has chosen that
+
+    user: User
+    role: Role
+    mode: ToolMode
+    channel: Channel
+    roles: RoleGrants = ()
+    never: Collection[str] = ()
+
+
+def absent_tools(
+    snapshot: Snapshot, ready: tuple[str, ...], reasons: Mapping[str, Setup], who: ToolSeeker
+) -> AbsentTools:
+    """Return what is absent. `ready`: what is there for this account in this role; `reasons`: why others are not."""
+    is_admin = who.user.is_admin
+    own = granted(who.role, is_admin=is_admin)
+    if who.mode == "chat" or not own.words:  # who only talks has chosen that
         return NOTHING_ABSENT
-    others = roles if channel == "chat" and role.within is None else ()
-    key = SnapshotKey(snapshot)
-    found = _standing(key, _Same(reasons), NamesKey(ready), own, others, user.is_admin, channel)
-    chosen = {name: _chosen(name) for name in never if name in ready}
+    others = who.roles if who.channel == "chat" and who.role.within is None else ()
+    found = _standing(snapshot, _Same(reasons), NamesKey(ready), own, others, is_admin, who.channel)
+    chosen = {name: _chosen(name) for name in who.never if name in ready}
     return replace(found, reasons={**found.reasons, **chosen}) if chosen else found
 
 
 @lru_cache(maxsize=32)
 def _standing(
-    key: SnapshotKey,
+    snapshot: Snapshot,
     reasons: _Same,
     ready: NamesKey,
     own: ToolGrant,
@@ -88,7 +90,7 @@ def _standing(
 ) -> AbsentTools:
     """Return what holds for every message of such a person; worked out once, since there may be thousands of tools."""
     there, found, outside = frozenset(ready.names), dict[str, Setup](), list[str]()
-    for entry in key.snapshot.entries:
+    for entry in snapshot.entries:
         holder = next(
             (
                 name

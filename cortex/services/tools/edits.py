@@ -18,7 +18,7 @@ Sending = Literal["always", "needed", "never"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordEdits:
-    """What was done to the words of a category: its own ones, and the normal forms of shipped examples left out."""
+    """The changes to the words of a category: its own ones, and the normal forms of shipped examples left out."""
 
     phrases: tuple[Trigger, ...] = ()
     examples: tuple[Example, ...] = ()

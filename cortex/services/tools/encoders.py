@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """How it stands. `failed`: why it cannot be used; `ms`: for one question of ten words, median."""
+    """The sentence model's state. `failed`: why it cannot be used; `ms`: for one question of ten words, median."""
 
     folder: str
     is_there: bool
@@ -50,7 +50,7 @@ class State:
 
 
 class SentenceModelHandle(Encoder, Protocol):
-    """What `integrations/sentences.py` has beside the answers; known by its shape, for that module is heavy."""
+    """The parts of `integrations/sentences.py` beside the answers; known by its shape, for that module is heavy."""
 
     @property
     def dimensions(self) -> int:
@@ -68,7 +68,7 @@ class SentenceModelHandle(Encoder, Protocol):
 
 
 class Encoders:
-    """Whether there is a model (`is_there`: a folder is named or was filled), and the snapshot with it at hand.
+    """The sentence model for plans. `is_there`: a folder is named or was filled.
 
     `is_hasty`: no plan waits long; else each waits until it is ready, as a command that makes a single one does.
     `opened`: folder, folder for vectors, seconds for an answer (None: as long as it takes) -> what answers.

@@ -10,16 +10,15 @@ from datetime import datetime, timedelta
 from cortex.base.errors import NotFound
 from cortex.base.messages import ToolSchema
 from cortex.base.user import User
+from cortex.ports.integrations import Setup
 from cortex.selection.types import META, Domain, Example, ToolEntry, Trigger
-from cortex.services.integrations.kinds import Setup
 from cortex.services.runtime import Runtime
 from cortex.services.tools.edits import Sending, sending_of
 from cortex.services.tools.settings import ToolSettingsService, asks_itself, shipped_sending
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.services.tools.words import Rival, rivals
-from cortex.storage.calls import CallRow, CallsRepository
+from cortex.storage.calls import CallRow, CallsRepository, ToolOutcomes, ToolUsesRepository, UseOfTool
 from cortex.storage.tool_settings import ToolSettingRow
-from cortex.storage.tool_uses import ToolOutcomes, ToolUsesRepository, UseOfTool
 from cortex.toolkit.spec import Category, Tool
 
 DAYS = 28

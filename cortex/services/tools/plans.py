@@ -16,23 +16,21 @@ from cortex.base.fact import FactFit, KnownFact
 from cortex.base.ids import digest
 from cortex.base.lacking import PERHAPS, note_on
 from cortex.base.messages import Message, ToolResult, ToolSchema
-from cortex.base.model import Profile
-from cortex.base.role import Channel, Role, ToolMode
-from cortex.base.skill import Skill
+from cortex.base.role import Role
 from cortex.base.turn import Need, RoundPlan
 from cortex.base.user import User
+from cortex.ports.integrations import Setup
 from cortex.selection.index import recall
 from cortex.selection.index.index import index_of
 from cortex.selection.index.skill_search import listing
 from cortex.selection.pipeline import plan
 from cortex.selection.plan.receipt import receipt
 from cortex.selection.stages.missing import LIKELIER
-from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
+from cortex.selection.types import PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
 from cortex.selection.unset import wanted_unset
 from cortex.selection.votes.semantic_votes import in_time
 from cortex.selection.ways.punch import cut
-from cortex.services.integrations.kinds import Setup
-from cortex.services.roles.talk import talk_prompt
+from cortex.services.roles.roles import talk_prompt
 
 PAST_TURNS = 4
 PLANNED_FOR = "planned for"  # label of the receipts that read first what was sent while the turn ran
@@ -42,46 +40,60 @@ TOOLS_NAMED = 20  # of a system that cannot be used
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """What a round is planned from. `memory`: the conversation's `selection_state`, {} for a new one.
+    """The ground on which a round is planned. `given`: what the stages read, before it is known which tools there are.
 
-    `window_tokens`: what the model can take, 0 where that is not known.
-    `history_tokens`: what stands between system prompt and this message; an estimate will do. `recipe` overrides
-    the role's. `summary_id`: the summary in use, "" for none. `model`: name of the first model of the chain.
     `facts`: what is remembered, to go along within `facts_tokens` where it fits; `carried`: what earlier messages of
-    the conversation carry of it. `choices`: tool -> always | never, as the person has it in this conversation.
-    `no_tools`: the model that is set to take none, and the page of it for who may change that; {} where it takes them.
-    `left_out`: tools that the model's server refuses.
+    the conversation carry of it. `no_tools`: the model that is set to take none, and the page of it for who may change
+    that; {} where it takes them. `left_out`: tools that the model's server refuses.
     """
 
     user: User
     role: Role
-    message: str
-    mode: ToolMode = "auto"
-    channel: Channel = "chat"
-    past: tuple[PastTurn, ...] = ()
-    memory: dict[str, Any] = field(default_factory=dict)
-    profile: Profile = field(default_factory=Profile)
-    window_tokens: int = 0
-    model: str = ""
-    turn_id: str = ""
-    need: Need = field(default_factory=lambda: Need(round=1))
-    now: datetime
-    summary_id: str = ""
-    history_tokens: int = 0
-    recipe: str = ""
-    skills: tuple[Skill, ...] = ()
-    encoder_skipped: str = ""
+    given: PlanInput
     facts: tuple[KnownFact, ...] = ()
     facts_tokens: int = 0
     carried: str = ""
-    choices: Mapping[str, str] = field(default_factory=dict)
     no_tools: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+
+    def over(self, snapshot: Snapshot, ready: Sequence[str], fixed_tokens: int) -> PlanInput:
+        """The planner's input over these tools, recorded as it is: what a stored plan is replayed from."""
+        never = tuple(sorted({*self.given.never, *self.left_out}))
+        return replace(self.given, snapshot=snapshot, ready=tuple(ready), never=never, fixed_tokens=fixed_tokens)
+
+    def with_given(self, **told: Any) -> "PlanRequest":
+        """The same with these fields of `given`; TypeError for one that there is not. Any: each has its own type."""
+        return replace(self, given=replace(self.given, **told))
+
+
+def opening(user: User, role: Role, message: str, now: datetime) -> PlanRequest:
+    """The request of a message that begins a conversation: by the role's recipe, nothing said or sent before."""
+    given = PlanInput(
+        role=role_view(role), is_admin=user.is_admin, message=message, recipe=role.recipe, now=now.isoformat()
+    )
+    return PlanRequest(user=user, role=role, given=given)
+
+
+def needed(given: PlanInput, need: Need) -> PlanInput:
+    """The input of the round that the loop tells this of."""
+    return replace(
+        given,
+        round=need.round,
+        is_last=need.is_last,
+        found=need.found,
+        missing=need.missing,
+        is_heard=bool(need.heard) and need.heard_at == need.round,
+    )
+
+
+def set_to(choices: Mapping[str, str], use: str) -> tuple[str, ...]:
+    """The tools that the person set to this use, `always` or `never`, in order."""
+    return tuple(sorted(name for name, chosen in choices.items() if chosen == use))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentTools:
-    """What cannot be used in a round, with the reason for each; made by `absent.py`.
+    """The tools that cannot be used in a round, with the reason for each; made by `absent.py`.
 
     outside: those of them that the role or the account is not granted.
     """
@@ -90,12 +102,12 @@ class AbsentTools:
     outside: tuple[str, ...] = ()
 
     def wanted(self, given: PlanInput) -> tuple[Setup | None, str]:
-        """What the message perhaps wants of it; and the note on it for the model, "" unless it is likely meant."""
+        """Return what the message perhaps wants of it; and the note on it for the model, "" unless that is likely."""
         name, is_likely = wanted_unset(given, self.reasons, self.outside)
         lacking = self.reasons.get(name)
         return lacking, note_on(lacking.title, lacking.state) if lacking and is_likely else ""
 
-    def told(self, lacking: Setup, *, is_admin: bool) -> dict[str, Any]:
+    def for_receipt(self, lacking: Setup, *, is_admin: bool) -> dict[str, Any]:
         """Return what the receipt holds of one: the words for this person, and the tools that wait for the same."""
         tools = [name for name, why in self.reasons.items() if why == lacking]
         return {**lacking.for_person(is_admin=is_admin), "tools": tools[:TOOLS_NAMED]}
@@ -120,7 +132,7 @@ class PlannedRound:
 
     @property
     def lacking(self) -> dict[str, Any]:
-        """What the receipt holds of something that is likely or perhaps wanted and cannot be used; {} for nothing."""
+        """Return what the receipt holds of something that is perhaps wanted and cannot be used; {} for nothing."""
         return self.receipt.get("setup") or self.receipt.get(PERHAPS) or {}
 
 
@@ -136,8 +148,8 @@ def planned(
     absent: tools that cannot be used now, with the reason: one that the message wants is named in the tail.
     """
     bare_tokens = tokens.count_text_message("system", system_prompt(persona, asked.role.prompt, ""))
-    message_tokens = tokens.count_text_message("user", asked.message)
-    given = in_time(plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens))
+    message_tokens = tokens.count_text_message("user", asked.given.message)
+    given = in_time(asked.over(snapshot, ready, bare_tokens + asked.given.history_tokens + message_tokens))
     given = replace(given, facts=_recalled(asked))
     made = plan(given)
     prompt = asked.role.prompt
@@ -147,40 +159,40 @@ def planned(
     lacking, note = absent.wanted(given)
     behind = "\n".join(filter(None, (made.notes, note)))
     system = system_prompt(persona, prompt, made.catalog)
-    shown = listing(made.skills) if asked.need.round == 1 or given.is_heard else ""
+    shown = listing(made.skills) if given.round == 1 or given.is_heard else ""
     known = recall.listing(given.facts)
     notes, skills, facts = map(tokens.count, (behind, shown, known))
     catalog = tokens.count_text_message("system", system) - bare_tokens
     costs = replace(made.costs, catalog=catalog, notes=notes, skills=skills)
     made = replace(made, costs=costs)
     moving = tail(
-        asked.now,
+        datetime.fromisoformat(given.now),
         asked.user.time_zone,
-        round_number=asked.need.round,
+        round_number=given.round,
         notes="\n".join(filter(None, (known, shown, behind))),
-        is_last=asked.need.is_last,
+        is_last=given.is_last,
     )
-    said = f"{asked.message}\n\n{moving}" if moving else asked.message
-    tools, late_from = declared(made.schemas), _late_from(asked, made)
+    said = f"{given.message}\n\n{moving}" if moving else given.message
+    tools, late_from = declared(made.schemas), _late_from(given, made)
     prefix = tools if late_from is None else declared(made.schemas[:late_from])
     told = {
         **_receipt(made, snapshot),
-        "prefix": {"tools": digest(prefix), "system": digest(system), "history": asked.summary_id},
+        "prefix": {"tools": digest(prefix), "system": digest(system), "history": given.summary},
         "system_tokens": bare_tokens,
         "message_tokens": tokens.count_text_message("user", said) - notes - skills - facts,
         "facts": [portable.plain(fit) for fit in given.facts],
         "facts_tokens": facts,
-        "history_tokens": asked.history_tokens,
+        "history_tokens": given.history_tokens,
     }
     if asked.no_tools:
         told["no_tools"] = dict(asked.no_tools)
     if lacking:
-        told["setup" if note else PERHAPS] = absent.told(lacking, is_admin=asked.user.is_admin)
+        told["setup" if note else PERHAPS] = absent.for_receipt(lacking, is_admin=asked.user.is_admin)
     if given.is_heard:
         told["labels"] = {**told["labels"], PLANNED_FOR: "what was sent meanwhile"}
     if given.is_last and given.round == 1 and given.mode != "chat":
         told["labels"] = {**told["labels"], "one round": "no tools"}
-    out = _round(asked.need.round, made, system, moving, late_from)
+    out = _round(given.round, made, system, moving, late_from)
     return PlannedRound(
         round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made
     )
@@ -225,12 +237,12 @@ def _recalled(asked: PlanRequest) -> tuple[FactFit, ...]:
     if not asked.facts:
         return ()
     room = asked.facts_tokens
-    return recall.recalled(asked.message, asked.facts, room, tokens.count, shown=asked.carried)
+    return recall.recalled(asked.given.message, asked.facts, room, tokens.count, shown=asked.carried)
 
 
-def _late_from(asked: PlanRequest, made: ToolPlan) -> int | None:
+def _late_from(given: PlanInput, made: ToolPlan) -> int | None:
     """From which place on the tools came after the epoch's prefix was cached, for a backend that declares late."""
-    is_native = asked.profile.caches and asked.profile.late_tools == "native"
+    is_native = given.profile.caches and given.profile.late_tools == "native"
     return made.memory.opening if is_native and made.memory.is_open and made.memory.opening and made.sent else None
 
 
@@ -238,45 +250,6 @@ def declared(schemas: Sequence[ToolSchema]) -> str:
     """The `tools` of a request as one minified text, in their order."""
     told = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in schemas]
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
-
-
-def plan_input(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], fixed_tokens: int) -> PlanInput:
-    """The planner's input, recorded as it is: what a stored plan is replayed from."""
-    role = asked.role
-    return PlanInput(
-        snapshot=snapshot,
-        ready=tuple(ready),
-        role=role_view(role),
-        is_admin=asked.user.is_admin,
-        message=asked.message,
-        channel=asked.channel,
-        mode=asked.mode,
-        recipe=asked.recipe or role.recipe,
-        past=asked.past,
-        memory=portable.read(PlannerMemory, asked.memory),
-        profile=asked.profile,
-        window_tokens=asked.window_tokens,
-        model=asked.model,
-        now=asked.now.isoformat(),
-        turn=asked.turn_id,
-        round=asked.need.round,
-        is_last=asked.need.is_last,
-        found=asked.need.found,
-        missing=asked.need.missing,
-        is_heard=bool(asked.need.heard) and asked.need.heard_at == asked.need.round,
-        summary=asked.summary_id,
-        fixed_tokens=fixed_tokens,
-        history_tokens=asked.history_tokens,
-        skills=asked.skills,
-        encoder_skipped=asked.encoder_skipped,
-        always=_chosen(asked.choices, "always"),
-        never=tuple(sorted({*_chosen(asked.choices, "never"), *asked.left_out})),
-    )
-
-
-def _chosen(choices: Mapping[str, str], use: str) -> tuple[str, ...]:
-    """The tools of which this was chosen."""
-    return tuple(sorted(name for name, chosen in choices.items() if chosen == use))
 
 
 def role_view(role: Role) -> RoleView:

@@ -7,7 +7,7 @@ from there, and a digest tells whether the input came back to the byte.
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from cortex.base import portable
@@ -16,17 +16,16 @@ from cortex.base.ids import digest
 from cortex.selection.pipeline import plan
 from cortex.selection.plan.receipt import receipt
 from cortex.selection.recipes import RECIPES
-from cortex.selection.types import PlanInput, Snapshot
+from cortex.selection.types import NO_TOOLS, PlanInput, PlannerMemory
 from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import PAST_TURNS, PlannedRound, as_one, past_turns, with_so_far
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.calls import CallsRepository
 from cortex.storage.messages import MessagesRepository, by_turn
-from cortex.storage.plans import PlanRow, PlansRepository
-from cortex.storage.texts import TextsRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.plans import PlanRow, PlansRepository, TextsRepository
+from cortex.storage.turns import TurnsRepository
 
-ADDED_LATER = ("facts", "always", "never")
+FIRST_LATER = {PlanInput: "facts", PlannerMemory: "never"}  # this field, and all behind it, older plans lack
 ELSEWHERE = ("snapshot", "message", "past", "ready", "turn")
 
 
@@ -45,7 +44,7 @@ class ToolDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What the other recipe would have sent, beside what was.
+    """The tools that the other recipe would have sent, beside what was.
 
     `is_same_registry`: no tool changed since. `is_exact`: the stored input was rebuilt to the byte.
     """
@@ -88,7 +87,7 @@ class Replays:
             past = with_so_far(past, turn.text, [call.name for call in calls if call.round < round])
         ready = json.loads(texts.get(kept.given["ready"], "[]"))
         message = as_one([row.text for row in taken]) or turn.text
-        given = rebuilt(kept.given, turn, message, portable.plain(past), ready)
+        given = rebuilt(kept.given, turn_id, message, portable.plain(past), ready)
         snapshot = await self.tools.snapshot()
         asked = replace(given, snapshot=snapshot, recipe=recipe)
         await self.runtime.db.end_view()
@@ -105,9 +104,9 @@ def recorded(planned: PlannedRound) -> tuple[dict[str, Any], Sequence[str]]:
     return {**kept, **named, "version": given.snapshot.version, "digest": fingerprint(given)}, tuple(texts.values())
 
 
-def rebuilt(kept: dict[str, Any], turn: TurnRow, message: str, past: Any, ready: Sequence[str]) -> PlanInput:
+def rebuilt(kept: dict[str, Any], turn_id: str, message: str, past: Any, ready: Sequence[str]) -> PlanInput:
     """The input that `recorded` wrote, without its snapshot."""
-    data = {**kept, "snapshot": portable.plain(_NO_TOOLS), "message": message, "turn": turn.id}
+    data = {**kept, "snapshot": portable.plain(NO_TOOLS), "message": message, "turn": turn_id}
     return portable.read(PlanInput, {**data, "past": past, "ready": ready})
 
 
@@ -118,9 +117,14 @@ def fingerprint(given: PlanInput) -> str:
 
 def _plain(given: PlanInput) -> dict[str, Any]:
     """The input as it is stored. What was added later is in it only where it says something: old digests stay."""
-    data: dict[str, Any] = portable.plain(replace(given, snapshot=_NO_TOOLS))
-    data["memory"] = {name: value for name, value in data["memory"].items() if value or name != "never"}
-    return {name: value for name, value in data.items() if value or name not in ADDED_LATER}
+    return {**_written(replace(given, snapshot=NO_TOOLS)), "memory": _written(given.memory)}
+
+
+def _written(value: PlanInput | PlannerMemory) -> dict[str, Any]:
+    data: dict[str, Any] = portable.plain(value)
+    later = list(data).index(FIRST_LATER[type(value)])
+    silent = {one.name for one in fields(value)[later:] if getattr(value, one.name) == one.default}
+    return {name: said for name, said in data.items() if name not in silent}
 
 
 def _difference(recipe: str, kept: PlanRow, after: dict[str, Any], version: str, found: str) -> Replay:
@@ -144,6 +148,3 @@ def _difference(recipe: str, kept: PlanRow, after: dict[str, Any], version: str,
 
 def _moved(one: dict[str, Any], form: str = "") -> ToolDifference:
     return ToolDifference(name=one["name"], tokens=one["tokens"], reason=one["reason"], form=form)
-
-
-_NO_TOOLS = Snapshot(version="", entries=(), domains=())

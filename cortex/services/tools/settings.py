@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
+from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.user import User
 from cortex.selection.types import META, Snapshot
+from cortex.services.integrations.access import NO_ACCESS, PortAccess
 from cortex.services.integrations.integrations import Integrations
-from cortex.services.integrations.kinds import NO_ACCESS, PortAccess
 from cortex.services.tools.edits import NO_EDITS, Edits, Sending
 from cortex.services.tools.own_weights import is_loaded, with_own_model
 from cortex.services.tools.words import read_description, shipped_examples, words_of
@@ -28,10 +28,12 @@ from cortex.toolkit.spec import Category, Tool
 Added = Callable[[], Awaitable[Sequence[Category]]]
 Field = Literal["is_on", "sending", "asks_first", "description"]
 
+ONLY = "change everybody's tools"  # for admins
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSettings:
-    """What holds on this server. `asks_first`: tools that ask although they ship without; it only ever tightens.
+    """The settings in force. `asks_first`: tools that ask although they ship without; it only ever tightens.
 
     off: nobody has these; outward_off: those of them that were switched off all at once.
 
@@ -148,7 +150,7 @@ class ToolSettingsService:
 
     async def save_words(self, user: User, category: str, words: Sequence[ToolWordRow]) -> int:
         """Put these in the place of what was done to the category's words; how many lines that changes."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         self._category(category)
         async with self._db.transaction() as repository:
             settings = repository(ToolSettingsRepository)
@@ -203,7 +205,7 @@ class ToolSettingsService:
         return frozenset(name for name, tool in self._registry.tools.items() if tool.is_outward)
 
     def _changeable(self, user: User, name: str) -> Tool:
-        _admin(user)
+        user.must_be_admin(ONLY)
         tool = self._registry.get(name)
         if tool is None:
             raise NotFound(f"There is no tool {name!r}.")
@@ -228,8 +230,3 @@ def asks_itself(tool: Tool) -> bool:
 
 def _audit_values(word: ToolWordRow) -> dict[str, Any]:  # Any: what the audit log takes
     return {"kind": word.kind, "text": word.text, "tools": list(word.tools), "left_out": word.is_left_out}
-
-
-def _admin(user: User) -> None:
-    if not user.is_admin:
-        raise NotAllowed("Only an admin can change everybody's tools.")

@@ -13,18 +13,18 @@ from cortex.base.clock import Clock, now
 from cortex.base.model import OFFLINE, ModelEntry, no_tools
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
+from cortex.ports.integrations import Setup
 from cortex.ports.system import Discovered
 from cortex.selection.discover import discover, rank
-from cortex.selection.readiness import make_ready
+from cortex.selection.pipeline import make_ready
 from cortex.selection.registry.snapshot import snapshot_of, snapshot_of_set
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
-from cortex.services.integrations.kinds import Setup
 from cortex.services.roles.roles import Roles
-from cortex.services.tools.absent import absent_tools, reasons_of
+from cortex.services.tools.absent import ToolSeeker, absent_tools, reasons_of
 from cortex.services.tools.edits import edited
 from cortex.services.tools.encoders import Encoders
-from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
+from cortex.services.tools.plans import PlannedRound, PlanRequest, opening, planned
 from cortex.services.tools.settings import AS_SHIPPED, ToolSettings, ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
 from cortex.toolkit.grants import ToolGrant, granted, permits
@@ -38,7 +38,7 @@ REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanGround:
-    """What every plan stands on as the server has it now: `snapshot` with the admins' changes laid over `shipped`.
+    """The base of every plan as the server has it now: `snapshot` with the admins' changes laid over `shipped`.
 
     `tools`: those it was made for. `ready`: tools that somebody may use. `absent`: why one cannot be used, or is not
     open to everybody. `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
@@ -105,8 +105,9 @@ class ToolsService:
         In Chat-only mode nothing. The meta tools are in where there is anything to find. `job_id`: the job's own tools
         take the place of the role's.
         """
+        ground = await self.plan_ground()  # ahead of the role, whose tools a plug-in may have added to
         role = await self._roles.role(user, role_name, job_id)
-        return self.permitted_on(await self.plan_ground(), user, role, channel=channel, mode=mode)
+        return self.permitted_on(ground, user, role, channel=channel, mode=mode)
 
     def permitted_on(
         self, ground: PlanGround, user: User, role: Role, *, channel: Channel, mode: ToolMode
@@ -144,7 +145,7 @@ class ToolsService:
         )
 
     def ready_for(self, ground: PlanGround, user: User, role: str = "") -> tuple[str, ...]:
-        """What is ready for this account in this role ("" = in any): an integration may be open to some alone."""
+        """Return what is ready for this account in this role ("": in any): an integration may be open to some alone."""
         access = ground.settings.access
         ports = access.ports(user, role)
         if ports == access.configured:
@@ -155,22 +156,22 @@ class ToolsService:
     async def plan_turn(self, asked: PlanRequest) -> PlannedRound:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
-        asked = replace(asked, skills=await self.skills.skills(asked.user))
+        asked = asked.with_given(skills=await self.skills.skills(asked.user))
         return await self.plan_on(await self.plan_ground(), asked, persona)
 
     async def plan_on(self, ground: PlanGround, asked: PlanRequest, persona: str) -> PlannedRound:
         """As `plan_turn`, from what was read already; `asked` has the skills."""
-        asked = replace(asked, encoder_skipped=ground.encoder_skipped)
-        user, role = asked.user, asked.role
+        asked = asked.with_given(encoder_skipped=ground.encoder_skipped)
+        user, role, given = asked.user, asked.role, asked.given
         ready = self.ready_for(ground, user, role.name)
-        never = [name for name, use in asked.choices.items() if use == "never"]
-        how: dict[str, Any] = {"user": user, "role": role, "mode": asked.mode, "channel": asked.channel, "never": never}
         roles = self._roles.grants(user)
-        absent = absent_tools(ground.snapshot, ready, ground.absent, **how, roles=roles)
+        who = ToolSeeker(user=user, role=role, mode=given.mode, channel=given.channel, roles=roles, never=given.never)
+        absent = absent_tools(ground.snapshot, ready, ground.absent, who)
         made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, absent)
         told = made.lacking
-        if told.get("role") and told["title"] not in await self.permitted(user, told["role"], channel=asked.channel):
-            absent = absent_tools(ground.snapshot, ready, ground.absent, **how)  # the person wrote that role anew
+        if told.get("role") and told["title"] not in await self.permitted(user, told["role"], channel=given.channel):
+            who = replace(who, roles=())  # the person wrote that role anew
+            absent = absent_tools(ground.snapshot, ready, ground.absent, who)
             made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, absent)
         return made
 
@@ -192,9 +193,9 @@ class ToolsService:
 
         role: as it is in force, or its name.
         """
+        ground = await self.plan_ground()
         if isinstance(role, str):
             role = await self._roles.role(user, role, job_id)
-        ground = await self.plan_ground()
         permitted = self.permitted_on(ground, user, role, channel=channel, mode=mode) - never
         state = memory or {}
         is_bridged = any(item["name"] == BRIDGE for item in state.get("sent", ()))
@@ -203,9 +204,8 @@ class ToolsService:
             discover, query, ground.snapshot, tuple(permitted), is_bridged=is_bridged, recipe=recipe
         )
         ready = self.ready_for(ground, user, role.name)
-        absent = absent_tools(
-            ground.snapshot, ready, ground.absent, user=user, role=role, mode=mode, channel=channel
-        ).reasons
+        who = ToolSeeker(user=user, role=role, mode=mode, channel=channel)
+        absent = absent_tools(ground.snapshot, ready, ground.absent, who).reasons
         best = await asyncio.to_thread(rank, query, ground.snapshot, (*permitted, *absent), 1)
         lacking = absent.get(best[0].name) if best and permitted else None
         text = f"{lacking.for_person(is_admin=user.is_admin)['text']} {found.text}" if lacking else found.text
@@ -239,18 +239,14 @@ class ToolsService:
         entry: ModelEntry = OFFLINE,
     ) -> PlanRequest:
         """Return what is planned for the message as the first of a new conversation with this model; without skills."""
-        return PlanRequest(
-            user=user,
-            role=role,
-            message=message,
+        asked = opening(user, role, message, self._now()).with_given(
             mode=mode if entry.tools else "chat",
-            no_tools=no_tools(entry) if mode != "chat" else {},
             profile=entry.profile,
             window_tokens=entry.context_tokens,
             model=entry.name,
-            recipe=recipe,
-            now=self._now(),
+            recipe=recipe or role.recipe,
         )
+        return replace(asked, no_tools=no_tools(entry) if mode != "chat" else {})
 
     async def listing(self) -> list[dict[str, Any]]:
         """Every tool of the registry, for `cortex tools` and the Tools page; `setup`: why it is not configured."""
@@ -294,7 +290,7 @@ class ToolsService:
         return (await self.plan_ground()).snapshot
 
     async def ground(self) -> PlanGround:
-        """What the server has now. The registry is counted once; a change of words or settings counts nothing again."""
+        """Return what there is. The registry is counted once; a change of words or settings counts nothing again."""
         settings = await self.in_force()
         while not self._shipped or self._shipped[0].version != self._registry.version:
             self._shipped[:] = [await asyncio.to_thread(snapshot_of, self._registry)]

@@ -39,11 +39,17 @@ def message_row(
     return "message", {**payload, **{name: value for name, value in more.items() if value}}, row.id
 
 
+def opening_rows(row: TurnRow) -> list[Row]:
+    """The log's first words on a turn that begins without a model: its message, and that it runs."""
+    start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}
+    return [message_row(row), ("turn.start", start, row.id)]
+
+
 @dataclass(slots=True, kw_only=True)
 class AnswerWriter:
     """The open answer of one round. `attempt` counts the tries of this round, over retries and restarts.
 
-    told: the notices of an interrupted try, which the next one does not repeat.
+    said_before: the notices of an interrupted try, which the next one does not repeat.
     beside: what is written with its first rows, in the same transaction.
     """
 
@@ -55,7 +61,7 @@ class AnswerWriter:
     attempt: int = 0
     open: OpenPart | None = None
     started: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    said_before: list[str] = field(default_factory=list)
 
     async def begin(self) -> None:
         """Take back what an interrupted try of this round had put on the page."""
@@ -66,7 +72,7 @@ class AnswerWriter:
         self.base = self.attempt = max((start["attempt"] for start in starts), default=0)
         self.started = list(dict.fromkeys(start["part"] for start in starts))
         answered = max((at for at, e in enumerate(events) if e.kind == "usage"), default=-1)  # the round before
-        self.told = [e.payload["text"] for e in events[answered + 1 :] if e.kind == "notice"]
+        self.said_before = [e.payload["text"] for e in events[answered + 1 :] if e.kind == "notice"]
         await self._take_back()
 
     async def delta(self, kind: Literal["text", "thinking"], text: str, attempt: int) -> None:
@@ -80,8 +86,8 @@ class AnswerWriter:
 
     async def notice(self, text: str) -> None:
         """A line in the log for a retry, another shape of the request or a change of model."""
-        if text in self.told:
-            self.told.remove(text)
+        if text in self.said_before:
+            self.said_before.remove(text)
             return
         await self._announce([("notice", {"turn": self.turn.id, "level": "warn", "text": text}, self.turn.id)])
 

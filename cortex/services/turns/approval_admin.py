@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cortex.agent.records import HERE
-from cortex.base.errors import NotAllowed, NotFound
+from cortex.base.errors import NotFound
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.runtime import Runtime
@@ -18,6 +18,7 @@ from cortex.storage.approvals import OwnedGrant as OwnedGrant
 from cortex.storage.audit import AuditRepository
 from cortex.toolkit.registry import Registry
 
+ONLY = "see other people's approvals"  # for admins
 PAGE_ROWS = 50
 THEIRS = "(theirs alone to see)"
 
@@ -39,12 +40,12 @@ class ApprovalAdmin:
 
     async def names(self, by: User) -> Mapping[str, str]:
         """The names of all accounts, by id."""
-        _admin(by)
+        by.must_be_admin(ONLY)
         return {one.id: one.name for one in await self.accounts.all_accounts()}
 
     async def waiting(self, by: User) -> Sequence[OwnedApproval]:
         """Return what waits for somebody's answer, oldest first."""
-        _admin(by)
+        by.must_be_admin(ONLY)
         return [
             _shown(by, row, self.runtime.registry)
             for row in await self.runtime.db.repository(AllApprovalsRepository).pending()
@@ -52,14 +53,14 @@ class ApprovalAdmin:
 
     async def grants(self, by: User) -> Sequence[OwnedGrant]:
         """Return what was allowed beyond single calls and is in force, the newest first."""
-        _admin(by)
+        by.must_be_admin(ONLY)
         return [_shown_grant(by, row) for row in await self.runtime.db.repository(AllGrantsRepository).list()]
 
     async def history(
         self, by: User, before: str = "", *, person: str = "", state: str = "", tool: str = ""
     ) -> ApprovalPage:
         """A page of all questions that there were, narrowed by what is given."""
-        _admin(by)
+        by.must_be_admin(ONLY)
         approvals = self.runtime.db.repository(AllApprovalsRepository)
         rows = await approvals.list(PAGE_ROWS + 1, before, owner_id=person, state=state, tool=tool)
         shown = [_shown(by, row, self.runtime.registry) for row in rows[:PAGE_ROWS]]
@@ -87,8 +88,3 @@ def _shown_grant(by: User, row: OwnedGrant) -> OwnedGrant:
     """Where nothing leaves the server the destination is the call itself (`services/turns/approvals.py: scope_of`)."""
     is_call = " #" in row.destination
     return row if row.owner_id == by.id or not is_call else replace(row, destination=f"{HERE} {THEIRS}")
-
-
-def _admin(by: User) -> None:
-    if not by.is_admin:
-        raise NotAllowed("Only an admin can see other people's approvals.")

@@ -90,7 +90,7 @@ async def close_of_turns(repository: Opener, conversation_id: str, turn_ids: Col
 
 async def end_call(repository: Opener, row: ApprovalRow, state: str, words: str) -> None:
     """End the call of a question whose turn has ended, without an effect, on its card too."""
-    await repository(CallsRepository).finish(row.call_id, "refused", words, is_error=True, is_tainted=False)
+    await repository(CallsRepository).finish(row.call_id, "refused", text=words, is_error=True, is_tainted=False)
     rows: list[Row] = [
         ("approval", answer_payload(row, state), row.turn_id),
         ending_row(row.turn_id, row.call_id, row.tool, "refused", words),
@@ -100,5 +100,5 @@ async def end_call(repository: Opener, row: ApprovalRow, state: str, words: str)
 
 def ending_row(turn_id: str, call_id: str, name: str, state: str, words: str) -> Row:
     """The end of a call that gave nothing, in words for its person."""
-    told = {"turn": turn_id, "call": call_id, "name": name, "state": state, "text": "", "words": words}
-    return "tool.result", told, turn_id
+    payload = {"turn": turn_id, "call": call_id, "name": name, "state": state, "text": "", "words": words}
+    return "tool.result", payload, turn_id

@@ -166,7 +166,7 @@ class ApprovalsService:
         return {"can_be_granted": self._can_be_granted(row), "can_be_changed": has_fields, "is_for_job": is_for_job}
 
     def _can_be_granted(self, row: ApprovalRow) -> bool:
-        """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some.
+        """Tell whether a grant could hold: not where outside text was read, nor for a tool that itself brings some.
 
         Where it is asked because of who reads it, for those readers.
         """
@@ -327,7 +327,7 @@ class ApprovalsService:
             turn = await repository(TurnsRepository).hold(waiting.turn_id)
             row = await approvals.answer(approval_id, "changed", user.id)
             asked = await calls.get(row.call_id)
-            await calls.finish(asked.id, "refused", CHANGED, is_error=True, is_tainted=False)
+            await calls.finish(asked.id, "refused", text=CHANGED, is_error=True, is_tainted=False)
             await calls.decided(_in_place_of(asked, record))
             made = await approvals.ask(
                 call_id=record.id,

@@ -1,4 +1,4 @@
-"""What came with a turn's message, as its model gets it: pictures as parts, texts behind the words.
+"""Reads what came with a turn's message, as its model gets it: pictures as parts, texts behind the words.
 
 Read once, when the turn opens. A text that is still being read is waited for.
 """

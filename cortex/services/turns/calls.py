@@ -154,7 +154,7 @@ class CallLog:
             is_new = await calls.finish(
                 call.id,
                 _STATES[ending.state],
-                ending.text,
+                text=ending.text,
                 is_error=ending.state != "ok",
                 is_tainted=ending.is_tainted,
                 ms=ending.ms,
@@ -184,15 +184,7 @@ class CallLog:
         """The id of the undo row that this call leaves, or ""."""
         if ending.undo is None:
             return ""
-        row = await undos.add(
-            call_id=call.id,
-            category=ending.undo.category,
-            target=ending.undo.target,
-            before=ending.undo.before,
-            expected=ending.undo.expected,
-            label=ending.undo.label,
-            expires_at=self.runtime.clock() + timedelta(hours=UNDO_HOURS),
-        )
+        row = await undos.add(call.id, ending.undo, self.runtime.clock() + timedelta(hours=UNDO_HOURS))
         return row.id
 
     async def note_private(self, turn: Turn) -> None:

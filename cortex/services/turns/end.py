@@ -14,14 +14,14 @@ from cortex.base.events import OpenPart
 from cortex.base.ids import changed_id, derived_id
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.model import page_of
-from cortex.base.turn import Outcome, Turn
+from cortex.base.turn import Outcome, Turn, parent_of
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.selection.types import META
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.approval_log import answer_payload
-from cortex.services.turns.done_so_far import done_so_far, ending_of
+from cortex.services.turns.done_before import done_so_far, ending_of
 from cortex.services.turns.lacking import lacking_rows
 from cortex.services.turns.set_aside import given_call, go_on
 from cortex.services.turns.tool_outcomes import record_case
@@ -55,13 +55,13 @@ Written = Callable[[Opener, TurnRow], Awaitable[str]]
 class TurnEnd:
     """The ways a turn ends. Each gives back the id of the queued turn to start next, or "".
 
-    `in_same_transaction`: called with each turn as it ended; what it writes stands with the end, or neither. It gives
-    the id of a turn of another conversation to start now, or "". `after_commit`: called with the id of each turn that
-    ended in this process; nobody calls it again later.
+    `of_agent`: called with the turn of a background agent as it ended; what it writes stands with the end, or neither.
+    It gives the id of a turn of another conversation to start now, or "". `after_commit`: called with the id of each
+    turn that ended in this process; nobody calls it again later.
     """
 
     runtime: Runtime
-    in_same_transaction: Sequence[Written] = ()
+    of_agent: Written | None = None
     after_commit: Sequence[Callable[[str], None]] = ()
 
     @step(StepName.CLOSE)
@@ -78,7 +78,7 @@ class TurnEnd:
             rows = await lacking_rows(repository, row, outcome) if outcome.state == "done" else []
             rows += await self._last_rows(repository, row, outcome.rounds)
             await repository(ConversationsRepository).append(turn.conversation_id, rows)
-            if outcome.state == "done":
+            if outcome.state == "done" and row.channel == "chat" and row.mode == "auto":
                 await record_case(repository, row, self.runtime.settings.secret_key)
             following = await self._leave(repository, row)
         self._closed(turn.id)
@@ -145,8 +145,8 @@ class TurnEnd:
             if row is None:
                 return ""
             await self._mend(repository, row, "", BROKEN_OFF)
-            told = f"{text} {done_so_far(await repository(CallsRepository).of_turn(row.id))}"
-            rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": told}, row.id)]
+            why = f"{text} {done_so_far(await repository(CallsRepository).of_turn(row.id))}"
+            rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": why}, row.id)]
             rows += await self._last_rows(repository, row, row.rounds)
             await repository(ConversationsRepository).append(row.conversation_id, rows)
             following = await self._leave(repository, row)
@@ -270,15 +270,15 @@ class TurnEnd:
     async def _leave(self, repository: Opener, ended: TurnRow) -> str:
         """Let go of what it had set aside, write what goes with its end; the turn to start next, or ""."""
         await repository(RoundsRepository).release(ended.id)
-        elsewhere = [await written(repository, ended) for written in self.in_same_transaction]
+        elsewhere = await self.of_agent(repository, ended) if self.of_agent and parent_of(ended.id) else ""
         waiting = await repository(TurnsRepository).queued(ended.conversation_id)
-        return next(iter([*(turn.id for turn in waiting), *filter(None, elsewhere)]), "")
+        return waiting[0].id if waiting else elsewhere
 
 
 def carried(plans: Sequence[PlanRow]) -> set[str]:
     """Names of the tools that a turn's requests declared or told of; meta tools count as tokens, never as a tool."""
-    told = (tool for plan in plans for key in ("sent", "noted") for tool in plan.receipt.get(key, ()))
-    return {tool["name"] for tool in told if tool["category"] != META}
+    named = (tool for plan in plans for key in ("sent", "noted") for tool in plan.receipt.get(key, ()))
+    return {tool["name"] for tool in named if tool["category"] != META}
 
 
 def _result_of(call: ToolCall, id: str, made: Mapping[str, CallRow], asked: Mapping[str, ApprovalRow]) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Whether an answer did without what its message wants and cannot have here; what the person reads where it did not.
+"""Finds out whether an answer lacked what its message wants and cannot have here, and what the person then reads.
 
 The model was told behind the message (`services/tools/plans.py`), where that was likely meant. The line is written with
 the turn's end, once a conversation: whoever asks the same again, or has it answered anew, reads it again.

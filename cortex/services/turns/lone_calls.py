@@ -28,7 +28,7 @@ ROUND = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoneCall:
-    """Who pays: implements `Payer`."""
+    """A call that is no turn's, as budgets count it: a `RoleTaker`."""
 
     id: str
     role: str
@@ -80,7 +80,7 @@ class LoneCalls:
         return Admitted(links=tuple(await self.models.open_chain(user, names, registry)), tokens=tokens)
 
     async def book(self, user: User, call: LoneCall, reply: Reply, links: tuple[Link, ...], ms: int) -> None:
-        """What it took, as far as that is known, and what it held is free."""
+        """Book what it took, as far as that is known, and free what it held."""
         rounds = self.runtime.db.repository(RoundsRepository, user.id)
         if reply.message is None:
             await rounds.failed(call.id, ROUND, reply.model, ms)

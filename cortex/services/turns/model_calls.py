@@ -28,7 +28,7 @@ from cortex.services.models.profiles import endpoint_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
-from cortex.services.turns.written_calls import NOT_TAKEN, HeldBack, MixesCalls, is_untaken, with_calls
+from cortex.services.turns.written_calls import NOT_TAKEN, AskedRound, HeldBack, MixesCalls, is_untaken, with_calls
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository, is_from_outside
@@ -96,7 +96,8 @@ class ModelCaller:
             raise
         ms = round((self.runtime.ticks_s() - began_s) * 1000)
         self._heard(context, reply, request)
-        reply = await with_calls(self.runtime.db, context, turn, plan, added, reply, self.mixes_calls)
+        asked = AskedRound(context=context, turn=turn, plan=plan, added=added)
+        reply = await with_calls(self.runtime.db, asked, reply, self.mixes_calls)
         if reply.message is None or not any(call.is_written for call in reply.message.calls):
             await held_back.release()
         if reply.message is None:
@@ -108,12 +109,13 @@ class ModelCaller:
         reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
         less = len(past) - len(kept)  # a past that was cut is another prefix: the cache's verdict must see that
         facts = {"ms": ms, "history": f"{turn.summary_id} less {less}" if less else turn.summary_id}
-        await self._finish(context, turn, plan, reply, writer, added, facts)
+        await self._finish(asked, reply, writer, facts)
         return reply
 
     async def _request(
         self, context: TurnContext, turn: Turn, plan: RoundPlan, messages: tuple[Message, ...]
     ) -> Request:
+        pictures = [*joined.from_iterable(one.pictures for one in messages)]
         return Request(
             system=plan.system,
             messages=as_text(messages) if plan.calls_as_text else messages,
@@ -124,7 +126,7 @@ class ModelCaller:
             hints=plan.hints,
             max_output_tokens=context.most_tokens,
             parameters=context.parameters,
-            pictures=await self.pictures.data(turn.user_id, joined.from_iterable(one.pictures for one in messages)),
+            pictures=await self.pictures.data(turn.user_id, pictures) if pictures else {},
         )
 
     def _heard(self, context: TurnContext, reply: Reply, request: Request) -> None:
@@ -139,20 +141,12 @@ class ModelCaller:
         answers = (row.message for row in stored if row.round == len(added) and row.message.speaker == "assistant")
         return next(answers, None)
 
-    async def _finish(
-        self,
-        context: TurnContext,
-        turn: Turn,
-        plan: RoundPlan,
-        reply: Reply,
-        writer: AnswerWriter,
-        added: Sequence[Message],
-        known: dict[str, Any],
-    ) -> None:
+    async def _finish(self, asked: AskedRound, reply: Reply, writer: AnswerWriter, known: dict[str, Any]) -> None:
         """One transaction: the finished part, the message, the usage, what became of the cache.
 
         It waits for a database that is away: the answer is paid for.
         """
+        context, turn, plan = asked.context, asked.turn, asked.plan
         usage, message = reply.usage, reply.message or assistant("")
         entry = context.models.get(reply.model)
         cost = None if entry is None else await cost_usd(entry, usage)
@@ -180,8 +174,8 @@ class ModelCaller:
             async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
                 if any(call.is_written for call in message.calls):  # anybody's words may stand in it
                     await repository(TurnsRepository).add_reads(turn.id, Reads(outside=True))
-                await _keep(turn, (*added, message), repository)
-                cache = await self._cache(repository, turn, plan, reply, entry, profile, known["history"])
+                await _keep(turn, (*asked.added, message), repository)
+                cache = await self._cache(repository, asked, reply, entry, profile, known["history"])
                 await repository(RoundsRepository).answered(
                     turn.id, plan.round, reply.model, usage, cost, paid_by=entry.owner_id, **{**known, **cache}
                 )
@@ -198,15 +192,14 @@ class ModelCaller:
     async def _cache(
         self,
         repository: Opener,
-        turn: Turn,
-        plan: RoundPlan,
+        asked: AskedRound,
         reply: Reply,
         entry: ModelEntry,
         profile: Profile,
         history: str,
     ) -> dict[str, Any]:
         """Return what became of the provider's cache: for the ledger, and for learning what this provider does."""
-        rounds = repository(RoundsRepository)
+        turn, plan, rounds = asked.turn, asked.plan, repository(RoundsRepository)
         now = await rounds.at(turn.id, plan.round)
         if now is None:  # a step of an older build planned it
             return {"endpoint": endpoint_of(entry)}

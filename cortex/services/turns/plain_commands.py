@@ -1,4 +1,4 @@
-"""What needs no model, read from the message of a turn: "turn off the kitchen lights", "is the garage door open?".
+"""Reads what needs no model from the message of a turn: "turn off the kitchen lights", "is the garage door open?".
 
 Serves the loop as its `PlainCommands`. Only what a person typed into a chat is read so, and only where the role has
 the tool; what is not certain is left to the model.
@@ -39,8 +39,8 @@ SAID = "answer"  # of the receipt: what to say once all is done
 
 
 def may_be_order(row: TurnRow, context: TurnContext) -> bool:
-    """Tell whether the message of a turn that is being opened may be an order for the house: worth asking the house."""
-    is_typed = row.channel == "chat" and not row.job_id and not parent_of(row.id) and not row.is_tainted
+    """Tell whether what was said in a chat may be an order for the house: worth asking the house."""
+    is_typed = not row.job_id and not parent_of(row.id) and not row.is_tainted
     may_use = not context.permitted.isdisjoint((TOOL, LOOK))
     return is_typed and row.mode != "chat" and may_use and may_be_command(row.text)
 
@@ -53,15 +53,12 @@ class PlainCommandReader:
     contexts: TurnContexts
     scope: Scope
 
-    async def command(self, turn: Turn) -> PlainCommand | None:
-        """The message's certain order. Whether it is looked at depends on the turn alone: a replay finds its steps."""
-        if not turn.is_order:
-            return None
-        return await self._command(turn)
-
     @step(StepName.COMMAND)
-    async def _command(self, turn: Turn) -> PlainCommand | None:
-        """Read it, and keep its calls in the transcript ahead of their effect; what was kept first stays."""
+    async def command(self, turn: Turn) -> PlainCommand | None:
+        """Read the message's certain order, and keep its calls in the transcript ahead of their effect.
+
+        What was kept first stays.
+        """
         kept = None if is_first_life.get() else await self._kept(turn)
         if kept is not None:
             return kept

@@ -5,11 +5,11 @@ memory with the conversation.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
+from cortex.base import portable
 from cortex.base.attachments import READERS, is_long
 from cortex.base.messages import Picture
 from cortex.base.model import OFFLINE, ModelEntry, no_tools
@@ -21,12 +21,13 @@ from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
 from cortex.selection.discover import in_words
+from cortex.selection.types import PlannerMemory
 from cortex.selection.words.talk import is_small_talk
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Limit
 from cortex.services.memory.recall import NOTHING, RecallReader, carried
 from cortex.services.models.profiles import endpoint_of
-from cortex.services.models.shared import gone_text
+from cortex.services.models.registry import gone_text
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import (
@@ -34,8 +35,11 @@ from cortex.services.tools.plans import (
     PlannedRound,
     PlanRequest,
     as_one,
+    needed,
+    opening,
     past_turns,
     request_tokens,
+    set_to,
     with_so_far,
 )
 from cortex.services.tools.replays import recorded
@@ -48,9 +52,8 @@ from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import by_turn
-from cortex.storage.plans import PlansRepository
+from cortex.storage.plans import PlansRepository, TextsRepository
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.texts import TextsRepository
 from cortex.storage.turns import Reads, TurnsRepository
 
 BYTES_A_TOKEN = 4
@@ -69,6 +72,23 @@ class ChosenModels:
     def is_other(self) -> bool:
         """Tell whether it is not, or no longer, the model that was to answer."""
         return bool(self.refusal or self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftSettings:
+    """The settings of a draft besides text, mode and role.
+
+    `model`: None for the conversation's. `rounds`: how many it may take, 0 = as usual; the last goes out without tools.
+    `choices`: tool -> always | never, for a conversation that is not there yet. `attached`: ids of files.
+    """
+
+    model: str | None = None
+    rounds: int = 0
+    choices: Mapping[str, str] = field(default_factory=dict)
+    attached: Sequence[str] = ()
+
+
+AS_USUAL = DraftSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,18 +200,16 @@ class Planning:
         """The round as this model and mode would have it; nothing is stored."""
         asked = await self._asked(context, turn.text, mode, entry)
         if turn.job_id:  # each run of a job begins anew
-            memory = asked.memory if need.round > 1 else {}
-            asked = replace(asked, past=(), memory=memory, history_tokens=0)
-        asked = replace(
-            asked,
+            memory = asked.given.memory if need.round > 1 else PlannerMemory()
+            asked = asked.with_given(past=(), memory=memory, history_tokens=0)
+        asked = replace(asked, given=needed(asked.given, need)).with_given(
             channel=turn.channel,
-            turn_id=turn.id,
-            need=need,
-            now=self._moment(turn, need),
-            summary_id=turn.summary_id,
+            turn=turn.id,
+            now=self._moment(turn, need).isoformat(),
+            summary=turn.summary_id,
         )
         asked = _with_attached(asked, turn.pictures if entry.takes_pictures else (), turn.documents)
-        asked = await self._heard(turn, asked) if need.heard else asked
+        asked = await self._with_heard(turn, asked, need) if need.heard else asked
         is_read_first = need.round == 1 or (need.heard and need.heard_at == need.round)
         if is_read_first and turn.channel == "chat" and not turn.is_tainted and not need.missing:
             asked = await self._with_facts(context, asked, turn.conversation_id, turn.id)
@@ -201,29 +219,27 @@ class Planning:
         self, context: TurnContext, asked: PlanRequest, conversation_id: str | None, turn_id: str = ""
     ) -> PlanRequest:
         """With what is remembered of the person; a greeting asks for nothing, and costs no look."""
-        is_asking = not is_small_talk(asked.message)
+        is_asking = not is_small_talk(asked.given.message)
         known = await self.recall.recallable(context.user.id, conversation_id) if is_asking else NOTHING
         if not known.facts:
             return asked
         upto = context.summary.upto_ordinal if context.summary else 0
         shown = carried([row.message for row in context.stored if row.ordinal > upto])
-        if turn_id and asked.need.round > 1:  # what this turn carried already
+        if turn_id and asked.given.round > 1:  # what this turn carried already
             plans = await self.runtime.db.repository(PlansRepository, context.user.id).of_turn(turn_id)
             ids = {fact["id"] for plan in plans for fact in plan.receipt.get("facts", ())}
             known = replace(known, facts=tuple(fact for fact in known.facts if fact.id not in ids))
         return replace(asked, facts=known.facts, facts_tokens=known.budget_tokens, carried=shown)
 
-    async def _heard(self, turn: Turn, asked: PlanRequest) -> PlanRequest:
+    async def _with_heard(self, turn: Turn, asked: PlanRequest, need: Need) -> PlanRequest:
         """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
         calls = await self.runtime.db.repository(CallsRepository, turn.user_id).of_turn(turn.id)
-        used = [call.name for call in calls]
-        found = tuple(dict.fromkeys((*asked.need.found, *used)))
-        return replace(
-            asked,
-            message=as_one(asked.need.heard),
-            past=with_so_far(asked.past, turn.text, used),
-            need=replace(asked.need, found=found),
-            history_tokens=asked.history_tokens + len(turn.text.encode()) // BYTES_A_TOKEN,
+        used, given = [call.name for call in calls], asked.given
+        return asked.with_given(
+            message=as_one(need.heard),
+            past=with_so_far(given.past, turn.text, used),
+            found=tuple(dict.fromkeys((*given.found, *used))),
+            history_tokens=given.history_tokens + len(turn.text.encode()) // BYTES_A_TOKEN,
         )
 
     async def _keep(
@@ -279,25 +295,23 @@ class Planning:
         mode: ToolMode,
         *,
         role: str = "",
-        model: str | None = None,
-        rounds: int = 0,
-        choices: Mapping[str, str] = MappingProxyType({}),
-        attached: Sequence[str] = (),
+        composed: DraftSettings = AS_USUAL,
     ) -> dict[str, Any]:
         """The receipt that this draft would get as the next message; stores nothing, asks no model.
 
-        rounds: how many it may take; 0 = as usual. The last of them goes out without tools. choices: the person's own
-        of tools, for a conversation that is not there yet. attached: ids of the files that go with it; what they take
-        is `attached_tokens` of the receipt.
+        What the attached files take is `attached_tokens` of the receipt.
         """
-        pictures, documents = await self.files.of_draft(user.id, attached)
+        pictures, documents = await self.files.of_draft(user.id, composed.attached)
         async with self.runtime.db.one_view():
             name = role or await self._role_of(user, conversation_id)
-            context = await self.contexts.of_draft(user, conversation_id, name, model)
+            context = await self.contexts.of_draft(user, conversation_id, name, composed.model)
             asked = await self._asked(context, text, mode, context.entry)
-            asked = asked if context.conversation else replace(asked, choices=choices)
+            if not context.conversation:
+                asked = asked.with_given(
+                    always=set_to(composed.choices, "always"), never=set_to(composed.choices, "never")
+                )
             asked = await self._with_facts(context, asked, conversation_id)
-            asked = replace(asked, need=replace(asked.need, is_last=True)) if rounds == 1 else asked
+            asked = asked.with_given(is_last=composed.rounds == 1)
         await self.runtime.db.end_view()
         pictures = pictures if context.entry.takes_pictures else ()
         planned = await self.tools.plan_on(context.ground, _with_attached(asked, pictures, documents), context.persona)
@@ -316,33 +330,32 @@ class Planning:
         profile = (
             context.profile if is_first else (await self.contexts.profiles.profile_of(context.user, entry)).profile
         )
-        return PlanRequest(
-            user=context.user,
-            role=context.role,
-            message=text,
+        asked = opening(context.user, context.role, text, self.runtime.clock()).with_given(
             mode=mode if entry.tools else "chat",
-            no_tools=no_tools(entry) if mode != "chat" else {},
             past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
-            memory=conversation.selection_state if conversation else {},
             profile=profile,
             window_tokens=entry.request_tokens,
-            recipe=conversation.recipe if conversation else "",
-            choices=conversation.tool_choices if conversation else {},
-            left_out=entry.left_out,
             model=entry.name,
-            now=self.runtime.clock(),
             history_tokens=size_bytes(past) // BYTES_A_TOKEN,
             skills=context.skills,
         )
+        if conversation:
+            asked = asked.with_given(
+                memory=portable.read(PlannerMemory, conversation.selection_state),
+                recipe=conversation.recipe or context.role.recipe,
+                always=set_to(conversation.tool_choices, "always"),
+                never=set_to(conversation.tool_choices, "never"),
+            )
+        return replace(asked, no_tools=no_tools(entry) if mode != "chat" else {}, left_out=entry.left_out)
 
 
 def _with_attached(asked: PlanRequest, pictures: Sequence[Picture], documents: Sequence[str]) -> PlanRequest:
     """With what is attached to the message: about what the request grows by, and the tools that read on."""
-    asked = replace(asked, history_tokens=asked.history_tokens + _attached_tokens(pictures, documents))
+    asked = asked.with_given(history_tokens=asked.given.history_tokens + _attached_tokens(pictures, documents))
     if not is_long(documents):
         return asked
     # The words on a long text name these tools: they go along.
-    return replace(asked, need=replace(asked.need, found=(*asked.need.found, *READERS)))
+    return asked.with_given(found=(*asked.given.found, *READERS))
 
 
 def _attached_tokens(pictures: Sequence[Picture], documents: Sequence[str]) -> int:

@@ -67,8 +67,6 @@ class TurnQueue:
         """Start the turn's run; a second start of the same turn is a no-op.
 
         `is_free`: the commit that made the turn found that nothing is stopped; what is ordered since ends the run.
-
-        A job's waits in no queue of the engine: whoever begins slots counts them, and one that is parked counts not.
         """
         if not is_free and await self.halt_of(row.owner_id):
             return  # it waits; `start_waiting` starts it once that is lifted
@@ -82,7 +80,15 @@ class TurnQueue:
         job = await self.runtime.db.repository(JobsRepository, row.owner_id).lately(row.job_id)
         if job is None:
             await self.turn_end.interrupt(row, NO_JOB)
-            return
+        else:
+            await self.start_job(row, job)
+
+    async def start_job(self, row: TurnRow, job: JobRow) -> None:
+        """Start the run of a job's turn; the commit that began its slot found that nothing is stopped.
+
+        It waits in no queue of the engine: whoever begins slots counts them, and one that is parked counts not.
+        """
+        argument: dict[str, Any] = {"turn": row.id, "user": row.owner_id}
         if job.kind == "call":
             argument["call"] = asdict(call_of(job))
         await self.runtime.runner.start(row.id, WORKFLOW, argument)
@@ -166,9 +172,9 @@ class TurnQueue:
 
         And each turn that somebody stopped who did not live to do it.
         """
-        halts = await self.halts()
-        # Ahead of the group: it would wrap what the database raises.
-        rows = {row.id: row for row in [*await self.to_stop(halts), *await self._stops_left()]}
+        async with self.runtime.db.one_view():  # ahead of the group: it would wrap what the database raises
+            halts = await self.halts()
+            rows = {row.id: row for row in [*await self.to_stop(halts), *await self._stops_left()]}
         async with asyncio.TaskGroup() as group:
             for row in rows.values():
                 group.create_task(self._stop_halted(row))

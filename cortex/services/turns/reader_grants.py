@@ -1,4 +1,4 @@
-"""What a chat or a job may write where others read it, allowed beforehand: by a settled approval, or on the job's page.
+"""Keeps what a chat or a job may write where others read it: allowed by a settled approval, or on the job's page.
 
 Such a grant is for a list with exactly the people who read it then: another reader, and it is asked about anew.
 """

@@ -15,7 +15,7 @@ from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.halts import HaltsRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import NewTurn, TurnRow, TurnsRepository
 
 # Read by the model, in its person's voice, and by people in an export. No argument of the call: what stands here counts
 # for the choice of tools.
@@ -32,16 +32,18 @@ async def go_on(repository: Opener, row: ApprovalRow, *, is_again: bool = False)
     turns = repository(TurnsRepository)
     before = await turns.get(row.turn_id)
     made = await turns.create(
-        f"turn:{derived_id(row.id, 'on')}",
-        row.conversation_id,
-        AGAIN if is_again else ALLOWED,
-        mode=before.mode,
-        role=before.role,
-        channel="result",
-        model=before.model,
-        max_rounds=before.max_rounds,
-        is_tainted=False,
-        reads=await turns.reads(before),
+        NewTurn(
+            f"turn:{derived_id(row.id, 'on')}",
+            row.conversation_id,
+            AGAIN if is_again else ALLOWED,
+            mode=before.mode,
+            role=before.role,
+            channel="result",
+            model=before.model,
+            max_rounds=before.max_rounds,
+            is_tainted=False,
+            reads=await turns.reads(before),
+        )
     )
     if not await repository(ApprovalsRepository).continue_in(row.id, made.id):
         raise Conflict("This was asked again before. The new request is further down in this chat.")

@@ -4,17 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cortex.base.messages import ToolCall
-from cortex.base.model import ModelEntry
-from cortex.base.role import Role
 from cortex.base.turn import LIVING, LOOP_ENDS, Turn
 from cortex.base.user import User
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.roles.rounds import max_rounds
+from cortex.services.roles.roles import max_rounds
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.attached import AttachedFiles
-from cortex.services.turns.earlier_tries import changes, for_model, for_person
+from cortex.services.turns.done_before import changes, for_model, for_person
 from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.plain_commands import may_be_order
 from cortex.services.turns.set_aside import given_call
@@ -52,7 +50,8 @@ class TurnStart:
             done = await self._done(user_id, list(replaced))
             # Who has an answer made anew asks a model this time.
             given, is_alone, unheard = await self._answers(row, context)
-            is_order = may_be_order(row, context) and not row.attachments and row.text not in replaced.values()
+            is_said = row.channel == "chat" and not row.attachments and row.text not in replaced.values()
+            is_order = is_said and may_be_order(row, context)
             latest = None
             if not row.job_id:
                 latest = await self.runtime.db.repository(SummariesRepository, user_id).latest(
@@ -60,15 +59,15 @@ class TurnStart:
                 )
         entry = context.entry
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
-        if not await self._record_start(user, row, context.role, entry, rounds, origin, done):
+        if not await self._record_start(row, context, rounds, origin, done):
             return None
         context = replace(await self._looked(user, row, context), summary=latest)
         entry = context.entry
         if not row.job_id:
             context = replace(context, summary=await self.history.summarise(context, row))
         self.contexts.hold(turn_id, context)
-        pictures, documents = await self.files.of(row)
-        is_outside = row.is_tainted or row.has_read_outside
+        pictures, documents = await self.files.of(row) if row.attachments else ((), ())
+        before = for_model(done, is_from_outside=row.is_tainted or row.has_read_outside) if done else ""
         return Turn(
             id=row.id,
             conversation_id=row.conversation_id,
@@ -88,7 +87,7 @@ class TurnStart:
             summary_id=context.summary.id if context.summary else "",
             job_id=row.job_id,
             is_order=is_order,
-            done_before="\n".join(filter(None, (for_model(done, is_from_outside=is_outside), unheard))),
+            done_before="\n".join(filter(None, (before, unheard))),
             pictures=pictures,
             documents=documents,
             given=given,
@@ -135,27 +134,21 @@ class TurnStart:
         return changes(self.runtime.registry, calls)
 
     async def _record_start(
-        self,
-        user: User,
-        row: TurnRow,
-        role: Role,
-        entry: ModelEntry,
-        rounds: int,
-        origin: str,
-        done: Sequence[CallRow],
+        self, row: TurnRow, context: TurnContext, rounds: int, origin: str, done: Sequence[CallRow]
     ) -> bool:
         """The state and its log row, once: a re-run of the step finds the turn running and says nothing twice.
 
         False when the turn was ended, or taken into another one, since it was read.
         """
-        async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as repository:
+        entry = context.entry
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
             turns = repository(TurnsRepository)
             if await turns.move(row.id, "running", only_from=("queued",), models=(entry.name,)) is None:
                 return (await turns.get(row.id)).state in LIVING
             has_picture = any(file.is_picture for file in row.attachments)
             payload = {
                 "turn": row.id,
-                "role": role.name,
+                "role": context.role.name,
                 "model": entry.name,
                 "max_rounds": rounds,
                 "max_rounds_from": origin,

@@ -153,7 +153,7 @@ class StopAll:
             return
         async with self.runtime.db.transaction() as repository:
             if await repository(HaltsRepository).lift(scope):
-                await self._noted(repository(ToolSettingsRepository), scope)
+                await self._tell_of_tools(repository(ToolSettingsRepository), scope)
                 subject = await self._subject(repository(AccountsRepository), scope)
                 await repository(AuditRepository).add(
                     by.id if by else "", "work.released", subject, {} if by else {"by": COMMAND}
@@ -165,7 +165,7 @@ class StopAll:
             raise NotAllowed("Only an admin can change everybody's tools.")
         async with self.runtime.db.transaction() as repository:
             if await repository(HaltsRepository).add(OUTWARD, by.id if by else "", by.name if by else COMMAND):
-                await self._noted(repository(ToolSettingsRepository), OUTWARD)
+                await self._tell_of_tools(repository(ToolSettingsRepository), OUTWARD)
                 await repository(AuditRepository).add(
                     by.id if by else "", "work.stopped", OUTWARD, {} if by else {"by": COMMAND}
                 )
@@ -238,7 +238,7 @@ class StopAll:
         self.lifted()
 
     @staticmethod
-    async def _noted(settings: ToolSettingsRepository, scope: str) -> None:
+    async def _tell_of_tools(settings: ToolSettingsRepository, scope: str) -> None:
         """Have every process read anew which tools are off, where that is what changed."""
         if scope == OUTWARD:
             await settings.changed()

@@ -1,4 +1,4 @@
-"""What a turn teaches about the choice of its tools: how a called one came, and which were sent for nothing.
+"""Finds what a turn teaches about the choice of its tools: how a called one came, and which were sent for nothing.
 
 `services/turns/calls.py` stores how a call's tool came; `record_case` keeps what an ended turn teaches.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cortex.base.crypto import wording_key
+from cortex.selection.recipes import GUESSES
 from cortex.selection.types import META
 from cortex.selection.words import text
 from cortex.services.tools.plans import PLANNED_FOR
@@ -18,7 +19,6 @@ from cortex.storage.plans import PlanRow, PlansRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.turns import TurnRow
 
-CHOSEN = ("phrases", "lexical", "vectors", "learned", "fuse")  # a guess from the message; no pin, no core tool
 SEARCH = "tools_discover"
 SHARES = "learning.shares_words"  # the preference: whether others may read the words of one's cases
 
@@ -47,13 +47,13 @@ def came_late(first: Mapping[str, Any], name: str) -> bool:
 
 
 def was_late(plans: Sequence[PlanRow], name: str) -> bool:
-    """Whether each plan that read new words of the person, the first and those for what was sent later, left it out."""
+    """Tell whether each plan that read new words of the person, the first one and later ones, left it out."""
     firsts = [plan.receipt for at, plan in enumerate(plans) if not at or _is_for_later_words(plan)]
     return bool(firsts) and all(came_late(first, name) for first in firsts)
 
 
 def came(plans: Sequence[PlanRow], round_number: int, earlier: Sequence[CallRow], name: str) -> Came:
-    """How the tool of a call was had; "" where the first request had it or an earlier call of the turn says so."""
+    """Tell how the tool of a call was had; "" where the first request had it or an earlier call of the turn says so."""
     if not was_late(plans, name) or any(row.name == name for row in earlier):
         return ""
     now = next((plan.receipt for plan in plans if plan.round == round_number), {})
@@ -89,16 +89,14 @@ def _is_for_later_words(plan: PlanRow) -> bool:
 
 
 def _chosen(receipt: Mapping[str, Any]) -> list[str]:
-    """What the message's words brought into this request; what stood there before is not this message's doing."""
+    """Return what the message's words brought into this request; what stood there before is not their doing."""
     added = frozenset(receipt.get("added", ()))
     carried = (*receipt["sent"], *receipt.get("noted", ()))
-    return [item["name"] for item in carried if item["name"] in added and item["stage"] in CHOSEN]
+    return [item["name"] for item in carried if item["name"] in added and item["stage"] in GUESSES]
 
 
 async def record_case(repository: Opener, row: TurnRow, secret_key: str) -> None:
-    """Keep what the ended turn teaches, in the transaction that ends it; a turn without a lesson leaves nothing."""
-    if row.channel != "chat" or row.mode != "auto":
-        return
+    """Keep what the ended turn of a chat teaches, in the transaction that ends it; one without a lesson, nothing."""
     found = lesson(await repository(PlansRepository).of_turn(row.id), await repository(CallsRepository).of_turn(row.id))
     if found is None:
         return

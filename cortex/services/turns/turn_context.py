@@ -1,4 +1,4 @@
-"""What a turn may depend on, read once: who asks, the role in force, models, tools, limits, what was said before.
+"""Reads once what a turn may depend on: who asks, the role in force, models, tools, limits, what was said before.
 
 It is read when the turn opens and handed along from step to step. A run that is taken up again reads it anew, and so
 does a call that waited for a person's answer; nothing of it is kept with the run. What must be fresh is no part of
@@ -16,11 +16,11 @@ from cortex.base.skill import Skill
 from cortex.base.turn import Turn
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.budgets.budgets import Budgets, Limit, Payer
+from cortex.services.budgets.budgets import Budgets, Limit
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.models.registry import ModelRegistry
-from cortex.services.roles.roles import Roles
+from cortex.services.roles.roles import Roles, RoleTaker
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.storage.api_tokens import MOST_TOKENS, ApiTokensRepository
@@ -74,7 +74,7 @@ class TurnContext:
         return found
 
 
-class Begun(Payer, Protocol):
+class Begun(RoleTaker, Protocol):
     """A turn, opened or as it is kept."""
 
     @property
@@ -96,6 +96,15 @@ class Begun(Payer, Protocol):
     def channel(self) -> Channel:
         """Return how it came."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asker:
+    """A person in a role, and the tools that there are."""
+
+    user: User
+    role: Role
+    ground: PlanGround
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +149,7 @@ class TurnContexts:
 
         chain: the models that it was opened with. chosen: the model that the person chose for it.
         """
+        ground = await self.tools.plan_ground()  # ahead of the role, whose tools a plug-in may have added to
         role = await self.roles.of_turn(user, turn)
         parameters: dict[str, str] = {}
         if turn.channel == "api":
@@ -148,10 +158,11 @@ class TurnContexts:
             parameters = dict(request.parameters) if request is not None else {}
         most = parameters.pop(MOST_TOKENS, None)
         ahead = 0 if turn.job_id else turn.ordinal  # a job's run knows nothing of the runs before it
-        context = await self._facts(user, role, turn.conversation_id, ahead, chain, chosen)
+        asker = _Asker(user=user, role=role, ground=ground)
+        context = await self._facts(asker, turn.conversation_id, ahead, chain, chosen)
         return replace(
             context,
-            permitted=self.tools.permitted_on(context.ground, user, role, channel=turn.channel, mode=turn.mode),
+            permitted=self.tools.permitted_on(ground, user, role, channel=turn.channel, mode=turn.mode),
             limits=await self.budgets.limits(user, turn, role),
             parameters=tuple(parameters.items()),
             most_tokens=None if most is None else int(most),
@@ -162,17 +173,19 @@ class TurnContexts:
     ) -> TurnContext:
         """Return what a message would be planned from, were it sent now. model: None for the conversation's."""
         async with self.runtime.db.one_view():
-            return await self._facts(user, await self.roles.role(user, role), conversation_id, None, (), model)
+            ground = await self.tools.plan_ground()
+            asker = _Asker(user=user, role=await self.roles.role(user, role), ground=ground)
+            return await self._facts(asker, conversation_id, None, (), model)
 
     async def _facts(
         self,
-        user: User,
-        role: Role,
+        asker: _Asker,
         conversation_id: str | None,
         ordinal: int | None,
         chain: Sequence[str],
         chosen: str | None,
     ) -> TurnContext:
+        user, role = asker.user, asker.role
         revision = self.models.revision  # ahead of the registry: a change in between shows at the next step
         models = await self.models.registry(user)
         conversation: ConversationRow | None = None
@@ -198,7 +211,7 @@ class TurnContexts:
             chain=names,
             entry=entry,
             profile=(await self.profiles.profile_of(user, entry)).profile,
-            ground=await self.tools.plan_ground(),
+            ground=asker.ground,
             persona=await self.roles.persona(user),
             skills=await self.tools.skills.skills(user),
             conversation=conversation,

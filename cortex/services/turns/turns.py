@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cortex.agent.execute import Executor
+from cortex.agent.plain import run_call
 from cortex.agent.react import LoopPorts, run_turn
-from cortex.agent.single import run_call
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn

@@ -61,35 +61,37 @@ class HeldBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the model had before it. `said`: by the person and by tools of this server; `outside`: by anybody else."""
+    """Text that a model was given. `said`: by the person and by tools of this server; `outside`: by anybody else."""
 
     said: tuple[str, ...]
     outside: tuple[str, ...]
 
 
-async def with_calls(
-    db: Database,
-    context: TurnContext,
-    turn: Turn,
-    plan: RoundPlan,
-    added: Sequence[Message],
-    reply: Reply,
-    mixes_calls: MixesCalls,
-) -> Reply:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRound:
+    """A round as a model is asked for it. `added`: what the turn has brought so far."""
+
+    context: TurnContext
+    turn: Turn
+    plan: RoundPlan
+    added: Sequence[Message]
+
+
+async def with_calls(db: Database, asked: AskedRound, reply: Reply, mixes_calls: MixesCalls) -> Reply:
     """The reply with the calls that its text consists of in place of the text; as it is where it may not be taken so.
 
     Taken where the model made no call of its own in this chat (or its server is known to mix them), each fits a tool
     that was sent, the whole answer is nothing else, and no text that the model was given holds it.
     """
     message = reply.message
-    if message is None or message.calls or reply.finish != "stop" or plan.tool_choice == "none":
+    if message is None or message.calls or reply.finish != "stop" or asked.plan.tool_choice == "none":
         return reply
-    calls = calls_in(message.text, plan.tools)
-    if not calls or _is_quoted(calls, _given(context, turn, added)):
+    calls = calls_in(message.text, asked.plan.tools)
+    if not calls or _is_quoted(calls, _given(asked)):
         return reply
-    entry = context.models.get(reply.model)
+    entry = asked.context.models.get(reply.model)
     is_mixed = entry is not None and mixes_calls(entry)
-    if not is_mixed and await _calls_itself(db, context, turn, added, reply.model):
+    if not is_mixed and await _calls_itself(db, asked, reply.model):
         return reply
     thought = tuple(part for part in message.parts if isinstance(part, Thinking))
     return replace(reply, message=replace(message, parts=(*thought, *calls)), finish="calls")
@@ -105,11 +107,11 @@ def _is_quoted(calls: Iterable[ToolCall], given: Given) -> bool:
     return any(is_told(call, given.said, given.outside) for call in calls)
 
 
-def _given(context: TurnContext, turn: Turn, added: Sequence[Message]) -> Given:
+def _given(asked: AskedRound) -> Given:
     said: list[str] = []
     outside: list[str] = []
-    each = [(row.message, row.is_tainted) for row in context.stored]
-    each += [(message, turn.is_tainted) for message in added]
+    each = [(row.message, row.is_tainted) for row in asked.context.stored]
+    each += [(message, asked.turn.is_tainted) for message in asked.added]
     for message, is_tainted in each:
         words = [part.text for part in message.parts if isinstance(part, Text)]
         if message.speaker == "user":
@@ -121,11 +123,11 @@ def _given(context: TurnContext, turn: Turn, added: Sequence[Message]) -> Given:
     return Given(said=tuple(said), outside=tuple(outside))
 
 
-async def _calls_itself(db: Database, context: TurnContext, turn: Turn, added: Sequence[Message], model: str) -> bool:
+async def _calls_itself(db: Database, asked: AskedRound, model: str) -> bool:
     """Tell whether this model made calls of its own in this chat."""
-    turns = {row.turn_id for row in context.stored if _has_own(row.message)}
-    turns |= {turn.id} if any(map(_has_own, added)) else set()
-    rounds = db.repository(RoundsRepository, turn.user_id)
+    turns = {row.turn_id for row in asked.context.stored if _has_own(row.message)}
+    turns |= {asked.turn.id} if any(map(_has_own, asked.added)) else set()
+    rounds = db.repository(RoundsRepository, asked.turn.user_id)
     for turn_id in sorted(turns):
         if any(each.model == model and each.state == "answered" for each in await rounds.of_turn(turn_id)):
             return True

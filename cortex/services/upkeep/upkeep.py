@@ -8,14 +8,14 @@ from datetime import timedelta
 
 from cortex.base import versions
 from cortex.base.clock import Clock
-from cortex.base.errors import Conflict, CortexError, NotAllowed
+from cortex.base.errors import Conflict, CortexError
 from cortex.base.user import User
 from cortex.base.versions import Chosen
 from cortex.integrations.upkeep.building import Say
 from cortex.ports.system import Upgrade
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.health.restarts import Restarts
-from cortex.services.notifier import Notifier
+from cortex.services.notifier import Notifier, notify
 from cortex.services.upkeep.updates import Updates
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Order:
-    """What an admin asked for."""
+    """The order of an admin."""
 
     by: User
     prepare: Prepare
@@ -58,8 +58,7 @@ class UpdateOrders:
 
     def order(self, by: User, prepare: Prepare, what: str) -> None:
         """Have it prepared, and the daemon restarted. NotAllowed for who is no admin, Conflict while another one is."""
-        if not by.is_admin:
-            raise NotAllowed("Only an admin can update Cortex.")
+        by.must_be_admin("update Cortex")
         self.restarts.must_be_possible()
         if self.progress or self._waiting.full():
             raise Conflict(f"An update is already running: {self.progress or 'it begins'}.")
@@ -112,11 +111,7 @@ class UpdateOrders:
         )
         for person in await self.accounts.users():
             if person.is_admin:
-                draft = await self.notifier.draft(person.id, key, values)
-                async with self.db.transaction(person.id) as repository:
-                    is_new = await draft.write(repository)
-                if is_new:
-                    self.notifier.wake(person.id)
+                await notify(self.db, self.notifier, person.id, key, values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

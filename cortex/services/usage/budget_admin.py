@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import short
-from cortex.base.limits import typed_dollars, typed_tokens
+from cortex.base.numbers import typed_dollars, typed_tokens
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import (

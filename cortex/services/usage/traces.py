@@ -27,11 +27,10 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository, by_turn
-from cortex.storage.plans import PlanRow, PlansRepository
+from cortex.storage.plans import PlanRow, PlansRepository, TextsRepository
 from cortex.storage.round_rows import RoundRow
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.summaries import SummariesRepository
-from cortex.storage.texts import TextsRepository
 from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
 
 
@@ -134,7 +133,7 @@ class Traces:
                 for call in await repository(CallsRepository).of_turn(turn_id)
             ]
             texts = await repository(TextsRepository).get(
-                {digest for plan in plans.values() for digest in _named(plan)}
+                {plan.given[name] for plan in plans.values() for name in ("system", "tools") if name in plan.given}
             )
         blotted = {digest: blotter.blot(text) for digest, text in texts.items()}
         made = _Made(plans=plans, texts=blotted, calls=calls, past=past, said=said, blotter=blotter)
@@ -148,7 +147,7 @@ class Traces:
         )
 
     async def _past(self, repository: Opener, turn: TurnRow, rounds: Sequence[RoundRow]) -> tuple[Message, ...]:
-        """What stood ahead of the turn in its first request: whole, after a summary, or without what did not fit."""
+        """Return what was ahead of it in the first request: whole, after a summary, or without what did not fit."""
         turns = by_turn(await repository(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal))
         history = next((row.history for row in rounds if row.round > 0), "")
         summary_id, _, less = history.partition("less ")
@@ -168,7 +167,7 @@ class Traces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
-    """What the rounds of one turn are put together from."""
+    """The parts from which the rounds of one turn are put together."""
 
     plans: dict[int, PlanRow]
     texts: dict[str, str]
@@ -206,10 +205,6 @@ def _asked(rounds: Sequence[RoundRow], row: RoundRow, said: Sequence[Message]) -
     if row.state == "answered" and earlier < len(answers):
         return answers[earlier]
     return len(said) if earlier >= len(answers) else answers[earlier]
-
-
-def _named(plan: PlanRow) -> list[str]:
-    return [plan.given[name] for name in ("system", "tools") if name in plan.given]
 
 
 def _spoken(messages: Sequence[Message], blotter: SecretFilter) -> tuple[TracedMessage, ...]:

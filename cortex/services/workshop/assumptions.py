@@ -23,7 +23,7 @@ SOMEBODY = User(id="somebody", name="somebody", rank="admin")  # without files: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whom:
-    """What was said of it by name; "" and None: as it holds. `rank`: as if the person were of this one.
+    """The person and chat to plan for, as far as named; "" and None: as it holds. `rank`: as if the person had it.
 
     Without `user` it is somebody without files and settings of their own, and `model` is anybody's.
     """
@@ -38,7 +38,7 @@ class Whom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
-    """What holds for a plan. `is_person`: an account, not somebody made up.
+    """The assumptions of a plan. `is_person`: an account, not somebody made up.
 
     `entry`: the model with the profile to plan for; its name is "" where none was meant.
     """

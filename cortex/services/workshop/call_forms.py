@@ -38,7 +38,7 @@ class CallField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What was typed, as the arguments' JSON; `faults`: field -> what is wrong with it, then `arguments` is ""."""
+    """The typed values as the arguments' JSON; `faults`: field -> what is wrong with it, then `arguments` is ""."""
 
     arguments: str
     faults: Mapping[str, str]
@@ -79,7 +79,8 @@ def _names(tool: Tool) -> Sequence[str]:
 
 
 def _field(name: str, node: Mapping[str, Any], is_required: bool) -> CallField:
-    kinds = [kind for kind in _list(node.get("type")) if kind != "null"]
+    named = node.get("type", [])
+    kinds: list[str] = [kind for kind in (named if isinstance(named, list) else [named]) if kind != "null"]
     kind, options = _kind(node, kinds[0] if len(kinds) == 1 else "")
     default = node.get("default")
     return CallField(
@@ -177,7 +178,3 @@ def _typed(field: CallField, value: Any) -> str:
     if field.kind == "list":
         return "\n".join(map(str, value))
     return json.dumps(value, ensure_ascii=False) if field.kind == "json" else str(value)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

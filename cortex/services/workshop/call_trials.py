@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 
 from cortex.agent.arguments import CheckedCall, check, digest, visible
-from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.messages import ToolCall
 from cortex.base.user import User
@@ -17,11 +17,11 @@ from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnVi
 from cortex.services.runtime import Runtime
 from cortex.services.tools.settings import asks_itself
 from cortex.services.tools.tools import ToolsService
-from cortex.services.turns.answer_writer import Row, message_row
+from cortex.services.turns.answer_writer import opening_rows
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.audit import AuditRepository
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnRow, TurnsRepository
 
 PATIENCE_S = 3.0
 WIRE_ID = "hand"
@@ -94,16 +94,18 @@ class CallTrials:
             )
             text = f"Call {name} with {json.dumps(checked.said, ensure_ascii=False)}"
             row = await repository(TurnsRepository).create(
-                turn_id,
-                made.id,
-                text,
-                mode="auto",
-                role=role,
-                state="running",
-                is_tainted=False,
-                reads=NOTHING_READ,
+                NewTurn(
+                    turn_id,
+                    made.id,
+                    text,
+                    mode="auto",
+                    role=role,
+                    state="running",
+                    is_tainted=False,
+                    reads=NOTHING_READ,
+                )
             )
-            await repository(ConversationsRepository).append(made.id, _call_rows(row))
+            await repository(ConversationsRepository).append(made.id, opening_rows(row))
             await repository(AuditRepository).add(user.id, "tool.tried", name, {"turn": turn_id})
         await self.turns.start_call(row, ToolCall(id=WIRE_ID, name=name, arguments=checked.canonical))
         return turn_id.removeprefix("turn:")
@@ -136,8 +138,7 @@ class CallTrials:
         )
 
     async def _checked(self, user: User, name: str, role: str, arguments: str) -> CheckedCall:
-        if not user.is_admin:
-            raise NotAllowed("Only an admin can call tools manually.")
+        user.must_be_admin("call tools manually")
         if why := await self.why_not(name):
             raise UserError(why)
         if await self.turns.halt_of(user.id):
@@ -151,13 +152,7 @@ class CallTrials:
         return checked
 
     async def _needs_word(self, checked: CheckedCall) -> bool:
-        """Whether a yes is asked for here: it acts outside one's own things, and the gate will not ask by itself."""
+        """Tell whether a yes is asked for: it acts outside one's own things, and the gate will not ask by itself."""
         tool = checked.tool
         is_asked = asks_itself(tool) or checked.risk == "high" or tool.name in (await self.tools.in_force()).asks_first
         return checked.risk != "low" and not is_asked and (tool.effect == "write" or tool.sends_out)
-
-
-def _call_rows(row: TurnRow) -> list[Row]:
-    """The log's first words on a call by hand."""
-    start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}
-    return [message_row(row), ("turn.start", start, row.id)]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.errors import NotFound, UserError
 from cortex.base.user import User
 from cortex.selection.types import META, Snapshot
 from cortex.selection.words import text
@@ -28,6 +28,7 @@ from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.tool_settings import Kind, ToolWordRow
 from cortex.toolkit.registry import Registry
 
+ONLY = "see this page"  # for admins
 CASES_READ = 2_000
 WORDINGS_SHOWN = 8
 UNUSED_SHOWN = 12
@@ -112,7 +113,7 @@ class LearningService:
 
     async def page(self, user: User) -> LearningPage:
         """Return what is to be learned, as far as this admin may see it."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         cases = await self.db.repository(AllCasesRepository).recent(CASES_READ)
         own = await self.db.repository(CasesRepository, user.id).said()
         answers = await self.db.repository(AnswersRepository).all()
@@ -139,7 +140,7 @@ class LearningService:
         said = " ".join(phrase.split())
         if not text.words(said):
             raise UserError("Enter a phrase.", field="phrase")
-        _admin(user)
+        user.must_be_admin(ONLY)
         await self._add(user, tool, f"phrase {text.normal(said)}", "phrase", said, (tool,))
         return said
 
@@ -168,7 +169,7 @@ class LearningService:
 
     async def take_back(self, user: User, answer_id: str) -> WordingAnswerRow:
         """Undo an answer: a word that it added goes, the suggestion is open again."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         async with self.db.transaction() as repository:
             answer = await repository(AnswersRepository).remove(answer_id)
             await repository(AuditRepository).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
@@ -188,7 +189,8 @@ class LearningService:
         words = await self.settings.words(category)
         before = _said_already(words, kind, said)
         every = tuple(dict.fromkeys((*(before.tools if before else ()), *tools)))
-        typed = _with(typed_of(words), kind, line(_word(category, kind, said, every)))
+        word = ToolWordRow(category=category, kind=kind, text=said, text_key=text.normal(said), tools=every)
+        typed = _with(typed_of(words), kind, line(word))
         await self.settings.save_words(user, category, read(self.registry, category, typed))
         async with self.db.transaction() as repository:
             await repository(AnswersRepository).put(
@@ -326,17 +328,8 @@ def _is_alike(one: WordingAnswerRow, other: WordingAnswerRow) -> bool:
     return mine == others
 
 
-def _word(category: str, kind: Kind, said: str, tools: tuple[str, ...]) -> ToolWordRow:
-    return ToolWordRow(category=category, kind=kind, text=said, text_key=text.normal(said), tools=tools)
-
-
 def _with(typed: WordsText, kind: Kind, more: str) -> WordsText:
     """The form's texts with a line more."""
     if kind == "phrase":
         return replace(typed, phrases=f"{typed.phrases}\n{more}".strip())
     return replace(typed, examples=f"{typed.examples}\n{more}".strip())
-
-
-def _admin(user: User) -> None:
-    if not user.is_admin:
-        raise NotAllowed("Only an admin can see this page.")

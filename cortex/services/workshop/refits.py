@@ -10,7 +10,7 @@ from typing import Any
 
 from cortex.base import scan
 from cortex.base.clock import Clock, now
-from cortex.base.errors import NotAllowed, UserError
+from cortex.base.errors import UserError
 from cortex.base.model import Profile
 from cortex.base.user import User
 from cortex.selection.pipeline import plan
@@ -26,6 +26,7 @@ from cortex.storage.learning import AllCasesRepository, AnswersRepository
 from cortex.storage.refits import RefitRow, RefitsRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
 
+ONLY = "refit the model"  # for admins
 REFIT = "cortex.selection.model.refit"
 CASES_LEAST = 8
 CASES_MOST = 2_000
@@ -119,7 +120,7 @@ class RefitsService:
 
     async def versions(self, user: User) -> Sequence[Version]:
         """Every refit, the newest first."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         found = await self.db.repository(RefitsRepository).all()
         current = await asyncio.to_thread(lambda: [is_current(refit) for refit in found])
         return [
@@ -128,7 +129,7 @@ class RefitsService:
         ]
 
     async def cases(self) -> tuple[Any, ...]:
-        """What a refit would learn from: own examples, tools that were not needed, messages whose tools went unused.
+        """Gather what a refit would learn from: own examples, tools not needed, messages whose tools went unused.
 
         Each wording once, with all that is known of it. What it wants by an example is no tool that it does not need.
         """
@@ -151,7 +152,7 @@ class RefitsService:
 
     async def make(self, user: User) -> RefitResult:
         """Fit, judge, and put it in force if nothing got worse. UserError when there is too little to learn from."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         cases = await self.cases()
         shipped = (await self.tools.ground()).shipped
         tried, data = await asyncio.to_thread(_judged, shipped, cases, f"{self.clock():%Y-%m-%d}")
@@ -170,7 +171,7 @@ class RefitsService:
 
     async def choose(self, user: User, number: int) -> None:
         """Put a stored refit in force, or with 0 the shipped model. UserError for one of an older version."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         found = {version.refit.number: version for version in await self.versions(user)}
         if number in found and not found[number].is_current:
             raise UserError(f"Refit {number} was made for an older model than the one that ships now. Make a new one.")
@@ -254,8 +255,3 @@ def _figure(snapshot: Snapshot, told: Sequence[Example]) -> Figure:
         wanting += bool(example.tools)
         met += bool(example.tools) and sent.issuperset(example.tools)
     return Figure(recall=round(met / wanting, 4) if wanting else 1.0, tools=round(tools / max(1, len(told)), 3))
-
-
-def _admin(user: User) -> None:
-    if not user.is_admin:
-        raise NotAllowed("Only an admin can refit the model.")

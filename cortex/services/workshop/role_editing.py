@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.errors import NotFound, UserError
 from cortex.base.numbers import whole_number
 from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
@@ -41,7 +41,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedTools:
-    """What a list of tools amounts to: those that can be used now, their tokens in full, and those not set up."""
+    """The price of a list of tools: those that can be used now, their tokens in full, and those not set up."""
 
     tools: int
     tokens: int
@@ -189,8 +189,7 @@ class RoleEditing:
         return bool(names & {*beneath.admin_tools}) and not names & {*beneath.tools}
 
     async def _mine(self, user: User, name: str) -> RoleSheet:
-        if not user.is_admin:
-            raise NotAllowed("Only an admin can change a whole role.")
+        user.must_be_admin("change a whole role")
         if name not in await self.roles.names(user):
             raise NotFound(f"There is no role {name!r}.")
         return await self.sheet(user, name)

@@ -36,7 +36,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleUse:
-    """What goes on in a role. `begins_chats`: new chats start with it."""
+    """The use that is made of a role. `begins_chats`: new chats start with it."""
 
     conversations: Sequence[ConversationRow]
     jobs: Sequence[JobRow]
@@ -78,7 +78,7 @@ class RoleLibrary:
         return wanted
 
     async def use(self, user: User, name: str) -> RoleUse:
-        """Which conversations and jobs go on in the role. NotFound when this user has no role of their own so named."""
+        """List the conversations and jobs that go on in the role. NotFound for none of this user's own."""
         await self._text(user, name)
         if self.roles.ships(name):  # with its file gone, the shipped one goes on
             return RoleUse(conversations=(), jobs=(), begins_chats=False)

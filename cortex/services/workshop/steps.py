@@ -9,12 +9,12 @@ from cortex.selection.recipes import recipe
 from cortex.selection.types import PlanInput, SentTool
 
 MOST, LEAST_P = 8, 0.05
-Did = tuple[str, Sequence["ToolMark"]]
+Change = tuple[str, Sequence["ToolMark"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMark:
-    """What a stage said about a tool: its belief (None where it has none) and its words."""
+    """A stage's finding about a tool: its belief (None where it has none) and its words."""
 
     name: str
     p: float | None
@@ -23,9 +23,10 @@ class ToolMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One stage. `marks`: the most telling ones, best first; `more`: how many others there are."""
+    """One stage by name and by what it decides. `marks`: the most telling ones, best first; `more`: how many others."""
 
     stage: str
+    label: str
     told: str
     marks: tuple[ToolMark, ...] = ()
     more: int = 0
@@ -37,18 +38,19 @@ def steps(given: PlanInput) -> tuple[Step, ...]:
     found = []
     for stage in recipe(given.recipe):
         before, draft = draft, stage(given, index, draft)
-        told, marks = _did(before, draft)
+        told, marks = _change(before, draft)
         best = sorted(marks, key=lambda mark: (-(mark.p or 0.0), mark.name))
-        found.append(Step(stage=stage.__name__, told=told, marks=tuple(best[:MOST]), more=max(0, len(best) - MOST)))
+        shown, more = tuple(best[:MOST]), max(0, len(best) - MOST)
+        found.append(Step(stage=stage.name, label=stage.label, told=told, marks=shown, more=more))
     return tuple(found)
 
 
-def _did(before: PlanDraft, after: PlanDraft) -> Did:
+def _change(before: PlanDraft, after: PlanDraft) -> Change:
     """The first of the things a stage can do that this one did, in words and tools."""
     if dropped := _new(before.dropped, after.dropped):
         return f"{len(dropped)} dropped again", dropped
     if (after.kept, after.fresh) != (before.kept, before.fresh):
-        return _sent(after)
+        return _going_out(after)
     if after.skills != before.skills:
         return f"{len(after.skills)} of the user's skills fit", _new(before.pins, after.pins)
     if after.wanted != before.wanted or after.chances != before.chances:
@@ -80,7 +82,7 @@ def _flags(before: PlanDraft, after: PlanDraft) -> str:
     return "nothing to do here" if after == before else after.boundary or "noted, no tool moved"
 
 
-def _sent(after: PlanDraft) -> Did:
+def _going_out(after: PlanDraft) -> Change:
     """The set of this round."""
     items: tuple[SentTool, ...] = (*after.kept, *after.fresh)
     forms = sorted({item.form for item in items})

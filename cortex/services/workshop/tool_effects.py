@@ -18,7 +18,7 @@ from cortex.selection.votes.semantic_votes import in_time
 from cortex.selection.words import text
 from cortex.selection.words.talk import common_terms
 from cortex.services.tools.edits import Edits, edited, with_encoder
-from cortex.services.tools.plans import PlanRequest, plan_input
+from cortex.services.tools.plans import PlanRequest, role_view
 from cortex.services.tools.tools import PlanGround
 from cortex.services.tools.words import Rival, rivals, words_of
 from cortex.services.workshop.tool_trials import ToolTrials
@@ -109,7 +109,7 @@ class ToolEffects:
     async def preview(
         self, user: User, category: str, words: Sequence[ToolWordRow], typed: Sequence[str], recipe: str
     ) -> Effect:
-        """What these words in place of the category's own ones would change for an admin who may use everything."""
+        """Tell what these words in place of the category's own would change for an admin who may use everything."""
         ground = await self.trials.tools.ground()
         other = {name: each for name, each in ground.settings.edits.words.items() if name != category}
         edits = replace(ground.settings.edits, words={**other, **words_of(words)})
@@ -131,25 +131,18 @@ class ToolEffects:
         self, user: User, ground: PlanGround, category: str, edits: Edits, typed: Sequence[str], recipe: str
     ) -> Effect:
         asked = await self.trials.asked(user, "orchestrator", "admin", "")
-        asked = replace(asked, role=EVERYTHING, recipe=recipe)
+        asked = replace(asked, role=EVERYTHING).with_given(role=role_view(EVERYTHING), recipe=recipe)
         own = [tool.name for tool in self.trials.runtime.registry.categories[category].tools]
         missing = [name for name in own if name not in ground.ready and name not in ground.settings.off]
-        return await asyncio.to_thread(
-            _effect, asked, ground.snapshot, ground.shipped, edits, category, (*ground.ready, *missing), typed
-        )
+        return await asyncio.to_thread(_effect, asked, ground, edits, category, (*ground.ready, *missing), typed)
 
 
 def _effect(
-    asked: PlanRequest,
-    before: Snapshot,
-    shipped: Snapshot,
-    edits: Edits,
-    category: str,
-    ready: tuple[str, ...],
-    typed: Sequence[str],
+    asked: PlanRequest, ground: PlanGround, edits: Edits, category: str, ready: tuple[str, ...], typed: Sequence[str]
 ) -> Effect:
     """Off the event loop: both plans of every message."""
-    after = with_encoder(edited(shipped, edits), before.encoder)
+    before = ground.snapshot
+    after = with_encoder(edited(ground.shipped, edits), before.encoder)
     said = messages(before, after, category, typed)
     pairs = [_pair(asked, before, after, ready, one.text) for one in said]
     found = [
@@ -190,7 +183,7 @@ def _place(snapshot: Snapshot, said: str, name: str) -> int | None:
 
 
 def messages(before: Snapshot, after: Snapshot, category: str, typed: Sequence[str]) -> tuple[_Said, ...]:
-    """What is tried, each wording once: typed, then the category's own, then others that hold a changed phrase."""
+    """List what is tried, each wording once: typed, then the category's own, then others that hold a changed phrase."""
     old, new = _domain(before, category), _domain(after, category)
     known = {text.normal(each.text): each.tools for each in (*old.examples, *new.examples)}
     changed = _changed((each.text for each in old.triggers), (each.text for each in new.triggers))
@@ -218,9 +211,9 @@ def _pair(
     asked: PlanRequest, before: Snapshot, after: Snapshot, ready: tuple[str, ...], said: str
 ) -> tuple[ToolPlan, ToolPlan]:
     """Both plans, with the sentence model or both without, so that what it misses is no effect of the words."""
-    asked = replace(asked, message=said)
-    old = in_time(plan_input(asked, before, ready, FIXED_TOKENS))
-    new = plan_input(replace(asked, encoder_skipped=old.encoder_skipped), after, ready, FIXED_TOKENS)
+    asked = asked.with_given(message=said)
+    old = in_time(asked.over(before, ready, FIXED_TOKENS))
+    new = asked.with_given(encoder_skipped=old.encoder_skipped).over(after, ready, FIXED_TOKENS)
     return plan(old), plan(new)
 
 

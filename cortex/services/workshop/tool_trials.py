@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
-from cortex.base.errors import NotAllowed, UserError
+from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
 from cortex.base.role import Role
 from cortex.base.user import Rank, User
@@ -19,15 +19,16 @@ from cortex.selection.types import META
 from cortex.services.models.profiles import in_words
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
-from cortex.services.tools.absent import absent_tools
+from cortex.services.tools.absent import ToolSeeker, absent_tools
 from cortex.services.tools.plans import NOTHING_ABSENT, PlannedRound, PlanRequest, planned
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.services.workshop.assumptions import Assumed, Assumptions, Whom
 from cortex.services.workshop.steps import Step, steps
 from cortex.storage.audit import AuditRepository
-from cortex.storage.tool_cases import ToolCaseRow as ToolCaseRow
-from cortex.storage.tool_cases import ToolCasesRepository
+from cortex.storage.tool_settings import ToolCaseRow as ToolCaseRow
+from cortex.storage.tool_settings import ToolCasesRepository
 
+ONLY = "save checks"  # for admins
 TEXT_MAX = 4_000
 CASES_MAX = 500
 RECIPE_NAMES = tuple(RECIPES)
@@ -53,7 +54,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeResult:
-    """What a recipe makes of a message: the receipt's tools, tokens a round, their share of all, the time to choose."""
+    """A message under a recipe: the receipt's tools, tokens a round, their share of all, the time to choose."""
 
     recipe: str
     sent: tuple[dict[str, Any], ...]
@@ -108,15 +109,11 @@ class ToolTrials:
         role = await self.roles.role(assumed.user, assumed.role)
         ground = await self.tools.ground()
         asked = await self._opening(assumed.user, role, text, assumed.entry)
-        asked = replace(asked, encoder_skipped=ground.encoder_skipped)
+        asked = asked.with_given(encoder_skipped=ground.encoder_skipped)
         ready = self._ready(ground, asked, is_assumed=question.is_assumed)
-        absent = (
-            NOTHING_ABSENT
-            if question.is_assumed
-            else absent_tools(
-                ground.snapshot, ready, ground.absent, user=asked.user, role=role, mode=asked.mode, channel="chat"
-            )
-        )
+        who = ToolSeeker(user=asked.user, role=role, mode=asked.given.mode, channel="chat")
+        is_assumed = question.is_assumed
+        absent = NOTHING_ABSENT if is_assumed else absent_tools(ground.snapshot, ready, ground.absent, who)
         persona = await self.roles.persona(assumed.user)
         lay = partial(planned, snapshot=ground.snapshot, ready=ready, persona=persona, absent=absent)
         told = f"{assumed.sentence} {in_words(assumed.entry.profile)}"
@@ -129,7 +126,7 @@ class ToolTrials:
     async def add_case(self, user: User, question: Question, tools: str) -> ToolCaseRow:
         """Keep a message with the tools it must be given, names apart by blanks or commas; none = it must get none."""
         text, names = _checked(question), tuple(dict.fromkeys(tools.replace(",", " ").split()))
-        _admin(user)
+        user.must_be_admin(ONLY)
         unknown = [name for name in names if self.runtime.registry.get(name) is None]
         if unknown:
             raise UserError(f"There is no tool {unknown[0]!r}.", field="tools")
@@ -143,7 +140,7 @@ class ToolTrials:
 
     async def remove_case(self, user: User, case_id: str) -> None:
         """Forget a case; NotFound when there is none."""
-        _admin(user)
+        user.must_be_admin(ONLY)
         async with self.runtime.db.transaction() as repository:
             await repository(ToolCasesRepository).remove(case_id)
             await repository(AuditRepository).add(user.id, "tool.case_removed", case_id)
@@ -156,7 +153,7 @@ class ToolTrials:
         found = []
         for case in await self.cases():
             asked = await self.asked(user, case.role, case.rank, case.text)
-            asked = replace(asked, recipe=recipe, encoder_skipped=ground.encoder_skipped)
+            asked = asked.with_given(recipe=recipe, encoder_skipped=ground.encoder_skipped)
             ready = self._ready(ground, asked, is_assumed=is_assumed)
             made = await asyncio.to_thread(planned, asked, ground.snapshot, ready, "")
             found.append(_verdict(case, made))
@@ -195,10 +192,10 @@ class ToolTrials:
 
     async def _opening(self, user: User, role: Role, text: str, entry: ModelEntry) -> PlanRequest:
         asked = self.tools.opening(user, role, text, entry=entry)
-        return replace(asked, skills=await self.tools.skills.skills(user))
+        return asked.with_given(skills=await self.tools.skills.skills(user))
 
     def _ready(self, ground: PlanGround, asked: PlanRequest, *, is_assumed: bool) -> tuple[str, ...]:
-        """What is ready for this person in this role, or would be if every tool that is on were set up for them."""
+        """Name what is ready for this person in this role, or would be if every tool that is on were set up."""
         if is_assumed:
             return tuple(name for name in self.runtime.registry.tools if name not in ground.settings.off)
         return self.tools.ready_for(ground, asked.user, asked.role.name)
@@ -207,7 +204,7 @@ class ToolTrials:
         self, asked: PlanRequest, lay: Callable[[PlanRequest], PlannedRound], recipe: str, told: str
     ) -> MessageTrial:
         """Off the event loop: plans, counts and times."""
-        made = {name: lay(replace(asked, recipe=name)) for name in RECIPE_NAMES}
+        made = {name: lay(asked.with_given(recipe=name)) for name in RECIPE_NAMES}
         chosen = made[recipe]
         rows = tuple(self._row(name, each) for name, each in made.items())
         return MessageTrial(told=told, rows=rows, steps=steps(chosen.given), receipt=chosen.receipt)
@@ -249,8 +246,3 @@ def _checked(question: Question) -> str:
     if question.rank and question.rank not in get_args(Rank):
         raise UserError(f"There is no rank {question.rank!r}.", field="rank")
     return text
-
-
-def _admin(user: User) -> None:
-    if not user.is_admin:
-        raise NotAllowed("Only an admin can save checks.")

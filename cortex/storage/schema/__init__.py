@@ -1,103 +1,59 @@
 """Every table of Cortex, a class each. Queries stand in the repositories, history in `migrations/`."""
 
-from cortex.storage.schema.accounts import (
-    AccountTable,
-    AttemptTable,
-    AuditTable,
-    HaltTable,
-    LoginTable,
-    PreferenceTable,
-    SecretTable,
-    ServerSecretTable,
-    SetupLinkTable,
-)
-from cortex.storage.schema.api import ApiRequestTable, ApiTokenTable
-from cortex.storage.schema.calls import ApprovalTable, CallTable, GrantTable, UndoTable
-from cortex.storage.schema.coding import CodingFolderTable, CodingRunTable
-from cortex.storage.schema.conversations import (
-    ConversationTable,
-    EventTable,
-    MessageTable,
-    PlanTable,
-    SummaryTable,
-    TurnTable,
-)
-from cortex.storage.schema.documents import DocumentPageTable, DocumentTable
-from cortex.storage.schema.hooks import HookDeliveryTable, HookTable
-from cortex.storage.schema.integrations import IntegrationTable
-from cortex.storage.schema.journals import EntryVersionTable, JournalEntryTable, JournalTable
-from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
-from cortex.storage.schema.mcp import McpToolTable
-from cortex.storage.schema.memory import DistillMarkTable, FactTable, FactVersionTable
-from cortex.storage.schema.models import SharedModelTable
-from cortex.storage.schema.notices import (
-    ActionLinkTable,
-    DeliveryTable,
-    NoticeTable,
-    PushDeviceTable,
-)
-from cortex.storage.schema.tasks import TaskListMemberTable, TaskListTable, TaskTable
-from cortex.storage.schema.time import JobTable, ReminderTable, SlotTable
-from cortex.storage.schema.tools import CounterTable, ToolCaseTable, ToolSettingTable, ToolWordTable
-from cortex.storage.schema.usage import BudgetTable, RoundTable, TextTable
-from cortex.storage.table import Table
-
-__all__ = [
-    "AccountTable",
-    "ActionLinkTable",
-    "ApiRequestTable",
-    "ApiTokenTable",
-    "ApprovalTable",
-    "AttemptTable",
-    "AuditTable",
-    "BudgetTable",
-    "CallTable",
-    "CodingFolderTable",
-    "CodingRunTable",
-    "ConversationTable",
-    "CounterTable",
-    "DeliveryTable",
-    "DistillMarkTable",
-    "DocumentPageTable",
-    "DocumentTable",
-    "EntryVersionTable",
-    "EventTable",
-    "FactTable",
-    "FactVersionTable",
-    "GrantTable",
-    "HaltTable",
-    "HookDeliveryTable",
-    "HookTable",
-    "IntegrationTable",
-    "JobTable",
-    "JournalEntryTable",
-    "JournalTable",
-    "LearningAnswerTable",
-    "LearningCaseTable",
-    "LoginTable",
-    "McpToolTable",
-    "MessageTable",
-    "NoticeTable",
-    "PlanTable",
-    "PreferenceTable",
-    "PushDeviceTable",
-    "RefitTable",
-    "ReminderTable",
-    "RoundTable",
-    "SecretTable",
-    "ServerSecretTable",
-    "SetupLinkTable",
-    "SharedModelTable",
-    "SlotTable",
-    "SummaryTable",
-    "Table",
-    "TaskListMemberTable",
-    "TaskListTable",
-    "TaskTable",
-    "TextTable",
-    "ToolCaseTable",
-    "ToolSettingTable",
-    "ToolWordTable",
-    "TurnTable",
-    "UndoTable",
-]
+from cortex.storage.schema.accounts import AccountTable as AccountTable
+from cortex.storage.schema.accounts import ApiRequestTable as ApiRequestTable
+from cortex.storage.schema.accounts import ApiTokenTable as ApiTokenTable
+from cortex.storage.schema.accounts import AttemptTable as AttemptTable
+from cortex.storage.schema.accounts import AuditTable as AuditTable
+from cortex.storage.schema.accounts import HaltTable as HaltTable
+from cortex.storage.schema.accounts import LoginTable as LoginTable
+from cortex.storage.schema.accounts import PreferenceTable as PreferenceTable
+from cortex.storage.schema.accounts import SecretTable as SecretTable
+from cortex.storage.schema.accounts import ServerSecretTable as ServerSecretTable
+from cortex.storage.schema.accounts import SetupLinkTable as SetupLinkTable
+from cortex.storage.schema.calls import ApprovalTable as ApprovalTable
+from cortex.storage.schema.calls import CallTable as CallTable
+from cortex.storage.schema.calls import GrantTable as GrantTable
+from cortex.storage.schema.calls import UndoTable as UndoTable
+from cortex.storage.schema.content import DistillMarkTable as DistillMarkTable
+from cortex.storage.schema.content import DocumentPageTable as DocumentPageTable
+from cortex.storage.schema.content import DocumentTable as DocumentTable
+from cortex.storage.schema.content import EntryVersionTable as EntryVersionTable
+from cortex.storage.schema.content import FactTable as FactTable
+from cortex.storage.schema.content import FactVersionTable as FactVersionTable
+from cortex.storage.schema.content import JournalEntryTable as JournalEntryTable
+from cortex.storage.schema.content import JournalTable as JournalTable
+from cortex.storage.schema.content import TaskListMemberTable as TaskListMemberTable
+from cortex.storage.schema.content import TaskListTable as TaskListTable
+from cortex.storage.schema.content import TaskTable as TaskTable
+from cortex.storage.schema.conversations import ConversationTable as ConversationTable
+from cortex.storage.schema.conversations import EventTable as EventTable
+from cortex.storage.schema.conversations import MessageTable as MessageTable
+from cortex.storage.schema.conversations import PlanTable as PlanTable
+from cortex.storage.schema.conversations import SummaryTable as SummaryTable
+from cortex.storage.schema.conversations import TurnTable as TurnTable
+from cortex.storage.schema.integrations import CodingFolderTable as CodingFolderTable
+from cortex.storage.schema.integrations import CodingRunTable as CodingRunTable
+from cortex.storage.schema.integrations import IntegrationTable as IntegrationTable
+from cortex.storage.schema.integrations import McpToolTable as McpToolTable
+from cortex.storage.schema.notices import ActionLinkTable as ActionLinkTable
+from cortex.storage.schema.notices import DeliveryTable as DeliveryTable
+from cortex.storage.schema.notices import NoticeTable as NoticeTable
+from cortex.storage.schema.notices import PushDeviceTable as PushDeviceTable
+from cortex.storage.schema.time import HookDeliveryTable as HookDeliveryTable
+from cortex.storage.schema.time import HookTable as HookTable
+from cortex.storage.schema.time import JobTable as JobTable
+from cortex.storage.schema.time import ReminderTable as ReminderTable
+from cortex.storage.schema.time import SlotTable as SlotTable
+from cortex.storage.schema.tools import CounterTable as CounterTable
+from cortex.storage.schema.tools import LearningAnswerTable as LearningAnswerTable
+from cortex.storage.schema.tools import LearningCaseTable as LearningCaseTable
+from cortex.storage.schema.tools import RefitTable as RefitTable
+from cortex.storage.schema.tools import ToolCaseTable as ToolCaseTable
+from cortex.storage.schema.tools import ToolSettingTable as ToolSettingTable
+from cortex.storage.schema.tools import ToolWordTable as ToolWordTable
+from cortex.storage.schema.usage import BudgetTable as BudgetTable
+from cortex.storage.schema.usage import RoundTable as RoundTable
+from cortex.storage.schema.usage import SharedModelTable as SharedModelTable
+from cortex.storage.schema.usage import TextTable as TextTable
+from cortex.storage.table import Table as Table

@@ -52,10 +52,10 @@ class ApprovalTable(Table):
     destination: Mapped[str]
     verb: Mapped[str]
     detail: Mapped[str]
-    readers: Mapped[str]
+    readers: Mapped[str] = mapped_column(default="")
     why: Mapped[str]
     risk: Mapped[str]
-    state: Mapped[str]
+    state: Mapped[str] = mapped_column(default="asked")
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     answered_at: Mapped[datetime | None]
@@ -77,7 +77,7 @@ class GrantTable(Table):
     owner_id: Mapped[str] = owner()
     tool: Mapped[str]
     destination: Mapped[str]
-    readers: Mapped[str]
+    readers: Mapped[str] = mapped_column(default="")
     conversation_id: Mapped[str | None] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"))
     job_id: Mapped[str | None]
     created_at: Mapped[datetime]
@@ -86,7 +86,7 @@ class GrantTable(Table):
 
 
 class UndoTable(Table):
-    """How one call can be taken back, once."""
+    """The way to take one call back, once."""
 
     __tablename__ = "undos"
     __table_args__ = (Index("ix_undos_owner_id_expires_at", "owner_id", "expires_at"),)

@@ -26,17 +26,17 @@ class ConversationTable(Table):
     is_title_tainted: Mapped[bool]
     role: Mapped[str]
     mode: Mapped[str]
-    recipe: Mapped[str]
-    model: Mapped[str]
+    recipe: Mapped[str] = mapped_column(default="")
+    model: Mapped[str] = mapped_column(default="")
     max_rounds: Mapped[int | None]
-    is_pinned: Mapped[bool]
-    uses_memory: Mapped[bool]
-    tool_choices: Mapped[dict[str, Any]]
-    source: Mapped[str]
+    is_pinned: Mapped[bool] = mapped_column(default=False)
+    uses_memory: Mapped[bool] = mapped_column(default=True)
+    tool_choices: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    source: Mapped[str] = mapped_column(default="chat")
     parent_id: Mapped[str | None]
-    seq: Mapped[int]
-    turn_count: Mapped[int]
-    selection_state: Mapped[dict[str, Any]]
+    seq: Mapped[int] = mapped_column(default=0)
+    turn_count: Mapped[int] = mapped_column(default=0)
+    selection_state: Mapped[dict[str, Any]] = mapped_column(default=dict)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     archived_at: Mapped[datetime | None]
@@ -73,29 +73,29 @@ class TurnTable(Table):
     conversation_id: Mapped[str] = in_conversation()
     ordinal: Mapped[int]
     parent_id: Mapped[str]
-    is_chosen: Mapped[bool]
-    state: Mapped[str]
+    is_chosen: Mapped[bool] = mapped_column(default=True)
+    state: Mapped[str] = mapped_column(default="queued")
     text: Mapped[str]
     mode: Mapped[str]
     max_rounds: Mapped[int | None]
     role: Mapped[str]
-    channel: Mapped[str]
-    job_id: Mapped[str]
-    model: Mapped[str]
-    models: Mapped[tuple[str, ...]]
+    channel: Mapped[str] = mapped_column(default="chat")
+    job_id: Mapped[str] = mapped_column(default="")
+    model: Mapped[str] = mapped_column(default="")
+    models: Mapped[tuple[str, ...]] = mapped_column(default=tuple)
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
-    rounds: Mapped[int]
-    error: Mapped[str]
-    is_dropped: Mapped[bool]
+    rounds: Mapped[int] = mapped_column(default=0)
+    error: Mapped[str] = mapped_column(default="")
+    is_dropped: Mapped[bool] = mapped_column(default=False)
     taken_by: Mapped[str | None]
     taken_round: Mapped[int | None]
     is_tainted: Mapped[bool]
     has_read_outside: Mapped[bool]
     has_read_private: Mapped[bool]
     stop_asked_at: Mapped[datetime | None]
-    attachments: Mapped[tuple[Attachment, ...]] = mapped_column(server_default="[]")
+    attachments: Mapped[tuple[Attachment, ...]] = mapped_column(default=tuple, server_default="[]")
 
 
 class MessageTable(Table):
@@ -117,7 +117,7 @@ class MessageTable(Table):
 
 
 class PlanTable(Table):
-    """What one round sent: its receipt, and what its plan was made from (`services/tools/replays.py`)."""
+    """The content of one round: its receipt, and what its plan was made from (`services/tools/replays.py`)."""
 
     __tablename__ = "plans"
     turn_id: Mapped[str] = mapped_column(ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True)
@@ -129,7 +129,7 @@ class PlanTable(Table):
 
 
 class SummaryTable(Table):
-    """What stands for the turns up to `upto_ordinal` in the model's view, unless it was undone."""
+    """The summary that stands for the turns up to `upto_ordinal` in the model's view, unless it was undone."""
 
     __tablename__ = "summaries"
     __table_args__ = (Index("ix_summaries_conversation_id", "conversation_id"),)

@@ -29,7 +29,7 @@ class NoticeTable(Table):
     actions: Mapped[tuple[str, ...]]
     subject_id: Mapped[str]
     is_tainted: Mapped[bool]
-    is_replaced: Mapped[bool]
+    is_replaced: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     read_at: Mapped[datetime | None]
     acknowledged_at: Mapped[datetime | None]
@@ -50,10 +50,10 @@ class DeliveryTable(Table):
     owner_id: Mapped[str] = owner()
     channel: Mapped[str]
     device_id: Mapped[str]
-    state: Mapped[str]
-    attempt: Mapped[int]
+    state: Mapped[str] = mapped_column(default="pending")
+    attempt: Mapped[int] = mapped_column(default=0)
     next_at: Mapped[datetime | None]
-    error: Mapped[str]
+    error: Mapped[str] = mapped_column(default="")
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
 
@@ -72,7 +72,7 @@ class PushDeviceTable(Table):
     p256dh: Mapped[str]
     auth: Mapped[str]
     signed_for: Mapped[str]
-    error: Mapped[str]
+    error: Mapped[str] = mapped_column(default="")
     created_at: Mapped[datetime]
     pushed_at: Mapped[datetime | None]
     shown_at: Mapped[datetime | None]

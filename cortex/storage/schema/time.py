@@ -1,4 +1,4 @@
-"""Jobs, the ledger of their slots, and reminders. Columns, keys and indexes only."""
+"""Jobs with their slots, reminders, and web addresses that start jobs. Columns, keys and indexes only."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from cortex.storage.table import Names, Table, owner
 
 
 class JobTable(Table):
-    """What runs by itself. `version` counts the changes by people and tools, `failures` those in a row."""
+    """The jobs. `version` counts the changes by people and tools, `failures` those in a row."""
 
     __tablename__ = "jobs"
     __table_args__ = (Index("ix_jobs_owner_id", "owner_id"), Index("ix_jobs_next_at", "next_at"))
@@ -47,11 +47,11 @@ class JobTable(Table):
     is_tainted: Mapped[bool]
     is_private: Mapped[bool]
     planned: Mapped[tuple[str, ...] | None] = mapped_column(Names(none_as_null=True))
-    planned_for: Mapped[str]
+    planned_for: Mapped[str] = mapped_column(default="")
     is_enabled: Mapped[bool]
-    paused_because: Mapped[str]
-    failures: Mapped[int]
-    version: Mapped[int]
+    paused_because: Mapped[str] = mapped_column(default="")
+    failures: Mapped[int] = mapped_column(default=0)
+    version: Mapped[int] = mapped_column(default=1)
     next_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -72,17 +72,17 @@ class SlotTable(Table):
     due_at: Mapped[datetime]
     state: Mapped[str]
     why: Mapped[str]
-    is_by_hand: Mapped[bool]
-    attempt: Mapped[int]
+    is_by_hand: Mapped[bool] = mapped_column(default=False)
+    attempt: Mapped[int] = mapped_column(default=0)
     ready_at: Mapped[datetime | None]
     in_line_at: Mapped[datetime | None]
     turn_id: Mapped[str | None]
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
-    result: Mapped[str]
-    result_hash: Mapped[str]
+    result: Mapped[str] = mapped_column(default="")
+    result_hash: Mapped[str] = mapped_column(default="")
     cost_usd: Mapped[float | None]
-    tokens: Mapped[int]
+    tokens: Mapped[int] = mapped_column(default=0)
 
 
 class ReminderTable(Table):
@@ -101,15 +101,47 @@ class ReminderTable(Table):
     expression: Mapped[str]
     time_zone: Mapped[str]
     words: Mapped[str]
-    state: Mapped[str]
+    state: Mapped[str] = mapped_column(default="planned")
     next_at: Mapped[datetime | None]
     due_at: Mapped[datetime | None]
     again_at: Mapped[datetime | None]
     told_at: Mapped[datetime | None]
-    told_count: Mapped[int]
+    told_count: Mapped[int] = mapped_column(default=0)
     repeat_s: Mapped[int | None]
     is_tainted: Mapped[bool]
-    version: Mapped[int]
+    version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     removed_at: Mapped[datetime | None]
+
+
+class HookTable(Table):
+    """The address of one job. `needs_secret`: off where the address alone lets a sender in.
+
+    `refused`: how many requests were refused since it was made, the last one at `refused_at` and `because`.
+    """
+
+    __tablename__ = "hooks"
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    owner_id: Mapped[str] = owner()
+    address: Mapped[str] = mapped_column(unique=True)
+    needs_secret: Mapped[bool]
+    made_at: Mapped[datetime]
+    taken: Mapped[int]
+    taken_at: Mapped[datetime | None]
+    refused: Mapped[int]
+    refused_at: Mapped[datetime | None]
+    because: Mapped[str]
+
+
+class HookDeliveryTable(Table):
+    """A request that came by an address and began a slot. Its id comes from the sender's own, where it gave one."""
+
+    __tablename__ = "hook_deliveries"
+    __table_args__ = (Index("ix_hook_deliveries_job_id_at", "job_id", "at"),)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner_id: Mapped[str] = owner()
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    slot_id: Mapped[str] = mapped_column(ForeignKey("slots.id", ondelete="CASCADE"), unique=True)
+    text: Mapped[str]
+    at: Mapped[datetime]

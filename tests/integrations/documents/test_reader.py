@@ -139,8 +139,8 @@ async def test_a_program_that_hangs_is_ended_and_the_next_file_is_read() -> None
     """The limit of the daemon's own side, for whatever the program's limits do not catch."""
     hasty = DocumentReader(Sandbox(), is_boxed=False, limits=type(LIMITS)(timeout_s=0.0))
     async with hasty.session() as session:
-        assert (await read(session, "a.txt", b"x")).note == "Reading this file took too long and was stopped."
-        assert (await read(session, "a.txt", b"x")).note == "Reading this file took too long and was stopped."
+        assert "too long" in (await read(session, "a.txt", b"x")).note
+        assert "too long" in (await read(session, "a.txt", b"x")).note
 
 
 async def test_without_a_sandbox_no_native_parser_sees_a_pdf() -> None:

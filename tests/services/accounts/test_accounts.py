@@ -11,6 +11,7 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
+from tests.cheap_passwords import CHEAP, SHIPPED
 from tests.still_clock import StillClock
 
 PASSWORD = "green teapot on the moon"
@@ -23,7 +24,7 @@ class CountingPasswords(Passwords):
     """Real hashing at its cheapest; remembers how many checks were made."""
 
     def __init__(self) -> None:
-        super().__init__(time_cost=1, memory_cost_kib=64)
+        super().__init__(**CHEAP)
         self.checks = 0
 
     async def check(self, stored: str | None, password: str) -> bool:
@@ -56,6 +57,14 @@ async def accounts(
 @pytest.fixture
 async def ann(accounts: Accounts) -> User:
     return await accounts.redeem_setup(await accounts.setup_link(), "Ann", PASSWORD)
+
+
+async def test_a_house_hashes_at_the_cost_that_the_library_advises() -> None:
+    stored = await Passwords(**SHIPPED).hash(PASSWORD)
+    assert stored.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert await Passwords().check(stored, PASSWORD)
+    assert Passwords().is_outdated(stored)
+    assert not Passwords(**SHIPPED).is_outdated(stored)
 
 
 async def actions(db: Database) -> list[tuple[str, str]]:

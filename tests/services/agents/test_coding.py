@@ -13,10 +13,12 @@ from cortex.base.errors import Conflict, NotAllowed, NotFound, ToolFailed
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent, CodingTask
 from cortex.services.agents.coding import GONE
+from cortex.storage.audit import AuditRepository
 from cortex.storage.coding import CodingRunsRepository
 from cortex.storage.rounds import RoundsRepository
 from tests.aider_double import install
 from tests.living_house import LivingHouse, living_house
+from tests.on_disk import folder_on_disk as folder_on_disk
 from tests.patience import PATIENCE_S
 from tests.real_aider import AIDER, EDIT, NO_AIDER
 from tests.scripted_server import ScriptedServer, rule
@@ -147,6 +149,8 @@ async def test_a_folder_is_allowed_listed_and_taken_away(shop: Shop, tmp_path: P
     with pytest.raises(NotAllowed):
         await cortex.scope.provide(AllowedFolders, shop.house.member.id).allow(str(tmp_path / "many" / "tools"))
     await cortex.coding.revoke(ada, many)
+    log = await cortex.runtime.db.repository(AuditRepository).list(limit=99)
+    assert [row.action for row in log if row.subject == many] == ["coding.folder_revoked", "coding.folder_allowed"]
     assert "tools" not in {one.alias for one in await agent.repositories()}
 
 

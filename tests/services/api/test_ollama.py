@@ -141,7 +141,7 @@ async def test_a_failure_is_an_error_with_its_status_or_the_last_line(door: Door
 
 
 async def test_a_sign_of_life_is_a_piece_without_words(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cortex.services.api.following.WORKING_S", 0.05)
+    monkeypatch.setattr("cortex.services.api.hearing.WORKING_S", 0.05)
     http = await door.http(wait_s=1)
     got = lines(await http.post("/api/chat", json=asked("fetch it")))
     assert [one["message"] for one in got[:2]] == [{"role": "assistant", "content": ""}] * 2

@@ -120,7 +120,7 @@ async def test_own_tools_are_passed_through_and_nothing_else(door: Door, scripte
 async def test_a_question_is_answered_on_the_page_while_the_program_waits(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cortex.services.api.following.WORKING_S", 0.05)
+    monkeypatch.setattr("cortex.services.api.hearing.WORKING_S", 0.05)
     token = await door.token()
     signs: list[str] = []
     body = {"model": "cortex", "messages": asked("fetch it"), "stream": True}

@@ -336,7 +336,7 @@ async def test_health_tells_the_age(home: Path) -> None:
         later = at + timedelta(hours=hours)
         async with Cortex.at_rest(house_settings(home), clock=lambda later=later: later) as cortex:  # type: ignore[misc]
             found = {one.name: one for one in await cortex.doctor.examine()}["backup"]
-        assert (found.state, found.text) == (state, f"The last one is {hours} h old.")
+        assert (found.state, f" {hours} h " in found.text) == (state, True)
 
 
 @pytest.mark.parametrize("inside", ["", "nightly", "backups/../01PERSON"])

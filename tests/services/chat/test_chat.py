@@ -140,7 +140,7 @@ async def test_a_no_is_what_the_model_reads_in_place_of_the_result(
     await house.until(cid, "turn.end")
     read = scripted.log[-1].body["messages"][-1]
     assert read["role"] == "tool"
-    assert "The user denied this call. Do not try it again; go on without it." in read["content"]
+    assert "denied this call" in read["content"]
 
 
 async def test_a_grant_covers_the_same_call_in_this_conversation_and_no_other(house: LivingHouse) -> None:
@@ -251,7 +251,7 @@ async def test_a_new_try_reads_what_the_earlier_one_did_and_what_was_taken_back_
     undo_id = (await house.events(cid, "tool.result"))[0].payload["undo"]
     second = await house.cortex.chat.again(house.admin, first, mode="chat")
     await house.until(cid, "turn.end", turn=second)
-    assert "Done already, by a try that was set aside." in await behind(second)
+    assert "set aside" in await behind(second)
     assert '"title":"milk"' in await behind(second)
     assert "[from outside]" not in await behind(second)
     stands = "An earlier version did this already, and it was kept: Add task: milk, to shopping."

@@ -16,7 +16,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.still_clock import StillClock
@@ -60,7 +60,7 @@ def say(db: Database, ann: User) -> Say:
         said = messages or (user(f"say {id}"), assistant(f"said {id}"))
         async with db.transaction(ann.id) as repository:
             turns, log = repository(TurnsRepository), repository(ConversationsRepository)
-            await turns.create(id, conversation_id, said[0].text, **PLAIN_TURN)
+            await turns.create(NewTurn(id, conversation_id, said[0].text, **PLAIN_TURN))
             await log.append(conversation_id, [("message", {"turn": id, "text": said[0].text}, id)])
             for number, message in enumerate(said):
                 await repository(MessagesRepository).add(id, number, message, False)
@@ -218,9 +218,6 @@ async def test_another_user_reaches_nothing(service: ConversationsService, ann: 
         service.delete(ben, id),
         service.restore(ben, id),
         service.pin(ben, id, True),
-        service.set_role(ben, id, "admin"),
-        service.set_mode(ben, id, "all"),
-        service.set_max_rounds(ben, id, 25),
         service.export_markdown(ben, id),
         service.export_json(ben, id),
         service.branch(ben, id, "turn:1"),

@@ -8,11 +8,13 @@ from cortex.storage.messages import MessagesRepository
 from tests.living_house import LivingHouse
 from tests.scripted_server import ScriptedServer, rule
 
+SHOPPING = "add milk to my shopping list"
+
 
 async def tried_twice(house: LivingHouse) -> tuple[str, str, str]:
     """A conversation with a message that was answered, followed by another, and sent again in other words."""
     cid = await house.conversation()
-    first = await house.say(cid, "add milk to my shopping list")
+    first = await house.say(cid, SHOPPING)
     await house.say(cid, "hello")
     second = await house.cortex.chat.edit(house.admin, first, "hello there")
     await house.until(cid, "turn.end", turn=second)
@@ -28,7 +30,7 @@ async def test_switching_back_shows_what_followed_and_what_is_said_next_follows_
     assert await texts(house, cid) == ["hello there"]
     shown = await house.cortex.versions.show(house.admin, first)
     assert not shown.is_dropped
-    assert await texts(house, cid) == ["add milk to my shopping list", "hello"]
+    assert await texts(house, cid) == [SHOPPING, "hello"]
     await house.say(cid, "hello again")
     exported = await house.cortex.conversations.export_markdown(house.admin, cid)
     assert "hello again" in exported
@@ -39,7 +41,7 @@ async def test_switching_back_shows_what_followed_and_what_is_said_next_follows_
     assert [hit.path.partition("/at/")[2] for hit in groups["messages"]] == [second.removeprefix("turn:")]
     await house.cortex.versions.show(house.admin, first)
     branch = await house.cortex.conversations.branch(house.admin, cid, first)
-    assert await texts(house, branch) == ["add milk to my shopping list"]
+    assert await texts(house, branch) == [SHOPPING]
     page = await house.cortex.chat.log(house.admin, branch)
     assert page.versions == {}
     assert [turn.versions for turn in page.folded().turns] == [()]

@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, ServiceDown, UserError
-from cortex.integrations.aether import AetherForm, AetherServer
+from cortex.integrations.cards.aether import AetherForm, AetherServer
 from cortex.ports.aether import EntryChange, Journals
 from cortex.ports.journals import PERSON, JournalBook
 from tests.aether_server import TOKEN, AetherDouble
@@ -195,7 +195,7 @@ async def test_a_revoked_token_and_a_new_one(house: LivingHouse, aether: AetherD
     with pytest.raises(ServiceDown, match="Integrations"):
         await tools(house).entry("e1")
     card = await house.cortex.integrations.card("aether", "")
-    assert "does not accept its token" in card.state
+    assert (card.is_failing, "its token" in card.state) == (True, True)
     typed = {"address": aether.address, "token": "another-token"}
     await house.cortex.integrations.save(house.admin, "aether", "", typed, is_new=False)
     assert (await tools(house).entry("e1")).text == "a"

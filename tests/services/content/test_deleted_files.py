@@ -107,4 +107,4 @@ async def test_a_file_that_is_deleted_as_its_turn_comes_is_read_once_it_is_back(
     clock.forward(minutes=4)  # behind the lease
     await settled(house)
     back, pages = await cortex.documents.text(house.admin, row.id)
-    assert (back.state, [page.text for page in pages]) == ("ready", ["One small dog is allowed."])
+    assert (back.state, ["small dog" in page.text for page in pages]) == ("ready", [True])

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.ids import derived_id
-from cortex.integrations.aether import AetherForm, AetherServer
+from cortex.integrations.cards.aether import AetherForm, AetherServer
 from cortex.ports.aether import EntryChange
 from cortex.ports.journals import ASSISTANT, PERSON, JournalBook, JournalChange
 from cortex.services.content.own_journals import OwnJournals
@@ -57,8 +57,9 @@ async def books(request: pytest.FixtureRequest, tmp_path: Path, clock: StillCloc
 
 
 async def test_an_entry_makes_its_journal_and_is_found_again(books: Books) -> None:
-    made = await books.ann.write("e1", "Garden", "First frost", "The dahlias are in.", False)
-    assert (made.journal, made.title, made.text, made.version) == ("Garden", "First frost", "The dahlias are in.", 1)
+    text = "The dahlias are in."
+    made = await books.ann.write("e1", "Garden", "First frost", text, False)
+    assert (made.journal, made.title, made.text, made.version) == ("Garden", "First frost", text, 1)
     assert (made.written_at, made.changed_by, made.is_tainted) == (books.clock(), PERSON, False)
     assert await books.ann.entry("e1") == made
     (journal,) = await books.ann.list()

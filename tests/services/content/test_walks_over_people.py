@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 import sqlalchemy as sa
 
-from cortex.services.content.file_clearing import FileClearing
+from cortex.services.content.file_looks import FileClearing
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.home import Homes
 from tests.living_house import LivingHouse

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from cortex.app import Cortex
+from cortex.base.background import background_tasks
 from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.storage.audit import AuditRepository, AuditRow
@@ -21,6 +22,7 @@ from cortex.storage.schema import AuditTable
 from tests.children import environment, run
 from tests.databases import house_settings
 from tests.e2e.caller import PASSWORD
+from tests.living_house import living_house
 
 ROWS = 6
 CUT = "DELETE FROM audit WHERE number > :last"
@@ -87,29 +89,26 @@ async def test_a_log_that_nobody_touched_is_whole(kept: Kept) -> None:
     verdict = await kept.cortex.audit_log.verify()
     assert (verdict.entries, verdict.problem) == (ROWS, "")
     code, said = await asyncio.to_thread(verify, kept, "--head", verdict.head)
-    assert (code, said) == (0, f"ok    {ROWS} rows, none changed. Head: {verdict.head}\n")
+    assert (code, f"ok {ROWS} rows" in " ".join(said.split()), verdict.head in said) == (0, True, True)
 
 
 async def test_a_rewritten_chain_does_not_fit_without_the_key(kept: Kept) -> None:
     await rewritten_without_the_key(kept, 4)
     code, said = await asyncio.to_thread(verify, kept)
-    assert (code, said.splitlines()[0]) == (
-        1,
-        "BAD   row 4: It was changed after it was written, or the secret key is not the one it was written with.",
-    )
+    assert (code, said.split()[:3]) == (1, ["BAD", "row", "4:"])
 
 
 async def test_a_cut_tail_is_seen_and_stays_seen_when_more_is_written(kept: Kept) -> None:
     await kept.behind_the_guard(CUT, last=ROWS - 2)
     found = await kept.cortex.audit_log.verify()
-    assert (found.at, found.problem) == (ROWS - 1, f"The end was cut: row {ROWS} was seen, and the last is {ROWS - 2}.")
+    assert (found.at, f"row {ROWS} was" in found.problem, f"is {ROWS - 2}." in found.problem) == (ROWS - 1, True, True)
     for number in range(4):  # grows past where it was
         await kept.log.add("", "test.row", f"again {number}")
     found = await kept.cortex.audit_log.verify()
-    assert (found.at, found.problem.partition(":")[0]) == (ROWS, f"Row {ROWS} is another one than was seen")
+    assert (found.at, "another one" in found.problem) == (ROWS, True)
     assert next(one for one in await kept.cortex.doctor.examine() if one.name == "audit log").state == "bad"
     said = run(["audit", "accept"], env=environment(kept.home), cwd=kept.home).stdout
-    assert said.startswith("Its head is now ")
+    assert (await kept.cortex.audit_log.verify()).head in said
     assert (await kept.cortex.audit_log.verify()).problem == ""
     assert [row.action for row in await kept.log.list(1)] == ["audit.accepted"]
 
@@ -121,7 +120,7 @@ async def test_a_head_put_back_does_not_hide_a_cut_from_a_head_kept_elsewhere(ke
     await kept.behind_the_guard(CUT, last=ROWS)
     (kept.home / FILE).write_bytes(earlier)
     assert (await kept.cortex.audit_log.verify()).problem == ""
-    assert (await kept.cortex.audit_log.verify(elsewhere)).problem.startswith("The end was cut")
+    assert "was cut" in (await kept.cortex.audit_log.verify(elsewhere)).problem
     with pytest.raises(UserError, match="NUMBER:HASH"):
         await kept.cortex.audit_log.verify("7")
 
@@ -134,7 +133,7 @@ async def test_a_head_that_is_gone_or_made_up_is_said_and_not_made_anew(kept: Ke
     else:
         file.write_text(json.dumps({**json.loads(file.read_text()), "number": 2}))
     await kept.log.add("", "test.row", "one more")
-    assert "missing or is not ours" in (await kept.cortex.audit_log.verify()).problem
+    assert "not ours" in (await kept.cortex.audit_log.verify()).problem
 
 
 async def test_a_kill_between_row_and_head_leaves_it_a_row_behind_and_the_next_row_makes_up_for_it(kept: Kept) -> None:
@@ -214,4 +213,16 @@ async def test_admins_are_told_the_head_once_a_week_and_at_once_what_is_wrong(ke
     await kept.behind_the_guard("UPDATE audit SET subject = 'x' WHERE number = 2")
     await kept.cortex.audit_log.notify_admins()
     newest = next(iter(await notices.list(limit=10)))
-    assert (newest.title, newest.urgency) == ("The audit log was changed", "high")
+    assert ("was changed" in newest.title, newest.urgency) == (True, "high")
+
+
+async def test_a_restart_is_written_down_with_who_asked_and_why(tmp_path: Path) -> None:
+    async with living_house(tmp_path) as house, background_tasks(house.cortex.restarts.until_due()):
+        await house.conversation()
+        await house.cortex.restarts.ask(house.admin, "a new certificate")
+        (row, *_) = await house.cortex.runtime.db.repository(AuditRepository).list()
+    assert (row.actor, row.action, json.loads(row.detail)["reason"]) == (
+        house.admin.id,
+        "server.restart",
+        "a new certificate",
+    )

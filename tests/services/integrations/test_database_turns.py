@@ -103,7 +103,7 @@ async def test_hostile_rows_lead_to_nothing_that_the_person_did_not_allow(house:
         assert fetched.payload["state"] == "refused"
         turn = await house.cortex.chat.send_message(house.admin, cid, f"write row {number:02}")
         asked = await house.until(cid, "approval", turn=turn, state="asked")
-        assert asked.payload["why"].startswith("Asked because this conversation contains external content")
+        assert "external content" in asked.payload["why"]
         await house.cortex.chat.stop(house.admin, cid)
         await house.until(cid, "turn.end", turn=turn)
     own = house.cortex.runtime.settings.home / house.admin.id / "files"
@@ -148,4 +148,4 @@ async def test_a_check_refuses_what_cannot_run_and_proves_nothing_of_the_server(
         with pytest.raises(ToolFailed, match=says):
             await databases.check(**given)
     await databases.check(sql="select * from members", database="Shop", role="orchestrator")
-    assert (await house.cortex.integrations.card("aether_db", "shop")).state == "Configured. Not used yet."
+    assert "Not used" in (await house.cortex.integrations.card("aether_db", "shop")).state

@@ -67,7 +67,7 @@ async def test_no_entry_of_a_list_costs_the_others(shop: McpHouse) -> None:
     seen = {one.row.name: one for one in await cortex.mcp_tools.tools("shop")}
     left_out = {name: one.left_out for name, one in seen.items() if one.left_out}
     assert len(left_out) == len(USELESS) + 2  # and two schemas that are too long
-    assert left_out["sell (2)"] == "The server lists two tools of this name; the first is used."
+    assert "two tools" in left_out["sell (2)"]
     assert "500," in left_out["huge"]
     assert all(why.endswith(".") for why in left_out.values())
     assert count == 1 + len(ODD) - 2 + len(LENIENT)
@@ -121,7 +121,7 @@ async def test_a_list_without_end_is_read_as_far_as_it_goes(shop: McpHouse) -> N
         (shop.folder / "cursor").write_text(cursor)
         await cortex.mcp_tools.look(ada, "shop")
         seen = {one.row.name: one.left_out for one in await cortex.mcp_tools.tools("shop")}
-        assert seen["(more)"] == "The server's list of tools has no end; what came first was read."
+        assert "no end" in seen["(more)"]
         assert seen["sell"] == ""
         assert await shop.call("sell", say="fine") == "fine"
 
@@ -131,4 +131,4 @@ async def test_more_tools_than_are_read_are_told(shop: McpHouse) -> None:
     shop.lists(listed("sell", is_read=True), *(listed(f"t{n}") for n in range(1_500)))
     assert await shop.house.cortex.mcp_tools.look(shop.house.admin, "shop") == 1_000
     seen = {one.row.name: one.left_out for one in await shop.house.cortex.mcp_tools.tools("shop")}
-    assert seen["(more)"] == "The server lists more than 1,000 tools; the others were not read."
+    assert "1,000 tools" in seen["(more)"]

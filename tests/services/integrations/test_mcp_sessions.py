@@ -82,7 +82,7 @@ async def test_a_call_that_may_have_been_done_is_made_again_only_where_that_chan
     }
     orders = {name: found[name, "order"] for name in UNCLEAR}
     assert {count for _, count in orders.values()} == {1}
-    assert all("not known whether the call was carried out" in words for words, _ in orders.values())
+    assert all("not known" in words for words, _ in orders.values())
     assert not any("seconds" in words for words, _ in orders.values())
     assert await call(house, "order") == "done: order"  # and the next one has a session
 

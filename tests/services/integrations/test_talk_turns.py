@@ -107,13 +107,15 @@ async def nobody(row: TurnRow) -> None:
 
 
 async def test_what_cannot_be_is_said_and_nobody_is_asked(house: LivingHouse, nextcloud: TalkDouble) -> None:
-    assert await result(house, "tell nobody") == ("err", "There is no room 'Cellar'. Rooms: 'Family'.")
+    state, text = await result(house, "tell nobody")
+    assert (state, "'Cellar'" in text, "'Family'" in text) == ("err", True, True)
     state, text = await result(house, "read wrongly")
     assert (state, "count" in text) == ("refused", True)
     nextcloud.faults.append((503, {"X-Nextcloud-Maintenance-Mode": "1"}))
-    assert await result(house, "what is new?") == ("err", "Nextcloud is being maintained. Try again later.")
+    state, text = await result(house, "what is new?")
+    assert (state, "being maintained" in text) == ("err", True)
     (card,) = [card for card in await house.cortex.integrations.cards() if card.kind.name == "talk"]
-    assert card.state == "The last call failed: Nextcloud is being maintained. Try again later."
+    assert text in card.state
     await house.cortex.integrations.switch(house.admin, "talk", "", is_on=False)
     assert "nc_talk_send" in (await house.cortex.tools.setups())
 
@@ -123,7 +125,7 @@ async def test_a_notice_comes_to_the_room_that_its_person_chose(
 ) -> None:
     world = await made_world(db, clock, tmp_path)
     (view,) = [view for view in await world.addresses.views(ADA) if view.name == "talk"]
-    assert view.lacks.startswith("An administrator sets Nextcloud Talk up")
+    assert "An administrator" in view.lacks
     await world.integrations.save(ADA, "talk", "", nextcloud.form(), is_new=True)
     await world.integrations.share(ADA, "talk", "", [], [ADA.id])
     with pytest.raises(UserError, match="Paste the room's link"):
@@ -131,7 +133,7 @@ async def test_a_notice_comes_to_the_room_that_its_person_chose(
     await world.addresses.put(ADA, "talk", nextcloud.link(FAMILY))
     await world.addresses.put(BOB, "talk", nextcloud.link(FAMILY))
     assert await world.addresses.test(ADA, "talk") == ""
-    assert await world.addresses.test(BOB, "talk") == "Nextcloud Talk is not available to this account."
+    assert "not available" in await world.addresses.test(BOB, "talk")
     await world.notification_preferences.change(ADA, content=["talk"])
     shout = replace(TEA, text="@all: the fern first.", urgency="high", actions=("ack",))
     async with world.sending():
@@ -159,5 +161,5 @@ async def test_a_room_that_is_away_for_now_is_tried_again_and_a_closed_one_is_no
         assert (await world.ended(id))["talk"].state == "delivered"
         nextcloud.read_only.add(FAMILY)
         ended = await world.ended(await world.notices.notify(ADA.id, replace(TEA, key="tea-2")))
-    assert (ended["talk"].state, ended["talk"].error.startswith("This room is read-only")) == ("failed", True)
+    assert (ended["talk"].state, "read-only" in ended["talk"].error) == ("failed", True)
     assert len(nextcloud.texts(FAMILY)) == 2

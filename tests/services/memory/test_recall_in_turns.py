@@ -61,7 +61,7 @@ async def test_a_fact_that_fits_rides_behind_the_message_alone(
     assert with_it.get("tools") == without.get("tools")
     (receipt,) = await house.receipts(cid)
     (told,) = receipt["facts"]
-    assert (told["text"], told["reason"]) == (DIET, "bears on “cook” (vegetarian)")
+    assert (told["text"], "(vegetarian)" in told["reason"]) == (DIET, True)
     assert 0 < told["tokens"] < receipt["facts_tokens"] <= 200
     assert await reads(house, turn) == Reads(outside=False, private=True)
 

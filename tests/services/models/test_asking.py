@@ -84,14 +84,14 @@ async def test_retry_after_is_honoured() -> None:
     reply = await page.ask(link("a", ("", error("rate_limit", after_s=7)), ("Hello", None)))
     assert reply.model == "a"
     assert page.waits == [7]
-    assert page.notices == ["m: rate_limit. Trying again in 7 s."]
+    assert ["rate_limit" in notice and "7 s" in notice for notice in page.notices] == [True]
 
 
 async def test_a_wait_that_is_too_long_goes_to_the_next_model() -> None:
     page = Page()
     reply = await page.ask(link("a", ("", error("rate_limit", after_s=600))), link("b", ("Hello", None)))
     assert (reply.model, page.waits) == ("b", [])
-    assert page.notices == ["m: rate_limit. Going on with b."]
+    assert ["rate_limit" in notice and "with b" in notice for notice in page.notices] == [True]
 
 
 async def test_two_tries_a_model_then_the_next() -> None:
@@ -115,7 +115,7 @@ async def test_a_server_that_loads_its_model_is_waited_for_and_that_is_said_once
     reply = await page.ask(link("a", *[loads] * 8, ("Hello", None)))
     assert (reply.model, reply.failure) == ("a", "")
     assert (len(page.waits), sum(page.waits)) == (8, 47.0)
-    assert page.notices == ["a: its server still loads the model. Waiting for it."]
+    assert ["loads the model" in notice for notice in page.notices] == [True]
 
 
 async def test_a_server_that_loads_for_ever_is_not_waited_for_longer_than_two_minutes_nor_ahead_of_another() -> None:
@@ -144,10 +144,10 @@ async def test_a_refused_key_is_not_tried_twice() -> None:
     reply = await page.ask(link("a", ("", error("auth", again=False))), link("b", ("", error("auth", again=False))))
     assert reply.message is None
     assert reply.failure_kind == "auth"
-    assert reply.failure.startswith("No model answered. m: auth.")
-    assert reply.failure.endswith("Check its key on the Models page."), "the same would be refused again"
+    assert "m: auth." in reply.failure
+    assert "its key" in reply.failure, "the same would be refused again"
     away = await page.ask(link("a", ("", error("server")), ("", error("server"))))
-    assert away.failure.endswith("You can try again.")
+    assert "try again" in away.failure
 
 
 async def test_a_stream_without_an_end_counts_as_cut() -> None:
@@ -190,9 +190,10 @@ async def test_through_the_real_wire_the_second_model_answers(scripted: Scripted
     links = [Link(entry=entry, provider=connect(entry, "test-key", surroundings)) for entry in entries]
     page = Page()
     reply = await page.ask(*links)
-    assert reply.message == assistant("Hello, how are you today?")
+    said = "Hello, how are you today?"
+    assert reply.message == assistant(said)
     assert reply.model == "second"
-    assert "".join(text for text, attempt in page.deltas if attempt == 3) == "Hello, how are you today?"
+    assert "".join(text for text, attempt in page.deltas if attempt == 3) == said
     assert [seen.body["model"] for seen in scripted.log] == ["first", "first", "second"]
     for each in links:
         await each.provider.close()

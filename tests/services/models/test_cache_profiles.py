@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cortex.base.model import Profile
-from cortex.services.models.cache_learning import learned
-from cortex.services.models.endpoint_caches import is_native, shipped
+from cortex.services.models.endpoint_caches import is_native, learned, shipped
 from cortex.storage.round_rows import CacheSample
 
 BASE = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=1024, life_s=300, late_tools="bridge")

@@ -146,4 +146,4 @@ async def test_a_chat_that_waits_for_a_slot_says_so_and_is_not_held_back() -> No
     async with crowd.request(link.entry, is_background=True):
         reply = await ask([link], HELLO, on_delta=heard, on_notice=heard, crowd=crowd)
     assert reply.message is not None
-    assert told == ["m is busy with other requests and answers this one after them."]
+    assert ["m is busy" in each for each in told] == [True]

@@ -82,7 +82,7 @@ async def test_reasons_that_follow_one_another_are_met_one_by_one() -> None:
     assert (await told.ask(model)).message is not None
     last = model.asked[-1]
     assert (set(last.without), len(last.tools), last.max_output_tokens) == ({"top_p"}, 0, 90)
-    assert "[used task_create with" in last.messages[3].text
+    assert "[used task_create" in last.messages[3].text
     assert len(told.notices) == 3
     assert {(fact.what, fact.value) for fact in told.learned} == {
         ("parameter", "top_p"),
@@ -148,9 +148,7 @@ async def test_another_persons_model_says_none_of_its_servers_words() -> None:
         [Link(entry=entry, provider=Refusing([said]))], REQUEST, on_delta=Told().delta, on_notice=Told().notice,
         turn_from=len(PAST),
     )  # fmt: skip
-    assert reply.failure == (
-        "m (from ada): the request is longer than it takes. Send less at once, or choose a model that takes more."
-    )
+    assert ("secret" in reply.failure, "longer than" in reply.failure) == (False, True)
 
 
 @given(

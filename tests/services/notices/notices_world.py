@@ -11,7 +11,7 @@ from typing import Any
 
 from cortex.base.background import background_tasks
 from cortex.base.clock import ticks_s
-from cortex.base.logbook import LogBook
+from cortex.base.log import LogBook
 from cortex.base.settings import load_settings
 from cortex.base.user import User
 from cortex.compose.services import Services

@@ -213,6 +213,6 @@ async def test_what_was_sealed_under_another_key_is_said_and_lost_on_nobody(
     async with other.sending():
         ended = await other.ended(await other.notices.notify(ADA.id, TEA))
     assert {name: row.state for name, row in ended.items()} == {"ntfy": "failed", "web_push": "failed"}
-    assert all("Restore the old key" in row.error for row in ended.values())
+    assert all("old key" in row.error for row in ended.values())
     assert await other.notices.unread(ADA.id) == 1
     assert clock() - ended["ntfy"].created_at < timedelta(seconds=1)

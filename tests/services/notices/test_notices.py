@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
+from cortex.notify import ChannelRegister
 from cortex.ports.channels import ChannelName, NoticeKind, Urgency
 from cortex.services.notices.action_links import PATH
 from cortex.services.notices.notices import NoticeFilter, NoticeRow
@@ -26,8 +27,11 @@ from tests.still_clock import StillClock
 
 HOME = "https://ntfy.example.org/plants"
 HOOK = "https://hooks.example.org/cortex"
-ALL = Means(addressed=frozenset({"email", "ntfy", "webhook"}), devices=("phone", "desk"))
-MAIL_ONLY = Means(addressed=frozenset({"email"}))
+CHANNELS = ChannelRegister().held
+ALL = Means(
+    channels={name: CHANNELS[name] for name in ("web_push", "email", "ntfy", "webhook")}, devices=("phone", "desk")
+)
+MAIL_ONLY = Means(channels={"email": CHANNELS["email"]})
 BERLIN = Choices(quiet="22:00-07:00", time_zone="Europe/Berlin")
 EVENING = datetime(2026, 11, 20, 21, 30, tzinfo=UTC)  # 22:30 there
 MORNING = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)

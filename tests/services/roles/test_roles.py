@@ -7,6 +7,7 @@ from cortex.base.user import User
 from cortex.services.roles.roles import PERSONA, Roles
 from cortex.storage.home import Homes
 from cortex.toolkit.grants import granted
+from cortex.tools import load
 
 ANA = User(id="ana", name="ana", rank="member")
 ROOT = User(id="root", name="root", rank="admin")
@@ -18,14 +19,14 @@ def homes(tmp_path: Path) -> Homes:
 
 
 async def test_ships_the_six_roles_and_hides_the_admin_one_from_members(homes: Homes) -> None:
-    roles = Roles(homes)
+    roles = Roles(load(), homes)
     assert await roles.names(ROOT) == ("admin", "chat", "coder", "distill", "orchestrator", "research")
     assert "admin" not in await roles.names(ANA)
 
 
 async def test_a_missing_tools_key_is_the_shipped_default_and_never_everything(homes: Homes) -> None:
     await homes.home_of("ana").write("roles/orchestrator.md", "---\nmax_rounds: 3\n---\nMy words.\n")
-    found = await Roles(homes).in_force(ANA, "orchestrator")
+    found = await Roles(load(), homes).in_force(ANA, "orchestrator")
     assert "tasks" in found.role.tools
     assert "all" not in found.role.tools
     assert found.role.max_rounds == 3
@@ -48,18 +49,18 @@ async def test_a_missing_tools_key_is_the_shipped_default_and_never_everything(h
 )
 async def test_the_tools_key_says_what_it_says(homes: Homes, line: str, tools: tuple[str, ...]) -> None:
     await homes.home_of("ana").write("roles/mine.md", f"---\n{line}\n---\nHi\n")
-    assert (await Roles(homes).role(ANA, "mine")).tools == tools
+    assert (await Roles(load(), homes).role(ANA, "mine")).tools == tools
 
 
 async def test_an_unknown_role_has_no_tools(homes: Homes) -> None:
-    role = await Roles(homes).role(ANA, "never_written")
+    role = await Roles(load(), homes).role(ANA, "never_written")
     assert (role.tools, role.admin_tools, role.prompt) == ((), (), "")
-    assert (await Roles(homes).role(ANA, "../../etc")).tools == ()
+    assert (await Roles(load(), homes).role(ANA, "../../etc")).tools == ()
 
 
 async def test_a_member_cannot_open_the_admin_role_by_a_file_of_their_own(homes: Homes) -> None:
     await homes.home_of("ana").write("roles/admin.md", "---\nadmin_only: false\ntools: all\n---\nMine\n")
-    role = await Roles(homes).role(ANA, "admin")
+    role = await Roles(load(), homes).role(ANA, "admin")
     assert role.is_admin_only
     assert granted(role, is_admin=False).words == frozenset()
 
@@ -77,11 +78,11 @@ async def test_a_member_cannot_open_the_admin_role_by_a_file_of_their_own(homes:
 async def test_a_slip_names_file_and_key(homes: Homes, text: str, told: str) -> None:
     await homes.home_of("ana").write("roles/mine.md", text)
     with pytest.raises(UserError, match=told):
-        await Roles(homes).role(ANA, "mine")
+        await Roles(load(), homes).role(ANA, "mine")
 
 
 async def test_the_persona_is_the_users_file_or_the_shipped_words(homes: Homes) -> None:
-    roles = Roles(homes)
+    roles = Roles(load(), homes)
     assert await roles.persona(ANA) == PERSONA
     await homes.home_of("ana").write("persona.md", "You are Jeeves.\n")
     assert await roles.persona(ANA) == "You are Jeeves."

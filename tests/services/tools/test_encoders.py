@@ -133,18 +133,21 @@ async def test_a_model_that_fails_is_left_out_and_logged_once(
     model.failure = RuntimeError("out of memory")
     house = opened(settings, model)
     for _ in range(2):
-        assert await house.over(snapshot) == (snapshot, "RuntimeError: out of memory")
+        over, failure = await house.over(snapshot)
+        assert (over, "out of memory" in failure) == (snapshot, True)
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert caplog.messages == ["sentence model: skipped: RuntimeError: out of memory"]
+    assert ["out of memory" in message for message in caplog.messages] == [True]
     house.close()
 
 
 async def test_the_receipt_says_when_it_was_left_out(settings: Settings, model: SmallModel, tmp_path: Path) -> None:
     model.failure = RuntimeError("out of memory")
     house = opened(settings, model)
-    tools = ToolsService(registry=load(), wired=frozenset({"Tasks"}), roles=Roles(Homes(tmp_path)), encoders=house)
+    tools = ToolsService(
+        registry=load(), wired=frozenset({"Tasks"}), roles=Roles(load(), Homes(tmp_path)), encoders=house
+    )
     told = await tools.explain(ANA, "orchestrator", "what is on my list", recipe="vector")
-    assert told["labels"]["sentence model"] == "left out: RuntimeError: out of memory"
+    assert "out of memory" in told["labels"]["sentence model"]
     plain = await tools.explain(ANA, "orchestrator", "what is on my list", recipe="all")
     assert "sentence model" not in plain["labels"]
     house.close()
@@ -152,7 +155,9 @@ async def test_the_receipt_says_when_it_was_left_out(settings: Settings, model: 
 
 async def test_a_plan_uses_it(settings: Settings, model: SmallModel, tmp_path: Path) -> None:
     house = opened(settings, model)
-    tools = ToolsService(registry=load(), wired=frozenset({"Tasks"}), roles=Roles(Homes(tmp_path)), encoders=house)
+    tools = ToolsService(
+        registry=load(), wired=frozenset({"Tasks"}), roles=Roles(load(), Homes(tmp_path)), encoders=house
+    )
     told = await tools.explain(ANA, "orchestrator", "what is on my list", recipe="vector")
     assert "sentence model" not in told["labels"]
     assert "what is on my list" in model.asked
@@ -184,7 +189,7 @@ def test_its_state_is_told_by_trying_it(settings: Settings, model: SmallModel) -
     state = opened(settings, model).state()
     assert (state.is_there, state.failed, state.key, state.dimensions) == (True, "", model.key, model.dimensions)
     model.failure = RuntimeError("out of memory")
-    assert opened(settings, model).state().failed == "RuntimeError: out of memory"
+    assert "out of memory" in opened(settings, model).state().failed
 
 
 def test_a_named_folder_counts_before_the_houses_own(settings: Settings, tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from cortex.base.background import background_tasks
 from cortex.base.errors import DamagedFile
 from cortex.base.settings import load_settings
 from cortex.base.user import User
-from cortex.selection.plan.decisions import LISTED
-from cortex.selection.readiness import make_ready
+from cortex.selection.pipeline import make_ready
+from cortex.selection.plan.receipt import LISTED
 from cortex.selection.types import Snapshot
 from cortex.services.roles.roles import Roles
-from cortex.services.tools.plans import PlannedRound, PlanRequest
+from cortex.services.tools.plans import PlannedRound, opening
 from cortex.services.tools.readiness import FAILED_S, FIRST_AFTER_S, NOBODY_S, ToolReadiness
 from cortex.services.tools.tools import MANY, ToolsService
 from cortex.services.turns.tool_outcomes import came_late
@@ -68,13 +68,13 @@ async def indexing() -> Indexing:
 
 @pytest.fixture
 def tools(registry: Registry, indexing: Indexing, tmp_path: Path) -> ToolsService:
-    roles = Roles(Homes(tmp_path))
+    roles = Roles(load(), Homes(tmp_path))
     return ToolsService(registry=registry, wired=frozenset(), roles=roles, assume_configured=True, index=indexing)
 
 
 async def planned(tools: ToolsService, message: str = ASKED) -> PlannedRound:
-    role = replace(await Roles().role(ROOT, "admin"), tools=("all",))
-    return await tools.plan_turn(PlanRequest(user=ROOT, role=role, message=message, now=NOON))
+    role = replace(await Roles(load()).role(ROOT, "admin"), tools=("all",))
+    return await tools.plan_turn(opening(ROOT, role, message, NOON))
 
 
 async def test_until_many_new_tools_are_indexed_a_message_has_those_before(
@@ -127,7 +127,8 @@ async def test_of_ten_thousand_tools_a_receipt_lists_those_of_which_there_is_som
     assert listed >= {item.name for item in made.plan.sent if item.name.startswith("orchard_")}
     assert receipt["unlisted"] == len(whole) - len(listed)
     assert receipt["permitted"] == len(whole) > LISTED
-    assert {one.reason for one in whole if one.name not in listed} == {"nothing in the message speaks for it"}
+    (reason,) = {one.reason for one in whole if one.name not in listed}
+    assert "speaks for" in reason
     by_stage: dict[str, int] = {}
     for one in whole:
         if not one.is_in:
@@ -222,7 +223,7 @@ async def test_what_cannot_be_made_ready_is_tried_again_and_told_once(
     async def sleep(seconds: float) -> None:
         assert seconds in {FIRST_AFTER_S, FAILED_S}
 
-    tools = ToolsService(registry=registry, wired=frozenset(), roles=Roles(Homes(tmp_path)), index=index)
+    tools = ToolsService(registry=registry, wired=frozenset(), roles=Roles(load(), Homes(tmp_path)), index=index)
     loop = asyncio.get_running_loop()
     async with Cortex.at_rest(load_settings(None, home=tmp_path / "home")) as house:
         await house.accounts.redeem_setup(await house.accounts.setup_link(), "ann", "a long enough password")
@@ -234,4 +235,4 @@ async def test_what_cannot_be_made_ready_is_tried_again_and_told_once(
             await loaded.wait()
             assert tools.is_ready
     told = [each.getMessage() for each in caplog.records if "tools are not ready" in each.getMessage()]
-    assert told == [f"tools are not ready, retrying: {error}"]
+    assert [str(error) in each for each in told] == [True]

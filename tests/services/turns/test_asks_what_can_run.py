@@ -32,10 +32,7 @@ async def test_the_model_reads_what_is_wrong_and_the_person_is_asked_once_for_wh
     assert "when it suits" in results[0].payload["text"]
     asked = await db.repository(ApprovalsRepository, house.admin.id).of_turn(turn_id)
     assert [row.tool for row in asked] == ["cron_add"]
-    assert (
-        asked[0].verb.startswith("Schedule: every day at 09:00, next "),
-        "Water the flowers." in asked[0].detail,
-    ) == (True, True)
+    assert ("every day at 09:00" in asked[0].verb, "the flowers" in asked[0].detail) == (True, True)
     notices = await db.repository(NoticesRepository, house.admin.id).list(limit=10)
     assert {notice.subject_id for notice in notices} <= {asked[0].id}
     assert [row.number for row in await db.repository(AuditRepository, house.admin.id).list()] == before

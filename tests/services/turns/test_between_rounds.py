@@ -12,7 +12,7 @@ from cortex.ports.steps import is_first_life
 from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.living_house import LivingHouse
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
@@ -48,7 +48,9 @@ async def opened_turn(house: LivingHouse, text: str = "write a file", mode: Tool
     """A turn that was opened and not run."""
     cid = await house.conversation()
     turns = house.rows(TurnsRepository)
-    row = await turns.create("turn:1", cid, text, mode=mode, role="orchestrator", is_tainted=False, reads=NOTHING_READ)
+    row = await turns.create(
+        NewTurn("turn:1", cid, text, mode=mode, role="orchestrator", is_tainted=False, reads=NOTHING_READ)
+    )
     turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     return turn
@@ -61,11 +63,11 @@ async def test_a_notice_that_stood_before_a_kill_is_not_written_again(house: Liv
         await history.say(turn, 1, "Trying again.", "notice")
         is_first_life.set(False)  # as if the process had died before the engine noted it
         await history.say(turn, 1, "Trying again.", "notice")
-        await history.say(turn, 1, "The second try failed.", "notice")
+        await history.say(turn, 1, "It failed.", "notice")
     finally:
         is_first_life.reset(before)
     told = [event.payload["text"] for event in await house.events(turn.conversation_id, "notice")]
-    assert told == ["Trying again.", "The second try failed."]
+    assert told == ["Trying again.", "It failed."]
 
 
 async def test_a_plan_that_is_made_again_tells_of_its_limit_once(house: LivingHouse) -> None:
@@ -76,7 +78,7 @@ async def test_a_plan_that_is_made_again_tells_of_its_limit_once(house: LivingHo
     for _ in range(2):
         await planner.plan(turn, Need(round=1))
     told = [event.payload["text"] for event in await house.events(turn.conversation_id, "notice")]
-    assert told == ["Your limit for today is used up: answering without tools."]
+    assert ["without tools" in each for each in told] == [True]
 
 
 async def test_a_tool_that_is_switched_off_is_not_run_any_more_in_a_turn_that_goes_on(house: LivingHouse) -> None:

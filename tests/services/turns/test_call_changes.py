@@ -17,7 +17,7 @@ from cortex.ports.loop import CallEnding, CallRecord
 from cortex.ports.schedule import Jobs
 from cortex.services.turns.calls import CallLog
 from cortex.storage.approvals import ApprovalsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.plain_world import PLAIN_TURN
 
@@ -65,7 +65,7 @@ async def waiting(tmp_path: Path) -> AsyncIterator[Waiting]:
     async with living_house(tmp_path / "home") as house:
         cid = await house.conversation()
         turns = house.rows(TurnsRepository)
-        row = await turns.create(f"turn:{cid}:1", cid, "x", **PLAIN_TURN)
+        row = await turns.create(NewTurn(f"turn:{cid}:1", cid, "x", **PLAIN_TURN))
         turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
         assert turn is not None
         decision = await house.cortex.executor.decide(turn, 1, ASKED)

@@ -14,7 +14,7 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.roles.roles import Roles
 from cortex.services.turns.turn_context import TurnContext
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import NewTurn, TurnRow, TurnsRepository
 from tests.living_house import LivingHouse
 from tests.plain_world import PLAIN_TURN
 
@@ -25,7 +25,7 @@ async def opened_turn(house: LivingHouse, *said: Message) -> tuple[Turn, TurnRow
     """A turn in the middle of its work, with these messages kept; nobody runs it."""
     turns = house.rows(TurnsRepository)
     conversation = await house.conversation()
-    row = await turns.create("turn:1", conversation, "what is on my list?", **PLAIN_TURN)
+    row = await turns.create(NewTurn("turn:1", conversation, "what is on my list?", **PLAIN_TURN))
     turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     messages = house.rows(MessagesRepository)
@@ -42,7 +42,7 @@ async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house:
     done = results(ToolResult(call_id="w1", name="task_list", text="Nothing."))
     turn, row = await opened_turn(house, assistant("", CALL), done)
     turns = house.rows(TurnsRepository)
-    await turns.create("turn:2", turn.conversation_id, "and be brief", **PLAIN_TURN)
+    await turns.create(NewTurn("turn:2", turn.conversation_id, "and be brief", **PLAIN_TURN))
     await turns.take_queued(turn.conversation_id, turn.id, 1)
     await house.cortex.turn_end.interrupt(row, "Cortex stopped.")
     said = await transcript(house)
@@ -124,7 +124,7 @@ class StoppedMeanwhile:
 async def test_a_turn_that_is_stopped_while_it_begins_is_not_begun(house: LivingHouse) -> None:
     turns = house.rows(TurnsRepository)
     cid = await house.conversation()
-    await turns.create("turn:1", cid, "hello", **PLAIN_TURN)
+    await turns.create(NewTurn("turn:1", cid, "hello", **PLAIN_TURN))
     meanwhile = StoppedMeanwhile(house)
     start = replace(house.cortex.turn_runs.turn_start, contexts=meanwhile)  # type: ignore[arg-type]
     assert await start.start_turn(house.admin.id, "turn:1") is None

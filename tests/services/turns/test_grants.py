@@ -15,7 +15,7 @@ from cortex.base.turn import Decision, Turn
 from cortex.services.turns.approval_log import scope_of
 from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
 from cortex.storage.home import Homes
-from cortex.storage.turns import NOTHING_READ, Reads, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, Reads, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.values_of_tools import called
@@ -37,15 +37,17 @@ class Talk:
     ) -> Turn:
         self.opened += 1
         row = await self.turns.create(
-            f"turn:{self.cid}:{self.opened}",
-            self.cid,
-            "x",
-            mode="auto",
-            role=ROLE,
-            channel=channel,
-            job_id=job_id,
-            is_tainted=is_tainted,
-            reads=reads,
+            NewTurn(
+                f"turn:{self.cid}:{self.opened}",
+                self.cid,
+                "x",
+                mode="auto",
+                role=ROLE,
+                channel=channel,
+                job_id=job_id,
+                is_tainted=is_tainted,
+                reads=reads,
+            )
         )
         turn = await self.house.cortex.turn_runs.turn_start.start_turn(self.house.admin.id, row.id)
         assert turn is not None

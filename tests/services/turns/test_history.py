@@ -4,7 +4,7 @@ from cortex.agent.history import SUMMARY_HEAD
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.living_house import LivingHouse
 from tests.plain_world import PLAIN_TURN
 from tests.scripted_server import ScriptedServer, rule
@@ -72,10 +72,10 @@ async def test_what_was_recalled_behind_a_message_is_no_part_of_the_summary(
 async def test_a_message_that_was_taken_in_before_a_kill_is_read_by_the_run_that_goes_on(house: LivingHouse) -> None:
     cid, person = await house.conversation(), house.admin.id
     turns = house.cortex.runtime.db.repository(TurnsRepository, person)
-    await turns.create("turn:1", cid, "hello", **PLAIN_TURN)
+    await turns.create(NewTurn("turn:1", cid, "hello", **PLAIN_TURN))
     turn = await house.cortex.turn_runs.turn_start.start_turn(person, "turn:1")
     assert turn is not None
-    await turns.create("turn:2", cid, "and buy milk", **PLAIN_TURN)
+    await turns.create(NewTurn("turn:2", cid, "and buy milk", **PLAIN_TURN))
     history = house.cortex.turn_runs.ports.history
     assert await history.steer(turn, 1) == ("and buy milk",)
     assert await history.steer(turn, 1) == ("and buy milk",)  # killed before the engine had kept the step

@@ -1,8 +1,9 @@
 """Every tool that is marked idempotent, killed at each point at which something lasts: one effect, on the same row.
 
 What stands after a call that was killed and run again is what stands after one that lived: each row of each table, the
-files, what clients were told, and what the model reads. The tools come from the registry: a new one needs its
-arguments in `CASES`. Words there mean one thing before the act and another one behind it.
+files, what clients were told, and what the model reads. The tools come from the registry, and so do the arguments of
+those that act on nothing that is there before (`SAMPLES` of a tool file). Words in `CASES` mean one thing before the
+act and another one behind it.
 """
 
 import json
@@ -106,16 +107,20 @@ def page(path: str) -> Prepare:
     return prepare
 
 
-CASES: dict[str, Case] = {
+MARKED = sorted(tool.name for tool in REGISTRY().tools.values() if tool.idempotent and tool.effect == "write")
+SAMPLES = {
+    name: Case(arguments=given)
+    for category in REGISTRY().categories.values()
+    for name, given in category.samples.items()
+    if name in MARKED
+}
+CASES: dict[str, Case] = SAMPLES | {
     "ae_journal_entry_create": Case(arguments={"text": "Snow.", "journal": "garden"}, before=entries),
     "ae_journal_entry_disable": Case(arguments={"entry": "frost"}, before=entries),
     "ae_journal_entry_update": Case(arguments={"entry": "frost", "title": "ice", "text": "Ice."}, before=entries),
     "agent_cancel": Case(arguments={"agent": "compare"}, before=agent),
     "agent_notes_clear": Case(before=page("agent_notes/admin.md")),
     "agent_notes_write": Case(arguments={"text": "likes coffee"}, before=page("agent_notes/admin.md")),
-    "aider_run": Case(arguments={"repository": "cortex", "message": "add a retry", "background": True}),
-    "claude_allow_dir": Case(arguments={"folder": "/srv/code"}),
-    "cron_add": Case(arguments={"prompt": "sum up the news", "when": "every day at 9"}),
     "cron_remove": Case(arguments={"job": "news"}, before=jobs),
     "cron_toggle": Case(arguments={"job": "news", "enabled": False}, before=jobs),
     "file_write": Case(
@@ -124,23 +129,18 @@ CASES: dict[str, Case] = {
     ),
     "memory_add": Case(arguments={"fact": "Ann eats no fish."}, before=facts),
     "memory_forget": Case(arguments={"fact": "Ann eats nuts"}, before=facts),
-    "reminders_add": Case(arguments={"text": "dentist", "when": "tomorrow at 9"}),
     "reminders_clear": Case(before=reminders),
     "reminders_remove": Case(arguments={"reminder": "dentist"}, before=reminders),
     "scratch_clear": Case(before=page("scratchpad.md")),
     "scratch_write": Case(arguments={"text": "mine"}, before=page("scratchpad.md")),
-    "spawn_agent": Case(arguments={"task": "compare the offers"}),
     "task_complete": Case(arguments={"task": "milk"}, before=tasks),
-    "task_create": Case(arguments={"title": "milk", "list_name": "Shopping"}),
     "task_update": Case(arguments={"task": "milk", "title": "bread", "due": "2026-12-01"}, before=tasks),
-    "web_push": Case(arguments={"text": "the wash is done"}),
 }
 SHARED = {
     "task_complete": Case(arguments={"task": "milk"}, before=tasks_of_bob),
     "task_create": Case(arguments={"title": "milk", "list_name": "shopping"}, before=tasks_of_bob),
     "task_update": Case(arguments={"task": "milk", "title": "bread", "list_name": "own"}, before=tasks_of_bob),
 }
-MARKED = sorted(tool.name for tool in REGISTRY().tools.values() if tool.idempotent and tool.effect == "write")
 
 
 async def ended(folder: Path, name: str, dies_at: int, case: Case | None = None) -> tuple[list[str], str, int]:

@@ -20,7 +20,7 @@ from cortex.storage.calls import CallsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository
 from cortex.storage.schema import ApprovalTable
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import NewTurn, TurnRow, TurnsRepository
 from tests.e2e.test_calls_wire import connect
 from tests.living_house import LivingHouse, living_house
 from tests.plain_world import PLAIN_TURN
@@ -156,7 +156,7 @@ async def test_a_no_after_the_turn_runs_nothing_and_the_next_message_tells_the_m
     await chat.answer(approval, "deny")
     await chat.until_ended(await chat.send("remind me of the milk"))
     assert [state for _, state, _ in await chat.calls()] == ["refused"]
-    assert "shell_exec: the user denied it" in str(model.log[-1].body)
+    assert "user denied it" in str(model.log[-1].body)
 
 
 @pytest.mark.moves_cache_prefix(reason="after twelve hours nothing is cached any more")
@@ -313,7 +313,7 @@ async def test_a_notice_that_was_due_while_cortex_was_down_comes_once_after_the_
 async def test_what_a_killed_process_left_undone_is_done_by_the_next_look(chat: Chat) -> None:
     first, approval = await chat.ask()
     await chat.rows(TurnsRepository).create(
-        "turn:said", chat.cid, "remind me", **PLAIN_TURN
+        NewTurn("turn:said", chat.cid, "remind me", **PLAIN_TURN)
     )  # the message is committed, and its process dies
     await chat.cortex.turn_queue.settle_stalled()
     await chat.house.until(chat.cid, "turn.end", turn=first, is_set_aside=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from cortex.base.messages import ToolSchema, assistant, user
 from cortex.base.turn import Need, RoundPlan
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.living_house import LivingHouse
 from tests.plain_world import PLAIN_TURN
 from tests.scripted_server import Say, ScriptedServer, Use, rule
@@ -21,7 +21,7 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
     runs, person = house.cortex.turn_runs, house.admin.id
     conversation = await house.conversation()
     turns = house.cortex.runtime.db.repository(TurnsRepository, person)
-    row = await turns.create("turn:1", conversation, "add milk", **PLAIN_TURN)
+    row = await turns.create(NewTurn("turn:1", conversation, "add milk", **PLAIN_TURN))
     turn = await runs.turn_start.start_turn(person, row.id)
     assert turn is not None
     plan = await runs.ports.planner.plan(turn, Need(round=1))
@@ -49,7 +49,7 @@ async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
     seen = []
     for number, tools in enumerate((1, 12)):
         row = await house.cortex.runtime.db.repository(TurnsRepository, person).create(
-            f"turn:{number}", conversation, "hello", **PLAIN_TURN
+            NewTurn(f"turn:{number}", conversation, "hello", **PLAIN_TURN)
         )
         turn = await runs.turn_start.start_turn(person, row.id)
         assert turn is not None

@@ -71,7 +71,7 @@ async def test_a_question_about_a_state_is_answered_without_a_model(house: Opene
     assert (call.payload["state"], bool(call.payload["undo"])) == ("ok", False)
     await house.say(cid, "and why?")
     messages = scripted.log[-1].body["messages"]
-    assert "Garage door (cover.garage, Garage): closed" in json.dumps(messages)
+    assert "(cover.garage, Garage): closed" in json.dumps(messages)
     assert messages[-2]["content"] == TOLD
 
 
@@ -189,7 +189,8 @@ async def test_a_house_that_is_away_is_said_in_one_sentence_and_no_model_tries_a
     house.devices.failure = "Home Assistant did not answer within 10 seconds."
     cid = await house.conversation()
     await house.say(cid, OFF)
-    assert await answers(house, cid) == ["Not done: Home Assistant did not answer within 10 seconds."]
+    (answer,) = await answers(house, cid)
+    assert (answer.startswith("Not done:"), house.devices.failure in answer) == (True, True)
     assert [event.payload["text"] for event in await house.events(cid, "notice")] == [NOT_DONE_NOTE]
     assert scripted.log == []
 

@@ -13,7 +13,7 @@ from cortex.base.messages import ToolCall
 from cortex.base.turn import Decision, Turn
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
-from cortex.storage.turns import Reads, TurnsRepository
+from cortex.storage.turns import NewTurn, Reads, TurnsRepository
 from tests.aether_server import TOKEN, AetherDouble
 from tests.living_house import LivingHouse, living_house
 from tests.sharing import share
@@ -34,15 +34,17 @@ class House:
         cid = cid or await self.living.conversation()
         turns = self.cortex.runtime.db.repository(TurnsRepository, self.ada.id)
         row = await turns.create(
-            f"turn:{self.opened}",
-            cid,
-            "add milk to the shopping list",
-            mode="auto",
-            role="orchestrator",
-            channel="cron" if job_id else "chat",
-            job_id=job_id,
-            is_tainted=False,
-            reads=reads,
+            NewTurn(
+                f"turn:{self.opened}",
+                cid,
+                "add milk to the shopping list",
+                mode="auto",
+                role="orchestrator",
+                channel="cron" if job_id else "chat",
+                job_id=job_id,
+                is_tainted=False,
+                reads=reads,
+            )
         )
         turn = await self.cortex.turn_runs.turn_start.start_turn(self.ada.id, row.id)
         assert turn is not None
@@ -113,7 +115,7 @@ async def test_every_verb_and_every_field_asks(house: House) -> None:
         assert decision.verdict == "ask", (name, arguments)
         row = await house.question(decision)
         assert "shared with bob" in row.destination
-        assert row.why.startswith("Asked because others will read this, and this conversation contains private data")
+        assert ("others will" in row.why, "private data" in row.why) == (True, True)
     assert await house.seen_by_bob() == before
 
 

@@ -19,7 +19,7 @@ from cortex.services.turns.end import TurnEnd
 from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
 from cortex.storage.tasks import TasksRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.services.turns.admin_turn import admin_turn
 from tests.still_clock import StillClock
@@ -87,14 +87,16 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
     async with living_house(tmp_path / "home", clock=StillClock(AT)) as house:
         inside, user_id = house.cortex.runtime, house.admin.id
         row = await inside.db.repository(TurnsRepository, user_id).create(
-            "turn:1",
-            await house.conversation(),
-            "do it",
-            mode="auto",
-            role="admin",
-            state="running",
-            is_tainted=False,
-            reads=NOTHING_READ,
+            NewTurn(
+                "turn:1",
+                await house.conversation(),
+                "do it",
+                mode="auto",
+                role="admin",
+                state="running",
+                is_tainted=False,
+                reads=NOTHING_READ,
+            )
         )
         turn = admin_turn(row.id, row.conversation_id, user_id, AT)
         homes = Homes(tmp_path / "home")

@@ -48,7 +48,7 @@ async def test_a_turn_that_read_anothers_words_asks_before_it_writes(house: Livi
     await house.say(cid, READ)
     turn = await house.cortex.chat.send_message(house.admin, cid, WRITE)
     asked = await house.until(cid, "approval", turn=turn, state="asked")
-    assert asked.payload["why"] == "Asked because this conversation contains external content: Look at your tasks"
+    assert ("external content" in asked.payload["why"], "your tasks" in asked.payload["why"]) == (True, True)
     await house.cortex.chat.stop(house.admin, cid)
 
 
@@ -63,7 +63,7 @@ async def test_it_sends_nothing_out_and_shows_nothing_to_the_others_unasked(hous
     turn = await house.cortex.chat.send_message(house.admin, cid, PASS_ON)
     asked = await house.until(cid, "approval", turn=turn, state="asked")
     assert asked.payload["destination"] == "shopping, shared with bob"
-    assert asked.payload["why"].startswith("Asked because others will read this")
+    assert "others will" in asked.payload["why"]
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "deny")
     await house.until(cid, "turn.end", turn=turn)
     assert CODE not in str(await house.cortex.tasks.list(house.member))

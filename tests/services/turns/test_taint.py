@@ -136,7 +136,7 @@ async def test_a_chat_that_read_outside_text_asks_before_it_writes(house: Living
     cid = await way(house)
     turn = await house.cortex.chat.send_message(house.admin, cid, WRITE)
     asked = await house.until(cid, "approval", turn=turn, state="asked")
-    assert asked.payload["why"].startswith("Asked because this conversation contains external content")
+    assert "external content" in asked.payload["why"]
     await house.cortex.chat.stop(house.admin, cid)
 
 
@@ -147,7 +147,7 @@ async def test_a_chat_that_read_private_text_sends_nothing_on_a_strangers_word(h
     turn = await house.say(cid, FETCH)
     (result,) = [event for event in await house.events(cid, "tool.result") if event.payload["turn"] == turn]
     assert result.payload["state"] == "refused"
-    assert result.payload["text"].startswith("Refused: this turn has read")
+    assert result.payload["text"].startswith("Refused:")
 
 
 @pytest.mark.moves_cache_prefix(reason="a branch begins anew")
@@ -170,7 +170,7 @@ async def test_an_agent_sends_nothing_that_its_chat_read(house: LivingHouse) -> 
     await house.until(cid, "turn.end", turn=turn)
     (run,) = await house.cortex.agents.list(house.admin.id, 10)
     result = await house.until(run.id, "tool.result", name="http_fetch")
-    assert result.payload["text"].startswith("Refused: this turn has read")
+    assert (result.payload["state"], result.payload["text"][:8]) == ("refused", "Refused:")
     await house.until(cid, "agent", agent=run.id, state="done")
 
 
@@ -184,7 +184,7 @@ async def test_a_chat_has_read_what_its_agent_read(house: LivingHouse, scripted:
     await house.until(cid, "turn.end", turn=found.payload["turn"])
     turn = await house.say(cid, FETCH)
     (result,) = [event for event in await house.events(cid, "tool.result") if event.payload["turn"] == turn]
-    assert result.payload["text"].startswith("Refused: this turn has read")
+    assert (result.payload["state"], result.payload["text"][:8]) == ("refused", "Refused:")
 
 
 @pytest.mark.parametrize(("task", "is_asked"), [("compare the offers", False), (READ, True)], ids=["clean", "read"])
@@ -225,7 +225,7 @@ async def test_a_job_sends_nothing_that_its_chat_read(house: LivingHouse) -> Non
     own = (await house.rows(JobsRepository).get(job.id)).conversation_id
     assert own is not None
     (result,) = await house.events(own, "tool.result")
-    assert result.payload["text"].startswith("Refused: this turn has read")
+    assert (result.payload["state"], result.payload["text"][:8]) == ("refused", "Refused:")
 
 
 @pytest.mark.moves_cache_prefix(reason="a new try begins anew")
@@ -242,7 +242,7 @@ async def test_a_jobs_prompt_that_a_model_wrote_names_no_place_when_it_is_tried_
     (run,) = await rows(house, own)
     again = await house.cortex.chat.again(house.admin, run.id)
     result = await house.until(own, "tool.result", turn=again)
-    assert result.payload["text"].startswith("Refused: this turn has read")
+    assert (result.payload["state"], result.payload["text"][:8]) == ("refused", "Refused:")
     await house.until(own, "turn.end", turn=again)
 
 
@@ -321,7 +321,7 @@ async def test_a_check_that_tells_what_a_file_has_closes_the_way_out(
     turn = await house.say(cid, "tidy up", is_tainted=True)
     results = [event.payload["text"] for event in await house.events(cid, "tool.result")]
     assert "0 times" in results[0]
-    assert "Refused: this turn has read" in results[1]
+    assert results[1].startswith("Refused:")
     assert (await house.rows(TurnsRepository).get(turn)).has_read_private
 
 

@@ -7,7 +7,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.settings import load_settings
 from cortex.engine.lives import LIVES_MAX
-from cortex.services.turns.done_so_far import NO_CALL
+from cortex.services.turns.done_before import NO_CALL
 from cortex.services.turns.queue import LOST, OUTDATED
 from tests.databases import mark_open_runs, wear_out_open_runs
 from tests.living_house import living_house

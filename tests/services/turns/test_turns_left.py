@@ -1,7 +1,6 @@
 """A process is killed between two commits of a turn's life: the next look, or the next start, brings the turn on."""
 
-import subprocess
-import sys
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -17,10 +16,10 @@ from cortex.base.user import User
 from cortex.services.turns.end import STOPPED
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NewTurn, TurnsRepository
+from tests.children import ROOT, run
 from tests.databases import house_settings
 from tests.living_house import PASSWORD, Deaf, LivingHouse, living_house
-from tests.patience import PATIENCE_S
 from tests.plain_world import PLAIN_TURN
 from tests.services.turns.killed_process import KILLED
 
@@ -30,13 +29,7 @@ CHOICES = pytest.mark.parametrize(("choice", "state"), [("once", "ok"), ("deny",
 
 def killed(home: Path, *what: str) -> None:
     """Let a process die there."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.services.turns.killed_process", str(home), *what],
-        timeout=PATIENCE_S,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = run((str(home), *what), env=os.environ, cwd=ROOT, module="tests.services.turns.killed_process")
     assert done.returncode == KILLED, done.stderr[-2000:]
 
 
@@ -142,7 +135,7 @@ async def left(home: Path, how: str) -> AsyncIterator[Left]:
         cid = (await cortex.conversations.new(user, role="orchestrator")).id
         turns = cortex.runtime.db.repository(TurnsRepository, user.id)
         for id, state in ((FIRST, "running"), (SECOND, "queued")):
-            await turns.create(id, cid, "hello", state=cast(TurnState, state), **PLAIN_TURN)
+            await turns.create(NewTurn(id, cid, "hello", state=cast(TurnState, state), **PLAIN_TURN))
         engine = Ended(how)
         queue = replace(cortex.turn_queue, runtime=replace(cortex.runtime, runner=engine))
         yield Left(cortex, queue, engine, user, cid)

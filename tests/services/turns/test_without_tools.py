@@ -12,7 +12,7 @@ from cortex.base.attachments import Attachment, is_long, words_of_file
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.base.role import Role
 from cortex.selection.pipeline import NOTES_HEAD
-from cortex.services.roles.talk import ONLY_TALK, talk_prompt
+from cortex.services.roles.roles import ONLY_TALK, talk_prompt
 from tests.living_house import LivingHouse
 from tests.scripted_server import ScriptedServer, Use, rule
 
@@ -40,7 +40,7 @@ async def test_it_is_told_nothing_of_tools(house: LivingHouse, scripted: Scripte
     assert not OF_TOOLS.search(said(seen.body))
     (receipt,) = await house.receipts(cid)
     assert receipt["tokens"] == 0
-    assert ("you can only talk" in said(seen.body)) is (way != "a role that has none")
+    assert ("only talk" in said(seen.body)) is (way != "a role that has none")
 
 
 async def test_what_was_called_and_told_before_is_words_without_the_way_to_call(
@@ -54,7 +54,7 @@ async def test_what_was_called_and_told_before_is_words_without_the_way_to_call(
     assert NOTES_HEAD in said(scripted.log[-1].body).replace("\\n", "\n"), "a late tool was told as its signature"
     await house.say(cid, "and thank you", mode="chat")
     last = said(scripted.log[-1].body)
-    assert "[used reminders_add with" in last
+    assert "[used reminders_add" in last
     assert "call mum" in last
     assert "tool_call" not in last
     assert "reminders_add(" not in last

@@ -44,7 +44,7 @@ async def test_a_round_shows_system_and_tools_to_the_byte_as_the_provider_got_th
     assert second.answer.text == "Added."
     (call,) = first.calls
     assert (call.call.name, call.call.state, call.approval) == ("task_create", "done", "")
-    assert (second.calls, first.cache_words) == ((), "the first request: nothing was cached yet")
+    assert (second.calls, "first request" in first.cache_words) == ((), True)
 
 
 async def test_a_changed_description_goes_out_with_the_very_next_message_of_a_chat(
@@ -52,14 +52,14 @@ async def test_a_changed_description_goes_out_with_the_very_next_message_of_a_ch
 ) -> None:
     cid = await house.conversation()
     await house.say(cid, ASKED)
-    await house.cortex.tool_settings.describe(house.admin, "task_create", "Write a thing on a list.")
+    await house.cortex.tool_settings.describe(house.admin, "task_create", (words := "Write a thing on a list."))
     turn = await house.say(cid, "more milk")
     told = {one["function"]["name"]: one["function"]["description"] for one in scripted.log[-1].body["tools"]}
-    assert told["task_create"] == "Write a thing on a list."
+    assert told["task_create"] == words
     trace = await house.cortex.traces.trace(house.admin, turn)
     receipt = trace.rounds[0].receipt
     assert receipt is not None
-    assert receipt["epoch"]["boundary"] == "the set of tools changed"
+    assert "tools changed" in receipt["epoch"]["boundary"]
 
 
 async def test_the_past_stands_ahead_of_the_turn(house: LivingHouse) -> None:

@@ -14,7 +14,7 @@ from cortex.services.usage.usage import View
 from cortex.storage.plans import PlansRepository
 from cortex.storage.round_rows import RoundRow
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import NOTHING_READ, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import Say, ScriptedServer, Use, rule
 from tests.still_clock import StillClock
@@ -128,7 +128,7 @@ async def booked(house: LivingHouse, at: StillClock, who: User, turn: str, **kno
     """A round of its own turn, with a known usage, at the clock's time."""
     cid = await house.conversation(who)
     await house.cortex.runtime.db.repository(TurnsRepository, who.id).create(
-        turn, cid, "x", mode="auto", role="coder", state="done", is_tainted=False, reads=NOTHING_READ
+        NewTurn(turn, cid, "x", mode="auto", role="coder", state="done", is_tainted=False, reads=NOTHING_READ)
     )
     usage = Usage(input_tokens=100, output_tokens=10)
     await house.cortex.runtime.db.repository(RoundsRepository, who.id).answered(

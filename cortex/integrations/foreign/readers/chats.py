@@ -44,7 +44,7 @@ CUT = "Files that could be read only in part"
 
 @dataclass(slots=True)
 class _Tally:
-    """What was left out, by the heading under which a person reads it."""
+    """The counts of what was left out, by the heading under which a person reads it."""
 
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)

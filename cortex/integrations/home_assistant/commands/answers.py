@@ -60,30 +60,30 @@ _BINARY |= dict.fromkeys(("motion", "occupancy", "smoke", "gas", "moisture"), ("
 
 
 def answer(orders: Sequence[HouseOrder], house: House, language: str) -> str:
-    """What was done with which entities; those that do not answer are named apart."""
+    """Return what was done with which entities; those that do not answer are named apart."""
     entities = [(order, house.entities[key]) for order in orders for key in order.ids]
-    here = [(_did(order, language), one) for order, one in entities if one.state != "unavailable"]
+    here = [(_action_words(order, language), one) for order, one in entities if one.state != "unavailable"]
     away = [(_word("unavailable", language), one) for _, one in entities if one.state == "unavailable"]
-    return _grouped([*here, *away], house, language)
+    return _sentences_by_words([*here, *away], house, language)
 
 
 def looked(entities: Sequence[HouseEntity], house: House, language: str) -> HouseCommand | None:
     """The command that tells how the entities stand; None for none, and for more than anybody reads."""
     if not 0 < len(entities) <= LOOKS_MAX:
         return None
-    done = _grouped([(_state(one, language), one) for one in entities], house, language)
+    done = _sentences_by_words([(_state(one, language), one) for one in entities], house, language)
     return HouseCommand(orders=(), looks=tuple(one.id for one in entities), done=done)
 
 
-def _grouped(told: Sequence[tuple[str, HouseEntity]], house: House, language: str) -> str:
+def _sentences_by_words(told: Sequence[tuple[str, HouseEntity]], house: House, language: str) -> str:
     parts: dict[str, list[HouseEntity]] = {}
     for what, one in told:
         parts.setdefault(what, []).append(one)
     return " ".join(f"{what}: {_names(found, house, language)}." for what, found in parts.items())
 
 
-def _did(order: HouseOrder, language: str) -> str:
-    """What the call does, in a word or a figure."""
+def _action_words(order: HouseOrder, language: str) -> str:
+    """Return what the call does, in a word or a figure."""
     data = order.data
     for key, unit in _UNITS.items():
         if key in data:
@@ -106,7 +106,7 @@ def _state(one: HouseEntity, language: str) -> str:
         state = _BINARY.get(kind, ("on", "off"))[state == "off"]
     warmth = one.attributes.get("current_temperature") if one.domain == "climate" else None
     more = f", {warmth}°" if warmth is not None else f" {one.unit}"
-    return _word(state, language) if state in _STATES else _shown(f"{state}{more}")
+    return _word(state, language) if state in _STATES else _plain_name(f"{state}{more}")
 
 
 def _word(key: str, language: str) -> str:
@@ -128,10 +128,10 @@ def _name(one: HouseEntity, house: House) -> str:
     """Its name, with its room where the name does not say it."""
     area = house.areas.get(one.area_id)
     if area is None or area.name.casefold() in one.name.casefold():
-        return _shown(one.name)
-    return f"{_shown(one.name)} ({_shown(area.name)})"
+        return _plain_name(one.name)
+    return f"{_plain_name(one.name)} ({_plain_name(area.name)})"
 
 
-def _shown(name: str) -> str:
+def _plain_name(name: str) -> str:
     """A name as text alone: the page reads answers as Markdown."""
     return " ".join(_MARKS.sub(" ", name).split())[:NAME_CHARACTERS]

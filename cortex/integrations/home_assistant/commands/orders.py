@@ -66,7 +66,7 @@ def orders(reading: OrderReading, entities: Sequence[HouseEntity]) -> tuple[Hous
 
 
 def is_one_of_many(line: str) -> bool:
-    """Whether "the light" is said, of which in English nobody knows which of several; elsewhere it is all of it."""
+    """Tell whether "the light" is said: in English nobody knows which of several; elsewhere it is all of it."""
     words = set(line.split())
     return "light" in words and EVERY.isdisjoint(words)
 
@@ -133,7 +133,7 @@ def _white(kelvin: float | None, one: HouseEntity) -> Data | None:
 
 
 def _can_dim(one: HouseEntity) -> bool:
-    """Whether its brightness can be set, as far as it says what it can."""
+    """Tell whether its brightness can be set, as far as it says what it can."""
     return bool(_modes(one) - {"onoff", "unknown"})
 
 

@@ -72,7 +72,7 @@ def heard(text: str) -> HomeMessage | None:
 
 
 def may_be_command(text: str) -> bool:
-    """Whether the text may be for a house, whatever stands in it; fast, and the same for ever."""
+    """Tell whether the text may be for a house, whatever stands in it; fast, and the same for ever."""
     return heard(text) is not None
 
 

@@ -74,11 +74,11 @@ class HomeSentences:
 
     @property
     def is_resting(self) -> bool:
-        """Whether it is not worth asking: it was too slow, cannot answer, or is known to be away."""
+        """Tell whether it is not worth asking: it was too slow, cannot answer, or is known to be away."""
         return ticks_s() < self._until_s or self._client.is_away
 
     def is_worth_asking(self, said: HomeMessage, book: NameBook) -> bool:
-        """Whether the sentence may be about this house: it names a thing or a room, or is short and costs little."""
+        """Tell whether the sentence may be about this house: it names a thing or room, or is short and costs little."""
         words = said.line.split()
         is_about = any(word in book.vocabulary or word in EVERY or kinds(word) for word in words)
         return is_about or (len(words) <= SHORT_WORDS and self._took_s < SLOW_S)
@@ -88,7 +88,7 @@ class HomeSentences:
         self._until_s = ticks_s() + seconds
         log.info("Home Assistant's sentences are left to the model for %g seconds: %s", seconds, why)
 
-    async def told(self) -> str:
+    async def languages_read(self) -> str:
         """In how many languages sentences are read, for the card; or that they are not, and what then is."""
         socket = await self._client.socket()
         try:
@@ -101,7 +101,7 @@ class HomeSentences:
         return f"It reads plain commands in {max(map(len, spoken_there), default=0)} languages."
 
     async def meaning(self, said: HomeMessage, house: House) -> HouseCommand | None:
-        """What the sentence means for certain; None for all else. Raises HomeTrouble when no answer comes."""
+        """Return what the sentence means for certain; None for all else. Raises HomeTrouble when no answer comes."""
         language = language_of(said.line, house.language)
         # A house in a language that is not known here by its words may be spoken to in that.
         more = () if house.language[:2].casefold() in MARKS else (house.language,)
@@ -131,15 +131,15 @@ def language_of(line: str, default: str) -> str:
 
 
 def spoken(answer: Any, said: HomeMessage, house: House, language: str) -> HouseCommand | None:
-    """What an answer of `debug` orders or asks for certain. Any: as Home Assistant wrote it."""
+    """Return what an answer of `debug` orders or asks for certain. Any: as Home Assistant wrote it."""
     result = _result(answer)
     slots = {str(key): _mapping(detail).get("value") for key, detail in _mapping(result.get("details")).items()}
     if slots.get("name") == "all":
         del slots["name"]
     name = str(_mapping(result.get("intent")).get("name"))
-    entities = _meant(slots, house)
+    entities = _entities_named(slots, house)
     if name in LOOKS:
-        return looked(_asked(name, slots, entities), house, language)
+        return looked(_entities_asked_for(name, slots, entities), house, language)
     is_order = said.is_order or (language[:2] not in READ_HERE and EVERYTHING.isdisjoint(said.line.split()))
     reading = _reading(name, slots) if is_order else None
     if reading is None:
@@ -181,7 +181,7 @@ def _reading(name: str, slots: Mapping[str, Any]) -> OrderReading | None:
     return OrderReading(intent=intent, number=float(cast("float", value)) if slot else None)
 
 
-def _asked(name: str, slots: Mapping[str, Any], entities: Sequence[HouseEntity]) -> Sequence[HouseEntity]:
+def _entities_asked_for(name: str, slots: Mapping[str, Any], entities: Sequence[HouseEntity]) -> Sequence[HouseEntity]:
     """Whose state is asked for. How warm a room is, a thermometer says, else the heating."""
     if name == "HassClimateGetTemperature" and "name" not in slots:
         meters = [one for one in entities if one.attributes.get("device_class") == "temperature"]
@@ -190,8 +190,8 @@ def _asked(name: str, slots: Mapping[str, Any], entities: Sequence[HouseEntity])
     return entities if slots.keys() - {"state"} else ()
 
 
-def _meant(slots: Mapping[str, Any], house: House) -> list[HouseEntity]:
-    """What is shown of the house and fits every slot that says which."""
+def _entities_named(slots: Mapping[str, Any], house: House) -> list[HouseEntity]:
+    """Return what is shown of the house and fits every slot that says which."""
     name = normal(str(slots.get("name", "")))
     areas = _areas(slots, house)
     domains, classes = _texts(slots.get("domain")), _texts(slots.get("device_class"))

@@ -38,7 +38,7 @@ class PersonsCommands:
     is_on: bool = True
 
     async def understand(self, text: str) -> HouseCommand | None:
-        """What the text orders or asks for certain. Raises HomeTrouble where nobody knows how the house stands."""
+        """Give what the text orders or asks for certain. Raises HomeTrouble where nobody knows how the house stands."""
         said = heard(text) if self.is_on else None
         if said is None:
             return None
@@ -70,12 +70,12 @@ class PersonsCommands:
 
 
 def is_known(said: HomeMessage) -> bool:
-    """Whether it sounds like an order or a question that is read here."""
+    """Tell whether it sounds like an order or a question that is read here."""
     return next(readings(said), None) is not None or (said.is_asked and not STATES.keys().isdisjoint(said.line.split()))
 
 
 def found_here(said: HomeMessage, house: House, book: NameBook) -> tuple[HouseCommand | None, bool]:
-    """What the message says in words that are known here, and whether it is settled: then nobody else is asked."""
+    """Give what the message says in words that are known here, and whether it is settled: then nobody else is asked."""
     language = language_of(said.line, house.language)
     found: dict[str, HouseCommand] = {}
     is_settled = False
@@ -87,10 +87,10 @@ def found_here(said: HomeMessage, house: House, book: NameBook) -> tuple[HouseCo
             found[repr(made)] = HouseCommand(orders=made, done=answer(made, house, language))
     if found or is_settled:
         return (next(iter(found.values())) if len(found) == 1 else None), True
-    return _asked(said, house, book, language)
+    return _state_question(said, house, book, language)
 
 
-def _asked(said: HomeMessage, house: House, book: NameBook, language: str) -> tuple[HouseCommand | None, bool]:
+def _state_question(said: HomeMessage, house: House, book: NameBook, language: str) -> tuple[HouseCommand | None, bool]:
     """The answer to "is the garage door open?": names, a word for a state, and nothing else."""
     words = [word for word in said.line.split() if word not in ASKS]
     states = [word for word in words if word in STATES]
@@ -125,7 +125,7 @@ def _targets(reading: OrderReading, house: House, book: NameBook) -> tuple[tuple
 
 
 def _is_called(one: HouseEntity, words: str) -> bool:
-    """Whether a kind of device at the end of the words is what it is, or what it is called: a fan light is no fan."""
+    """Tell whether a kind at the end of the words is what it is, or what it is called: a fan light is no fan."""
     said = [word for word in words.split() if word not in STOP and word not in EVERY]
     if not kinds(said[-1]) or _fits(one, kinds(said[-1])):
         return True
@@ -135,7 +135,7 @@ def _is_called(one: HouseEntity, words: str) -> bool:
 
 
 def _is_whole(words: str, entities: Sequence[HouseEntity], book: NameBook, able: Iterable[HouseEntity]) -> bool:
-    """Whether words that name nothing but a kind mean all that are of it, or called so: "shutters up" is not one."""
+    """Tell whether words that name only a kind mean all that are of it, or called so: "shutters up" is not one."""
     said = [word for word in words.split() if word not in STOP and word not in EVERY]
     if not all(map(kinds, said)) or any(map(book.place, words.split())):
         return True
@@ -152,7 +152,7 @@ def _fits(one: HouseEntity, alike: Iterable[Kind]) -> bool:
 
 
 def _says_which(target: str, book: NameBook) -> bool:
-    """Whether the words name a thing or a kind, and not only a place, or "everything"."""
+    """Tell whether the words name a thing or a kind, and not only a place, or "everything"."""
     words = [word for word in target.split() if word not in EVERY]
     is_place = book.place(" ".join(words)) is not None and not any(map(kinds, words))
     return bool([word for word in words if word not in STOP]) and not is_place

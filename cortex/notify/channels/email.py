@@ -1,0 +1,91 @@
+"""E-mail through the one configured server: notices to a person's own address, and mails to others for email_send."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import ModuleType
+
+from cortex.base import scan
+from cortex.base.contact import mail_address
+from cortex.base.errors import DeliveryError, ToolFailed, UserError
+from cortex.base.settings import Settings
+from cortex.notify import ChannelContext, ChannelField, ChannelKind, ready
+from cortex.notify.context import SmtpServer, smtp_from
+from cortex.notify.letter import Letter, of_notice, written
+from cortex.ports.channels import Notice, Target
+
+
+class Email:
+    """Mails in plain text."""
+
+    def __init__(self, context: ChannelContext, server: SmtpServer, smtp: ModuleType) -> None:
+        self._context = context
+        self._server = server
+        self._smtp = smtp
+
+    def checked(self, target: Target) -> Target:
+        """One address, as mail servers take it."""
+        try:
+            return replace(target, address=mail_address(target.address))
+        except ValueError as error:
+            raise UserError(f"This {error}.", field="address") from None
+
+    async def send(self, notice: Notice, target: Target) -> None:
+        """Mail the notice."""
+        address = ready(self, target).address
+        await self._hand_over(of_notice(notice, address, self._context.site))
+
+    async def post(self, id: str, to: Sequence[str], subject: str, text: str, reply_to: str = "") -> None:
+        """Mail it to others; ToolFailed says whom the server refused, and who got it all the same.
+
+        `reply_to`: where answers go, else to the server's own address.
+        """
+        try:
+            addresses = [mail_address(address) for address in to]
+            answers = mail_address(reply_to) if reply_to else ""
+        except ValueError as error:
+            raise ToolFailed(f"One of the addresses {error}. Nothing was sent.") from None
+        try:
+            letter = Letter(id=id, to=addresses, subject=subject, text=text, reply_to=answers)
+            refused = await self._hand_over(letter)
+        except DeliveryError as error:
+            end = "" if error.is_unknown else " Nothing was sent."
+            raise ToolFailed(error.message + end, is_tainted=True) from None
+        if refused:
+            lost = "; ".join(f"{address} ({reason})" for address, reason in refused.items())
+            reached = ", ".join(address for address in addresses if address not in refused)
+            raise ToolFailed(f"Sent to {reached}, but the mail server refuses {lost}.", is_tainted=True)
+
+    async def _hand_over(self, letter: Letter) -> dict[str, str]:
+        mail = written(letter, self._server.sender, self._context.clock())
+        return dict(await self._smtp.hand_over(self._server, mail, letter.to, self._context.total_s))
+
+
+def _open(context: ChannelContext) -> Email:
+    if context.smtp is None:
+        raise UserError("E-mail is not set up: the server's settings need CORTEX_SMTP_HOST and CORTEX_SMTP_FROM.")
+    return Email(context, context.smtp, scan.load("cortex.notify.smtp"))  # aiosmtplib
+
+
+def _lacks(settings: Settings) -> str:
+    is_set = smtp_from(settings) is not None
+    return "" if is_set else "It needs CORTEX_SMTP_HOST and CORTEX_SMTP_FROM in the server's settings."
+
+
+CHANNEL = ChannelKind(
+    label="E-mail",
+    order=20,
+    open=_open,
+    tested="aiosmtpd, with and without TLS",
+    lacks=_lacks,
+    is_for_urgent=True,
+    at_once=2,
+    fields=(
+        ChannelField(
+            name="address",
+            label="Your e-mail address",
+            placeholder="name@example.org",
+            input="email",
+            is_shown=True,
+        ),
+    ),
+)

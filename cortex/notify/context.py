@@ -1,0 +1,79 @@
+"""The parts of the server that channels get: its page, where notices may go, the mail server, the keys of push."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from cortex.base.clock import now
+from cortex.base.contact import push_subject
+from cortex.base.settings import Settings
+from cortex.ports.channels import TalkRooms
+
+PORTS = {"starttls": 587, "tls": 465, "none": 25}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vapid:
+    """The keys by which push services know this server, newest first, and whom they may write to."""
+
+    keys: tuple[str, ...] = field(repr=False)
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmtpServer:
+    """The mail server and how to speak to it. `sender`: the address that mails come from; `user` "" means no login."""
+
+    host: str
+    port: int
+    security: Literal["starttls", "tls", "none"]
+    sender: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca_file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelContext:
+    """The parts of the server that channels need.
+
+    `site`: the page's address as people type it, in which every link begins. `hosts`: servers inside the network that
+    notices may go to, all others must be public. `vapid`, `smtp`, `talk`: None where that channel is not set up.
+    """
+
+    site: str
+    hosts: frozenset[tuple[str, int]] = frozenset()
+    vapid: Vapid | None = None
+    smtp: SmtpServer | None = None
+    talk: TalkRooms | None = None
+    clock: Callable[[], datetime] = now
+    total_s: float = 20.0
+
+
+def contact_from(settings: Settings) -> str:
+    """Whom push services may write to: what is set, else the page's public address, else the mail sender; or ""."""
+    if settings.push_subject:
+        return settings.push_subject
+    sender = f"mailto:{settings.smtp_from}" if settings.smtp_from else ""
+    for word in (settings.public_url, sender):
+        try:
+            return push_subject(word)
+        except ValueError:
+            continue
+    return ""
+
+
+def smtp_from(settings: Settings) -> SmtpServer | None:
+    """The mail server that the settings name, None when none is named."""
+    if not settings.smtp_host or not settings.smtp_from:
+        return None
+    return SmtpServer(
+        host=settings.smtp_host,
+        port=settings.smtp_port or PORTS[settings.smtp_security],
+        security=settings.smtp_security,
+        sender=settings.smtp_from,
+        user=settings.smtp_user,
+        password=settings.smtp_password,
+        ca_file=settings.smtp_ca_file,
+    )

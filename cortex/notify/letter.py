@@ -1,0 +1,60 @@
+"""A mail as bytes: plain text and the few headers that it needs, none of which can hold a second line. Pure."""
+
+import email.policy
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.message import EmailMessage
+
+from cortex.notify.words import clean, cut, label, link, one_line, shown
+from cortex.ports.channels import Notice
+
+SUBJECT_BYTES = 400
+TEXT_BYTES = 400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A mail. `id`: the same for a second try, and so is its Message-ID, by which mailboxes know a double.
+
+    `reply_to`: who is meant by an answer, or "". `is_automatic`: nobody wrote it, so that no holiday answer comes
+    back (RFC 3834).
+    """
+
+    id: str
+    to: Sequence[str]
+    subject: str
+    text: str
+    reply_to: str = ""
+    is_automatic: bool = False
+
+
+def of_notice(notice: Notice, to: str, site: str) -> Letter:
+    """The mail that tells a notice: its text, the page that it is about, what can be done."""
+    said = shown(notice)
+    links = [f"{label(action)}: {link(site, action.path)}" for action in said.actions]
+    text = "\n\n".join([*filter(None, [said.text]), "\n".join([f"Open: {link(site, said.path)}", *links])])
+    return Letter(id=notice.id, to=(to,), subject=said.title, text=text, is_automatic=True)
+
+
+def written(letter: Letter, sender: str, at: datetime) -> bytes:
+    """The mail as it goes over the line: ASCII, CRLF, text in quoted-printable."""
+    message = EmailMessage(policy=email.policy.SMTP)
+    message["From"] = f"Cortex <{sender}>"
+    message["To"] = ", ".join(letter.to)
+    if letter.reply_to:
+        message["Reply-To"] = letter.reply_to
+    message["Subject"] = cut(one_line(letter.subject), SUBJECT_BYTES)
+    message["Date"] = at
+    message["Message-ID"] = message_id(letter.id, sender)
+    if letter.is_automatic:
+        message["Auto-Submitted"] = "auto-generated"
+    message.set_content(cut(clean(letter.text), TEXT_BYTES), charset="utf-8", cte="quoted-printable")
+    return message.as_bytes()
+
+
+def message_id(id: str, sender: str) -> str:
+    """The same for the same id: 32 hex digits at the sender's domain."""
+    name = hashlib.sha256(id.encode("utf-8")).hexdigest()[:32]
+    return f"<{name}@{sender.rpartition('@')[2]}>"
