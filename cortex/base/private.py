@@ -125,9 +125,15 @@ def sync(path: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """The file, empty if it is new, in folders that are made if they are missing."""
+    """The file, empty if it is new, in folders that are made if they are missing.
+
+    One that is there is never opened: as any descriptor of a file closes, a process loses all its locks on that file.
+    A database without locks is taken for one that nobody uses, and the next program that looks at it removes its
+    journal (https://www.sqlite.org/howtocorrupt.html, 2.2).
+    """
     make_folder(path.parent)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE))
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE))
 
 
 def make_database(path: Path) -> None:
