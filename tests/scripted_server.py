@@ -37,7 +37,6 @@ class ScriptedServer:
         cache_minimum_tokens: int = 1024,
         tls: ssl.SSLContext | None = None,
         host: str = "127.0.0.1",
-        port: int = 0,
     ) -> None:
         self.rules = list(rules)
         self.faults: deque[Fault] = deque()
@@ -46,7 +45,7 @@ class ScriptedServer:
         self.log: list[Seen] = []
         self.api_key = api_key
         self.host = host
-        self.port = port  # 0: any that is free
+        self.port = 0
         self.delay_s = 0.0
         self._cache_minimum_tokens = cache_minimum_tokens
         self._prefixes: list[str] = []
@@ -102,7 +101,7 @@ class ScriptedServer:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
-            asyncio.start_server(self._serve, self.host, self.port, limit=1 << 24, ssl=self._tls)
+            asyncio.start_server(self._serve, self.host, 0, limit=1 << 24, ssl=self._tls)
         )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
