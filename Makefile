@@ -146,6 +146,7 @@ check: install-test audit
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/cortex train --check
 	@$(BIN)/python -m tests.bench.baseline
+	@$(BIN)/python -m tests.bench.counts
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
 	@$(BIN)/cortex tools --markdown | diff -u docs/tools.md - || (echo "docs/tools.md is old: run make docs"; exit 1)
 	@$(BIN)/python .ci/channels.py | diff -u docs/channels.md - || (echo "docs/channels.md is old: run make docs"; exit 1)

@@ -89,6 +89,7 @@ class Program:
     """The same, started from nothing as a person does it: `python -m web <words>`."""
 
     python = sys.executable
+    module = PROGRAM
 
     def __init__(
         self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
@@ -96,7 +97,7 @@ class Program:
         assert not limit, "only a Child takes a limit"
         with output.open("ab") as printed:
             self._process = subprocess.Popen(
-                [self.python, "-m", "web", *words],
+                [self.python, "-m", self.module, *words],
                 cwd=cwd,
                 env=env,
                 stdout=printed,

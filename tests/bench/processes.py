@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import psutil  # type: ignore[import-untyped]  # ships no types
 
-from tests.children import Program
+from tests.children import Child, Program
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
 from tests.scripted_server import ScriptedServer
@@ -17,10 +17,10 @@ MB = 1e6
 
 
 @contextmanager
-def running(home: Path, **settings: object) -> Iterator[Daemon]:
+def running(home: Path, *, starts: type[Child | Program] = Program, **settings: object) -> Iterator[Daemon]:
     """A daemon that answers /readyz with 200; ended in order behind the block."""
     daemon = Daemon(home, **{"delay_ms": 0, **settings})  # type: ignore[arg-type]  # its settings are of many types
-    daemon.starts = Program
+    daemon.starts = starts
     daemon.start()
     try:
         while httpx.get(f"{daemon.origin}/readyz", trust_env=False).status_code != 200:
