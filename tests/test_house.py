@@ -39,7 +39,6 @@ BROAD_EXCEPTS = {
     "web/errors.py": "whatever a page raises becomes a page",
 }
 HEAVY = (
-    "aiohttp",
     "aiosmtplib",
     "alembic",
     "anthropic",
@@ -62,9 +61,6 @@ HEAVY = (
     "opentelemetry.sdk",
     "pygments",
     "pypdfium2",
-    "pywebpush",
-    "rapidfuzz",
-    "requests",
     "resiliparse",
     "rich",
     "sqlglot",
@@ -94,6 +90,7 @@ DISTRIBUTION = {  # import name -> name on the index, where they differ
     "click": "typer",
     "anyio": "fastapi",
     "hatchling": "hatchling",
+    "jwt": "pyjwt",
 }
 
 

@@ -22,8 +22,17 @@ def rotated(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 def public_key(key: str) -> str:
     """The uncompressed point of the public half in base64url; ValueError for what is no key."""
-    private = ec.derive_private_key(int.from_bytes(decoded(key), "big"), ec.SECP256R1())
-    return encoded(private.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint))
+    return encoded(point(private(key)))
+
+
+def private(key: str) -> ec.EllipticCurvePrivateKey:
+    """The key as it signs; ValueError for what is no key."""
+    return ec.derive_private_key(int.from_bytes(decoded(key), "big"), ec.SECP256R1())
+
+
+def point(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Its public half as an uncompressed point, 65 bytes."""
+    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
 
 def is_point(key: str) -> bool:

@@ -1,6 +1,10 @@
-"""Web Push against a real endpoint on this machine that decrypts as a browser does and checks the signature."""
+"""Web Push against a real endpoint on this machine that decrypts as a browser does and checks the signature.
+
+What decrypts and what checks signatures are http_ece and py_vapid, which share no code with Cortex.
+"""
 
 import json
+import struct
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,16 +17,42 @@ from cortex.base.errors import DeliveryError, UserError
 from cortex.notify import ChannelContext
 from cortex.notify.channels.web_push import CHANNEL, PAYLOAD_BYTES, payload
 from cortex.notify.context import Vapid
-from cortex.notify.push_keys import new_key, public_key, rotated
+from cortex.notify.push_keys import decoded, encoded, new_key, public_key, rotated
+from cortex.notify.push_signing import encrypted
 from cortex.ports.channels import Action, Target
 from tests.notify.browser import Browser, signature
-from tests.notify.loopback import SITE, Loopback, Reply
+from tests.notify.loopback import SITE, Loopback, Reply, Seen
 from tests.notify.told import CONTENT, PLAIN, PRIVATE
 from tests.still_clock import StillClock
 
 KEY = new_key()
 VAPID = Vapid(keys=(KEY,), subject="mailto:ada@example.org")
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
+
+
+class PushService(Loopback):
+    """Refuses what the services of Google, Mozilla and Apple refuse. `key`: for which the browser subscribed."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self._key = key
+
+    def judge(self, seen: Seen) -> Reply:
+        head, until = seen.headers, StillClock()().timestamp()
+        claims, key = signature(head["Authorization"])
+        faults = {
+            400: head["Content-Encoding"] != "aes128gcm" or not head["TTL"].isdecimal() or not is_one_record(seen.body),
+            401: claims["aud"] != self.origin or not until < claims["exp"] <= until + 86_400,
+            403: key != self._key or not claims["sub"].startswith(("mailto:", "https://")),
+            413: len(seen.body) > 4_096,
+        }
+        return Reply(status=next((status for status, is_wrong in faults.items() if is_wrong), 201))
+
+
+def is_one_record(body: bytes) -> bool:
+    """Tell whether it is a salt, a record size that holds all of it, a point on the curve, and one record."""
+    size, length = struct.unpack("!LB", body[16:21])
+    return bool(size >= len(body) - 21 - length and length == 65 and body[21] == 4)
 
 
 async def push(server: Loopback, browser: Browser, **changed: Any) -> None:
@@ -65,6 +95,44 @@ async def test_the_signature_names_the_endpoint_the_house_and_a_time() -> None:
     until = int((StillClock()() + timedelta(hours=12)).timestamp())
     assert claims == {"aud": server.origin, "exp": until, "sub": "mailto:ada@example.org"}
     assert key == public_key(KEY)
+
+
+@pytest.mark.parametrize("text", ["", "The fern first.", "ä" * 5_000], ids=["empty", "short", "cut"])
+async def test_a_strict_push_service_takes_it(text: str) -> None:
+    browser = Browser()
+    with PushService(public_key(KEY)) as server:
+        await push(server, browser, text=text)
+    assert text.startswith(browser.read(server.seen[0].body)["notification"]["body"].removesuffix("…"))
+
+
+async def test_a_strict_push_service_refuses_another_key() -> None:
+    with PushService(public_key(new_key())) as server, pytest.raises(DeliveryError, match="VAPID"):
+        await push(server, Browser())
+
+
+def test_the_example_of_the_standard_is_encrypted_to_its_bytes() -> None:
+    """RFC 8291, appendix A."""
+    target = Target(
+        address="https://push.example.net/x",
+        key="BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        secret="BTBZMqHH6r4Tts7J_aSIgg",
+    )
+    body = encrypted(
+        b"When I grow up, I want to be a watermelon",
+        target,
+        key="yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw",
+        salt=decoded("DGv6ra1nlYgDCS1FRnbzlw"),
+    )
+    assert encoded(body) == (
+        "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl"
+        "7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
+    )
+
+
+def test_no_two_pushes_have_a_key_or_a_salt_in_common() -> None:
+    target = Browser().target("https://push.example.org/x")
+    heads = {encrypted(b"the same", target)[at] for _ in range(2) for at in (slice(0, 16), slice(21, 86))}
+    assert len(heads) == 4
 
 
 async def test_a_repeat_of_a_tag_takes_the_place_of_the_earlier_one() -> None:

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-from rapidfuzz import fuzz, process
-from rapidfuzz.distance import OSA
-
+from cortex.base import spelling
 from cortex.integrations.home_assistant import words as table
 from cortex.integrations.home_assistant.house import House, HouseEntity
 from cortex.integrations.home_assistant.words import (
@@ -215,7 +213,7 @@ class _Scope:
         slips = 2 if len(token) >= TWO_SLIPS else 1 if len(token) >= ONE_SLIP else 0
         if not fits and slips and token.isalpha():
             every = vocabulary | ALL_OF.keys() | ONE_OF.keys()
-            near = {word: OSA.distance(token, word, score_cutoff=slips) for word in every if _is_like(word, token)}
+            near = {word: spelling.slips(token, word) for word in every if _is_like(word, token)}
             least = min(near.values(), default=slips + 1)
             fits = {word for word, far in near.items() if far == least <= slips}
         return fits.pop() if len(fits) == 1 else ""
@@ -277,12 +275,11 @@ class _Scope:
         return Meant(near=ranked[:NEAR], is_ambiguous=True) if ranked else None
 
     def _near(self, key: str, said: Tokens) -> tuple[str, ...]:
-        names = {id: normal(one.name) for id, one in self.entities.items() if one.is_shown}
+        shown = (one for one in self.entities.values() if one.is_shown)
         wanted = " ".join(said) or key
-        found = process.extract(
-            wanted, names, scorer=fuzz.token_set_ratio, processor=None, limit=NEAR, score_cutoff=NEAR_SCORE
+        return spelling.best_of(
+            ((spelling.shared_words(wanted, normal(one.name)), one.id) for one in shown), NEAR, NEAR_SCORE
         )
-        return tuple(str(id) for _, _, id in found)
 
     def _compounds(self, tokens: Tokens) -> list[str]:
         """The tokens with compounds of a place and a kind taken apart: kuchenlicht -> kuche licht."""

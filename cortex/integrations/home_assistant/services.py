@@ -3,12 +3,11 @@
 Pure but for the reading. What its description leaves open, Home Assistant itself decides.
 """
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from rapidfuzz import process
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed
@@ -166,7 +165,7 @@ def _check_value(what: str, taken: ServiceField, value: object) -> None:
 def _unknown(name: str, known: Mapping[str, Service]) -> ToolFailed:
     domain = name.partition(".")[0]
     own = [one for one in known if one.startswith(f"{domain}.")]
-    near = [one for one, _, _ in process.extract(name, own or known, limit=6, score_cutoff=50)] or own[:NAMED]
+    near = difflib.get_close_matches(name, own or known, n=6, cutoff=0.5) or own[:NAMED]
     hint = f" Near: {', '.join(plain(one) for one in near)}." if near else ""
     return ToolFailed(f"Home Assistant has no service {name!r}.{hint}", is_tainted=bool(near))
 

@@ -1,6 +1,6 @@
 """Web Push to one browser: declarative JSON, encrypted for that browser, signed with the server's VAPID key.
 
-The request leaves through Cortex's own guarded client, which pywebpush's would not.
+The request leaves through Cortex's own guarded client.
 """
 
 import json
@@ -106,7 +106,7 @@ def _open(context: ChannelContext) -> WebPush:
             "Push is not set up: set CORTEX_PUSH_SUBJECT to mailto:you@example.org, "
             "or CORTEX_PUBLIC_URL to the page's https address."
         )
-    return WebPush(context, context.vapid, scan.load("cortex.notify.push_signing"))  # pywebpush
+    return WebPush(context, context.vapid, scan.load("cortex.notify.push_signing"))  # cryptography
 
 
 def _lacks(settings: Settings) -> str:

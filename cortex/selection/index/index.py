@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from cortex.base import scan
+from cortex.base import scan, spelling
 from cortex.selection.index.tool_words import UNKNOWN_WORTH
 from cortex.selection.types import SNAPSHOTS_KEPT, NamesKey, Snapshot, ToolEntry
 from cortex.selection.words import text
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from cortex.selection.index.documents import Documents
     from cortex.selection.index.semantic_index import Curves, SemanticIndex
     from cortex.selection.model.weights import Weights
-    from cortex.selection.words.spelling import SpeltNames
 
 TYPO_LETTERS = 5
 CANDIDATES = 24
@@ -33,6 +32,30 @@ class TriggerPattern:
     words: tuple[str, ...]
     tools: tuple[str, ...]
     is_general: bool
+
+
+class SpeltNames:
+    """Names as they are compared, blanks as underscores, with what has them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Take the names in."""
+        self._holders: dict[str, list[str]] = {}
+        for name in names:
+            self._holders.setdefault(text.normal(name), []).append(name)
+
+    def same(self, asked: str) -> list[str]:
+        """Return what has this name."""
+        return self._holders.get(asked, [])
+
+    def parts(self, asked: str) -> list[str]:
+        """Return what has a name that holds this, or one of several words that stands in it."""
+        found = (name for name in self._holders if asked in name or (name in asked and "_" in name))
+        return [holder for name in found for holder in self._holders[name]]
+
+    def alike(self, asked: str, least: float) -> list[str]:
+        """Return what has a name that is alike by `least` (Jaro-Winkler), in their order."""
+        found = (name for name in self._holders if spelling.likeness(asked, name) >= least)
+        return [holder for name in found for holder in self._holders[name]]
 
 
 class Index:
@@ -126,9 +149,9 @@ class Index:
         return cast("Curves | None", late.fitted(self.snapshot, self.learned, key, self.tools.words))
 
     @cached_property
-    def spelt(self) -> "SpeltNames":
+    def spelt(self) -> SpeltNames:
         """The tools by how their names are spelt; meta tools left out."""
-        return cast("SpeltNames", scan.load("cortex.selection.words.spelling").SpeltNames(self.names - self.metas))
+        return SpeltNames(self.names - self.metas)
 
     def name_terms(self, name: str) -> frozenset[str]:
         """The stemmed words of a tool's name."""
@@ -140,8 +163,7 @@ class Index:
         if len(term) < TYPO_LETTERS or not term.isalpha() or self.tools.words.has(term):
             return term
         words = self._by_letter.get(term[0], [])
-        found: str = scan.load("cortex.selection.words.spelling").first_slip(term, words, 1 if len(term) < 8 else 2)
-        return found or term
+        return spelling.first_slip(term, words, 1 if len(term) < 8 else 2) or term
 
     @cached_property
     def _by_letter(self) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 
-from cortex.base import scan
+from cortex.base import scan, spelling
 from cortex.base.skill import Skill, SkillFit, on_a_line
 from cortex.selection.words import talk, text
 
@@ -100,8 +100,7 @@ def _mended(term: str, known: tuple[str, ...]) -> str:
     """The known word that this one is a letter away from, else the word itself."""
     if term in known or len(term) < TYPO_LETTERS or not term.isalpha():
         return term
-    found: str = scan.load("cortex.selection.words.spelling").first_slip(term, known)
-    return found or term
+    return spelling.first_slip(term, known) or term
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cortex.base import scan
+from cortex.base import scan, spelling
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, marked
 from cortex.selection.registry.catalog import CatalogText, quoted
@@ -120,13 +120,12 @@ def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> t
     said = _mended_terms(query, shelf.terms)
     met = frozenset(said)
     homes = frozenset(name for name, own in shelf.domains.items() if own and own <= met)
-    likeness = scan.load("cortex.selection.words.spelling").likeness
     fits: list[tuple[bool, float, float, str, str]] = []  # of equals the one that is spelt more alike comes first
     left: list[tuple[float, float, str]] = []
     found = zip(shelf.rows, shelf.texts.scores(dict.fromkeys(said, 1.0)).tolist(), strict=True)
     for (entry, own, words), worth in found:
         if entry.name in allowed:
-            alike, shared = likeness(asked, own), len(words & met) / max(1, len(met))
+            alike, shared = spelling.likeness(asked, own), len(words & met) / max(1, len(met))
             score, how = _by_name(own, asked, shared, alike, is_home=entry.category in homes)
             if score:
                 fits.append((False, -score, -alike, entry.name, how))
@@ -155,8 +154,9 @@ def _mended_terms(query: str, known: Sequence[str]) -> tuple[str, ...]:
     """The query's terms, mistyped or misheard ones mended; common ones count only where there is nothing else."""
     terms = dict.fromkeys(_terms(query))
     rare = [term for term in terms if term not in talk.common_terms()]
-    closest = scan.load("cortex.selection.words.spelling").closest
-    mended = (closest(term, known, MENDED_LEAST) if len(term) >= MENDED_LETTERS else "" for term in rare or terms)
+    mended = (
+        spelling.closest(term, known, MENDED_LEAST) if len(term) >= MENDED_LETTERS else "" for term in rare or terms
+    )
     return tuple(dict.fromkeys(found or term for found, term in zip(mended, rare or terms, strict=True)))
 
 

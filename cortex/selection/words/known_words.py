@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from cortex.base import scan
+from cortex.base import spelling
 from cortex.selection.words import meanings, text
 
 LEAST_LETTERS = 4
@@ -71,7 +71,7 @@ class KnownWords:
     @lru_cache(maxsize=4_096)  # noqa: B019  (few are in use, each as long as its model)
     def _nearest(self, word: str) -> str:
         """The most frequent word that is one letter away; "" where none is."""
-        return str(scan.load("cortex.selection.words.spelling").first_slip(word, self._repeated))
+        return spelling.first_slip(word, self._repeated)
 
     @lru_cache(maxsize=4_096)  # noqa: B019  (as above)
     def _knows(self, word: str) -> bool:
