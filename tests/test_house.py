@@ -68,6 +68,7 @@ HEAVY = (
     "tokenizers",
     "typer",
     "websockets",
+    "yaml",
     "zeroconf",
 )
 # Folders whose files are found by looking: tools, pages, stages, models, channels, migrations; and what is started.
@@ -259,9 +260,9 @@ def _is_broad(caught: ast.expr | None) -> bool:
     )
 
 
-def test_only_scan_imports_by_name() -> None:
+def test_only_scan_and_lazy_import_by_name() -> None:
     using = [name(p) for p in modules() if re.search(r"\bimportlib\b|__import__", p.read_text(encoding="utf-8"))]
-    assert using == ["cortex/base/scan.py"]
+    assert using == ["cortex/base/lazy.py", "cortex/base/scan.py"]
 
 
 def test_what_is_imported_is_a_named_dependency() -> None:
@@ -342,6 +343,11 @@ asyncio.run(main())
 def test_a_started_daemon_has_loaded_nothing_heavy(tmp_path: Path) -> None:
     _loaded(tmp_path)  # makes the tables, for which Alembic is needed
     assert _loaded(tmp_path) & set(HEAVY) == set()
+
+
+@pytest.mark.names_its_database(reason="SQLite's needs no driver")
+def test_a_daemon_on_sqlite_has_not_loaded_the_driver_of_postgresql(tmp_path: Path) -> None:
+    assert _loaded(tmp_path) & {"psycopg", "psycopg_binary"} == set()
 
 
 def _loaded(home: Path) -> set[str]:

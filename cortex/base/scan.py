@@ -1,4 +1,4 @@
-"""The folder is the register: finds and loads modules of ours by name. The only user of importlib here.
+"""The folder is the register: finds and loads modules of ours by name; those of others: `base/lazy.py`.
 
 What is heavy is loaded here on its first use, never at the daemon's start. Loads nothing outside `cortex` and `web`
 but modules of plug-ins, by a function of their own: who calls it has asked whether an admin allowed them.
