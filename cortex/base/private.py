@@ -21,6 +21,7 @@ from cortex.base.errors import ConfigError
 OTHERS = 0o077
 SET_ID = stat.S_ISUID | stat.S_ISGID  # whoever runs such a file does it as its owner
 FOLDER, FILE, PROGRAM = 0o700, 0o600, 0o700
+WAL_MOST_BYTES = 16 * 2**20  # a large transaction leaves a log of its size, which else stays so for ever
 NAMED = 3  # how many paths a sentence names
 MOUNTED = "lost+found"  # root's own, at the top of a disk of its own
 

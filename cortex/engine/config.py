@@ -18,6 +18,7 @@ SIGNALLED_POLL_S = 60.0  # where a start is broadcast: the poll finds those whos
 EAGER_S = 5.0  # after a start: runs left over are resumed at once
 LISTEN_POLL_S = 0.25  # SQLite only: how soon a signal wakes a waiting run
 CANCEL_POLL_S = 0.5  # how soon a cancel made by another process is seen
+SWEEP_S = 300.0  # how often the steps of runs that ended are let go of
 RECOVERY_POLL_S = 2.0  # how soon a dead process is, where anything runs
 STIRRED_S = 60.0  # so long after the last news the looks go on as often
 

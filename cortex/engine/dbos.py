@@ -33,10 +33,11 @@ from cortex.engine.config import (
     RECOVERY_POLL_S,
     SIGNALLED_POLL_S,
     STATES,
+    SWEEP_S,
     VERSION,
     config,
 )
-from cortex.engine.database import is_postgres, open_database, wait_for_room, wait_no_longer
+from cortex.engine.database import give_back, is_postgres, open_database, wait_for_room, wait_no_longer
 from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
 from cortex.engine.lives import CALM_S, FIRST, Lives
@@ -120,6 +121,7 @@ class Engine:
         if not self._is_shared:  # ahead of all that knows our name
             self._recovery = local = LocalRecovery(Path(self._database.url.database or ""), self.executor_id)
             self.executor_id = await asyncio.to_thread(local.claim)
+            await asyncio.to_thread(give_back, self._database)
         instance = DBOS(config=config(self._database, self.executor_id, self.version))
         dbos_patches.quiet_threads()
         dbos_patches.poll_rarely(instance, self._poll_s)
@@ -148,7 +150,11 @@ class Engine:
             dbos_patches.poll_often(instance)
             later = asyncio.get_running_loop().call_later
             self._calming = later(EAGER_S, dbos_patches.poll_rarely, instance, self._poll_s)
-        looks = [repeat("cancelled runs", self._stop_cancelled, CANCEL_POLL_S)]
+        sweep = pruning.StepSweep(self._database)
+        looks = [
+            repeat("cancelled runs", self._stop_cancelled, CANCEL_POLL_S),
+            repeat("runs that ended", sweep.look, SWEEP_S),
+        ]
         if self._recovery is not None:
             looks.append(repeat("the runs of dead processes", self._recovery.look, RECOVERY_POLL_S))
         await self._looks.enter_async_context(background_tasks(*looks))

@@ -341,6 +341,7 @@ def _sqlite(
             cursor.execute("PRAGMA query_only=ON")
         else:
             cursor.execute(f"PRAGMA busy_timeout={TRY_TO_WRITE_S * 1000}")
+            cursor.execute(f"PRAGMA journal_size_limit={private.WAL_MOST_BYTES}")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "invalidate")

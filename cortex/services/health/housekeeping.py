@@ -38,7 +38,7 @@ from cortex.storage.slots import AllSlotsRepository
 
 FIRST_AFTER_S = 60.0  # the start belongs to the people
 EVERY_S = 24 * 3600.0
-RUNS_KEPT = timedelta(days=14)
+RUNS_KEPT = timedelta(days=1)  # what they did stands in the tables
 
 log = logging.getLogger(__name__)
 
@@ -83,11 +83,7 @@ class Housekeeping:
                 pass
         forgotten = await self.prune(now - RUNS_KEPT)
         if forgotten:
-            log.info(
-                "housekeeping: deleted the engine's records of %d runs that ended %d days ago",
-                forgotten,
-                RUNS_KEPT.days,
-            )
+            log.info("housekeeping: deleted the engine's records of %d runs that ended over a day ago", forgotten)
         await self._prune_files(now)
         await FileClearing(runtime=self.runtime, homes=Homes(self.runtime.settings.home)).clear()
 
