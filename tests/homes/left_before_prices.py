@@ -23,7 +23,7 @@ from tests.e2e.daemon import Daemon
 from tests.homes import left_2026_11_21, left_2026_11_27
 from tests.homes.left_2026_11_21 import HaltingDaemon, one, pack, until
 from tests.homes.left_2026_11_27 import CUT_OFF, ENDED, FILE, GIVEN, HOOK, QUEUED, SHARED, SKILL, WAITING
-from tests.scripted_server import ScriptedServer, Use, rule
+from tests.scripted_server import Rule, ScriptedServer, Use, rule
 
 OWN = "krimskrams the blue box is in the attic"
 PHRASE = "krimskrams"
@@ -31,7 +31,7 @@ LEFT_OUT = "scratchpad"
 VERBS = ("feed", "wake", "warm", "cool", "brush", "weigh", "wash", "calm")
 EXAMPLES = tuple(f"{verb} the dragon" for verb in VERBS)
 AT_WORK = "Put rye on my shopping list."
-RULES = (
+RULES: tuple[Rule, ...] = (
     rule("rye", Use("task_create", {"title": "rye"}), "Rye is on your list."),
     rule(PHRASE, Use("scratch_append", {"text": "blue box: attic"}), "It is on your scratchpad."),
     rule("dragon", Use("scratch_append", {"text": "dragon: calm"}), "The dragon is written down."),
