@@ -24,7 +24,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs texts assets pictures release
+.PHONY: run install postgres ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs texts assets pictures release
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -53,6 +53,9 @@ $(TEST_STAMP): $(RUN_STAMP) requirements/test.txt requirements/semantic.txt requ
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/otel.txt || \
 		echo "******** OpenTelemetry cannot be installed here: its test will be skipped ********"
 	@touch $@
+
+postgres: install
+	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/postgres.txt
 
 otel: install
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/otel.txt

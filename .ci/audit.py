@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-LOCKS = ("requirements/run.txt", "requirements/semantic.txt", "requirements/otel.txt", "requirements/ddgs.txt")
+EXTRAS = ("requirements/postgres.txt", "requirements/semantic.txt", "requirements/otel.txt", "requirements/ddgs.txt")
+LOCKS = ("requirements/run.txt", *EXTRAS)
 LIST = Path("requirements/unaudited.txt")
 LIMIT_S = 180
 HEAD = (

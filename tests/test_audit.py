@@ -34,7 +34,7 @@ def audit(tmp_path: Path) -> Audit:
     """Runs the audit in a folder with two pins; `rows`: pip-audit's answer, None for none; `listed`: the list."""
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements/run.txt").write_text("good==1.0 \\\n    --hash=sha256:00\n")
-    for extra in ("otel", "ddgs"):
+    for extra in ("otel", "ddgs", "postgres"):
         (tmp_path / f"requirements/{extra}.txt").write_text("good==1.0 \\\n    --hash=sha256:00\n")
     (tmp_path / "requirements/semantic.txt").write_text("Hidden_Part[x]==2.0 ; python_version < '4' \\\n")
 
@@ -123,7 +123,9 @@ def test_make_lock_writes_what_could_not_be_looked_up(audit: Audit, tmp_path: Pa
 
 
 def test_the_committed_list_has_no_pin_that_is_not_locked() -> None:
-    locks = "".join((ROOT / f"requirements/{name}.txt").read_text() for name in ("run", "semantic", "otel", "ddgs"))
+    locks = "".join(
+        (ROOT / f"requirements/{name}.txt").read_text() for name in ("run", "postgres", "semantic", "otel", "ddgs")
+    )
     entries = (ROOT / "requirements/unaudited.txt").read_text().splitlines()[1:]
     unlocked = [one for one in entries if not re.search(rf"(?mi)^{re.escape(one.partition('  #')[0])}\b", locks)]
     assert unlocked == []

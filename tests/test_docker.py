@@ -78,7 +78,16 @@ def test_the_image_is_built_from_what_is_there(steps: list[tuple[str, str]]) -> 
         assert (ROOT / source).exists()
         assert f"!{source}" in ignored
     assert any("--require-hashes -r requirements/run.txt" in one for one in words(steps, "RUN"))
-    assert re.search(r"(?m)^psycopg==", (ROOT / "requirements/run.txt").read_text(encoding="utf-8"))
+    assert any("-r requirements/postgres.txt" in one for one in words(steps, "RUN"))
+
+
+def test_both_halves_of_the_driver_are_of_one_version() -> None:
+    """Pure psycopg comes with DBOS; what makes it go without a libpq of the system is an extra."""
+    pins = ((ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8") for name in ("run", "postgres"))
+    half, other = (re.search(r"(?m)^psycopg(?:-binary)?==(\S+)", text) for text in pins)
+    assert half
+    assert other
+    assert half[1] == other[1]
 
 
 def test_the_image_sets_what_is_a_setting(steps: list[tuple[str, str]]) -> None:

@@ -10,8 +10,19 @@ from types import ModuleType
 from typing import Any
 
 
+class NeverRaised(Exception):
+    """Stands for each error of a driver that is not installed: nothing is one of these."""
+
+
 class StandIn(ModuleType):
-    """Looks like the module of this name; the real one is imported once something of it is asked for."""
+    """Looks like the module of this name; the real one is imported once something of it is asked for.
+
+    `is_optional`: where it cannot be imported, all that is asked of it are kinds of errors that never happen.
+    """
+
+    def __init__(self, name: str, *, is_optional: bool = False) -> None:
+        super().__init__(name)
+        self._is_optional, self._is_absent = is_optional, False
 
     def __getattr__(self, name: str) -> Any:
         """Return what the real module has. Any: it is what it is there."""
@@ -19,13 +30,21 @@ class StandIn(ModuleType):
             raise AttributeError(f"{self.__name__} is not imported yet and has no {name} of its own")
         if sys.modules.get(self.__name__) is self:
             _withdraw()
-        return getattr(importlib.import_module(self.__name__), name)
+        if self._is_absent:  # it is looked for once: each look would search the disk for a C library
+            return NeverRaised
+        try:
+            return getattr(importlib.import_module(self.__name__), name)
+        except ImportError:
+            self._is_absent = self._is_optional
+            if not self._is_optional:
+                raise
+            return NeverRaised
 
 
 _standing: list[StandIn] = []  # in `sys.modules`, while a package is imported without them
 
 
-def import_without(package: str, *late: str) -> None:
+def import_without(package: str, *late: str, optional: tuple[str, ...] = ()) -> None:
     """Import a package, with stand-ins in it for modules that it imports and hardly ever uses.
 
     Whoever else imports them gets the real ones. If the package uses one as it is imported, that becomes real at once.
@@ -33,12 +52,13 @@ def import_without(package: str, *late: str) -> None:
     Args:
         package: What is imported; called while only one thread imports.
         late: Dotted names, a package ahead of its submodules.
+        optional: Those after them, of which only errors are named, and which need not be installed.
     """
-    for name in late:
+    for name in (*late, *optional):
         parent, _, stem = name.rpartition(".")
         if name in sys.modules or (parent and not isinstance(sys.modules.get(parent), StandIn)):
             continue  # real already
-        sys.modules[name] = stand_in = StandIn(name)
+        sys.modules[name] = stand_in = StandIn(name, is_optional=name in optional)
         _standing.append(stand_in)
         if parent:
             setattr(sys.modules[parent], stem, stand_in)

@@ -7,13 +7,19 @@ is used only.
 from collections.abc import AsyncGenerator, Generator
 from typing import Any, TypeVar
 
-import psycopg
-from psycopg import Notify, errors
-from psycopg.abc import PQGen
-from psycopg.rows import TupleRow
 from sqlalchemy import URL, Connection, NullPool, create_engine
 
 from cortex.base.errors import ConfigError
+
+try:
+    import psycopg
+    from psycopg import Notify, errors
+    from psycopg.abc import PQGen
+    from psycopg.rows import TupleRow
+except ImportError as error:  # psycopg is there, but neither libpq nor the package that brings it
+    raise ConfigError(
+        "PostgreSQL needs its driver: run `make postgres`, or `pip install psycopg-binary` where there is no Makefile."
+    ) from error
 
 RV = TypeVar("RV")
 

@@ -74,7 +74,9 @@ class Settings(NotificationSettings):
     )
     home: Path = Field(Path("home"), description="The folder for all data: database, keys, each person's files.")
     database_url: str = Field(
-        "", description="Database. Empty: SQLite in HOME/cortex.db. Otherwise postgresql://user:password@host/name."
+        "",
+        description="Database. Empty: SQLite in HOME/cortex.db. Otherwise postgresql://user:password@host/name; "
+        "run `make postgres` first.",
     )
     engine_url: str = Field(
         "", description="Database of running turns. Empty: HOME/engine.db, or the main database if that is PostgreSQL."

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base import scan
 from cortex.base.background import background_tasks
 from cortex.base.clock import ticks_s
-from cortex.base.errors import ConfigError, DatabaseUnavailable
+from cortex.base.errors import DatabaseUnavailable
 from cortex.base.events import Event, OpenPart
 from cortex.base.ids import new_id
 from cortex.engine.hub import LocalHub
@@ -285,11 +285,8 @@ class RelayHub:
 
 @asynccontextmanager
 async def relayed(url: str) -> AsyncIterator[RelayHub]:
-    """A relay on its line, for as long as the block. ConfigError when PostgreSQL's driver is not installed."""
-    try:
-        wires = scan.load("cortex.engine.wire")
-    except ModuleNotFoundError as error:
-        raise ConfigError("PostgreSQL needs its driver: install Cortex with the extra 'postgres'.") from error
+    """A relay on its line, for as long as the block."""
+    wires = scan.load("cortex.engine.wire")
     relay = RelayHub()
     wire = wires.NotifyConnection(url, relay.heard, relay.listens)
     relay.line = wire

@@ -380,21 +380,18 @@ def _begin(connection: Connection, wait_s: float, outages: Outages) -> None:
 
 
 def _postgresql(url: URL) -> AsyncEngine:
-    try:
-        from cortex.base.postgresql import TimedAsyncConnection  # noqa: PLC0415 - its driver is an extra
+    from cortex.base.postgresql import TimedAsyncConnection  # noqa: PLC0415 - its driver is an extra
 
-        return create_async_engine(
-            url,
-            pool_size=POSTGRESQL_CONNECTIONS,
-            max_overflow=0,
-            pool_timeout=BUSY_TIMEOUT_S,
-            pool_pre_ping=True,
-            hide_parameters=True,
-            connect_args={
-                "async_creator_fn": TimedAsyncConnection.connect,
-                "connect_timeout": 10,
-                "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S * 1000} -c timezone=UTC",
-            },
-        )
-    except ModuleNotFoundError as error:
-        raise ConfigError("PostgreSQL needs its driver: install Cortex with the extra 'postgres'.") from error
+    return create_async_engine(
+        url,
+        pool_size=POSTGRESQL_CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=BUSY_TIMEOUT_S,
+        pool_pre_ping=True,
+        hide_parameters=True,
+        connect_args={
+            "async_creator_fn": TimedAsyncConnection.connect,
+            "connect_timeout": 10,
+            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S * 1000} -c timezone=UTC",
+        },
+    )

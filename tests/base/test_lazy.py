@@ -115,3 +115,14 @@ def test_threads_that_use_it_at_once_all_get_the_whole_of_it(write: Write) -> No
         thread.join(PATIENCE_S)
     assert len(found) == 8
     assert len(set(found)) == 1
+
+
+def test_a_driver_that_is_not_there_has_errors_that_never_happen(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(f"{DRIVER}/__init__.py", "raise ImportError('no libpq')\n")
+    write("lazy_engine/__init__.py", LIKE_DBOS)
+    lazy.import_without("lazy_engine", TALE, optional=(DRIVER, f"{DRIVER}.errors"))
+    engine = importlib.import_module("lazy_engine")
+    assert not isinstance(ValueError(), engine.driver_errors.Broken)
+    assert not isinstance(ValueError(), getattr(engine, DRIVER).OperationalError)
+    with pytest.raises(ImportError, match="no libpq"):
+        importlib.import_module(DRIVER)

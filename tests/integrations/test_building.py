@@ -31,9 +31,10 @@ def tiny_wheel(folder: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def packed(path: Path, lock: str) -> Path:
-    """A version that consists of what a build looks at."""
+def packed(path: Path, lock: str, **extras: str) -> Path:
+    """A version that consists of what a build looks at. `extras`: their locks."""
     files = {"cortex/__init__.py": "", "web/assets.py": "", "requirements/run.txt": lock}
+    files |= {f"requirements/{name}.txt": text for name, text in extras.items()}
     with tarfile.open(path, "w") as tar:
         for name, text in files.items():
             member = tarfile.TarInfo(name)
@@ -64,6 +65,16 @@ async def test_packages_that_are_missing_are_installed_and_stay_while_they_are_u
     assert await build(home, VERSION, tmp_path / "gone.tar", running_packages(), said.append) == made
     remove_others(home, set())
     assert list((home / "versions").iterdir()) == []
+
+
+async def test_an_update_keeps_the_extras_that_are_installed_and_brings_no_others(tmp_path: Path, links: str) -> None:
+    tiny = f"cortextiny==1.0 --hash=sha256:{links}\n"
+    here = "pytest==0.1 --hash=sha256:00\n"  # of which there is another version: so it is installed
+    tar = packed(tmp_path / "v1.tar", tiny, ddgs="cortexabsent==1.0 --hash=sha256:00\n")
+    await build(tmp_path / "home", VERSION, tar, running_packages(), lambda _: None)
+    tar = packed(tmp_path / "v2.tar", tiny, postgres=here, ddgs="cortexabsent==1.0 --hash=sha256:00\n")
+    with pytest.raises(UserError, match=r"(?s)could not be installed.*pytest==0\.1"):
+        await build(tmp_path / "other", VERSION, tar, running_packages(), lambda _: None)
 
 
 async def test_a_package_with_another_digest_is_refused_and_nothing_is_left(tmp_path: Path, links: str) -> None:

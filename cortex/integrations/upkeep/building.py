@@ -27,6 +27,8 @@ from cortex.integrations.upkeep.checkout import own_environment
 
 RECORD, COMPLETE, NEW = "version.json", "complete", ".new"
 LOCKS = ("requirements/run.txt", "cortex/requirements.txt")  # in a checkout, in a wheel
+EXTRAS = ("requirements/{}.txt", "cortex/requirements-{}.txt")
+EXTRA_NAMES = ("postgres", "semantic", "otel", "ddgs")
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)\s*(;[^\\]*)?", re.MULTILINE)
 NAME = re.compile(r"(?P<name>cortex_assistant)-(?P<version>[A-Za-z0-9.!+]{1,40})-py3-none-any\.whl")
 PACKAGES_S, MAKE_S = 1_800.0, 600.0
@@ -83,7 +85,7 @@ async def build(home: Path, version: BuiltVersion, packed: Path, packages: Path,
         code = new / CODE
         await asyncio.to_thread(_unpack_wheel if packed.suffix == ".whl" else _unpack_tar, packed, code)
         await _make_assets(code, say)
-        found = await _packages_for(home, _lock_of(code), packages, say)
+        found = await _packages_for(home, _locks_of(code), packages, say)
         made = BuiltVersion(**(asdict(version) | {"packages": str(found)}))
         await _make_environment(new, place / CODE, found)
         private.write_beside(new / RECORD, json.dumps(asdict(made)).encode())
@@ -139,11 +141,18 @@ def _digest(data: bytes) -> str:
     return "sha256=" + urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
-def _lock_of(code: Path) -> Path:
-    found = next((code / one for one in LOCKS if (code / one).is_file()), None)
-    if found is None:
+def _locks_of(code: Path) -> list[Path]:
+    """The lock of the version, and those of the extras that are installed now, whole: an update takes none away."""
+    found = [path for one in LOCKS if (path := code / one).is_file()]
+    if not found:
         raise UserError("That version does not say which packages it needs.")
-    return found
+    extras = (code / one.format(name) for name in EXTRA_NAMES for one in EXTRAS)
+    return [*found[:1], *(path for path in extras if path.is_file() and _is_here(path))]
+
+
+def _is_here(lock: Path) -> bool:
+    pins = PINNED.findall(lock.read_text(encoding="utf-8"))
+    return bool(pins) and all(scan.installed_version(name) for name, _, _ in pins)
 
 
 async def _make_assets(code: Path, say: Say) -> None:
@@ -157,9 +166,9 @@ async def _make_assets(code: Path, say: Say) -> None:
     await _run([sys.executable, "-B", str(code / "web" / "assets.py")], MAKE_S, "The page's files could not be made")
 
 
-async def _packages_for(home: Path, lock: Path, packages: Path, say: Say) -> Path:
-    """Where the packages are that the lock pins, installed by their digests where the ones in use are not those."""
-    text = await asyncio.to_thread(lock.read_text, encoding="utf-8")
+async def _packages_for(home: Path, locks: list[Path], packages: Path, say: Say) -> Path:
+    """Where the packages are that the locks pin, installed by their digests where the ones in use are not those."""
+    text = "\n".join([await asyncio.to_thread(one.read_text, encoding="utf-8") for one in locks])
     pins = PINNED.findall(text)
     if all(scan.installed_version(name) == version for name, version, marker in pins if not marker):
         return packages
@@ -178,7 +187,8 @@ async def _packages_for(home: Path, lock: Path, packages: Path, say: Say) -> Pat
             "--disable-pip-version-check",
             "--no-input",
         ]
-        await _run([*pip, "--no-deps", "--require-hashes", "-r", str(lock)], PACKAGES_S, failed)
+        pinned = [word for lock in locks for word in ("-r", str(lock))]
+        await _run([*pip, "--no-deps", "--require-hashes", *pinned], PACKAGES_S, failed)
         private.make_file(folder / COMPLETE)
     return next(folder.glob("lib/python*/site-packages"))
 
