@@ -151,6 +151,7 @@ check: install-test audit
 	@$(BIN)/python -m tests.bench.baseline
 	@$(BIN)/python -m tests.bench.counts
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
+	@$(BIN)/python -m web.register | diff -u web/pages.json - || (echo "web/pages.json is old: run make docs"; exit 1)
 	@$(BIN)/cortex tools --markdown | diff -u docs/tools.md - || (echo "docs/tools.md is old: run make docs"; exit 1)
 	@$(BIN)/python .ci/channels.py | diff -u docs/channels.md - || (echo "docs/channels.md is old: run make docs"; exit 1)
 	@$(MAKE) --no-print-directory texts
@@ -194,6 +195,7 @@ texts: install
 
 docs: install
 	@$(BIN)/python -m cortex.base.settings > .env.example
+	@$(BIN)/python -m web.register > web/pages.json
 	@$(BIN)/cortex tools --markdown > docs/tools.md
 	@$(BIN)/python .ci/channels.py > docs/channels.md
 	@$(BIN)/python -m tests.model_servers --write

@@ -1,10 +1,10 @@
-"""`create_app(cortex)`: middleware, pages found by a scan, static files, health, errors. No rule and no query.
+"""`create_app(cortex)`: middleware, the pages of their table, static files, health, errors. No rule and no query.
 
 Called by `web/serve.py` and by tests with an opened house.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -12,8 +12,8 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Res
 from starlette.middleware.gzip import GZipMiddleware
 
 from cortex.app import Cortex
-from cortex.base import scan
 from cortex.base.settings import Settings
+from web import register
 from web.bodies import Line
 from web.errors import add_handlers, not_found
 from web.live import LivePages
@@ -23,7 +23,6 @@ from web.security import Shield, host_rule
 
 STATIC = Path(__file__).parent / "static"
 FOR_EVER = "public, max-age=31536000, immutable"
-PAGES = "web.pages"
 DRIP_S = 1.0
 LONGEST = 200  # characters of a file of ours: the system fails on names of more than 255
 KINDS = {
@@ -49,10 +48,9 @@ def create_app(cortex: Cortex) -> FastAPI:
     app.state.warning = lasting_warning(cortex.settings)
     app.router.routes.extend(frame_routes.routes)  # `include_router` would work out all of them
     navigation: list[NavEntry] = []
-    for stem in scan.modules(PAGES):
-        page = scan.load(f"{PAGES}.{stem}")
-        app.router.routes.extend(page.router.routes)
-        navigation.extend(_entries(getattr(page, "NAV", None)))
+    for page in register.pages():
+        app.router.routes.extend(page.routes)
+        navigation.extend(page.nav)
     app.state.nav = tuple(sorted(navigation, key=lambda entry: (entry.order, entry.title)))
     add_handlers(app)
     app.add_middleware(GZipMiddleware, minimum_size=600, compresslevel=9)  # leaves text/event-stream alone
@@ -70,13 +68,6 @@ def lasting_warning(settings: Settings) -> str:
     if settings.allow_plain_http == "lan" and not settings.is_loopback and not settings.public_url.startswith("https"):
         return "This page is served without https: whoever can listen on this network can read passwords and answers."
     return ""
-
-
-def _entries(nav: NavEntry | tuple[NavEntry, ...] | None) -> Iterator[NavEntry]:
-    if isinstance(nav, NavEntry):
-        yield nav
-    elif nav:
-        yield from nav
 
 
 @frame_routes.get("/healthz")

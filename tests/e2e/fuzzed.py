@@ -9,7 +9,8 @@ from fastapi.routing import APIRoute
 
 from cortex.base import scan
 from cortex.services.jobs.forms import JobForm
-from web.app import PAGES, frame_routes
+from web.app import frame_routes
+from web.register import PAGES
 
 NONSENSE = (
     "",

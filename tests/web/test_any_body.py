@@ -22,9 +22,9 @@ from tests.e2e.fuzzed import BY_HAND, ENDS_THE_LOGIN, LEAVES_THE_MACHINE
 from tests.web.conftest import Browser
 from tests.web.sender import FORM, JSON, PARTS, Sender, costs
 from tests.web.test_routes import filled, things_of
-from web.app import PAGES
 from web.bodies import FORM as SMALL
 from web.bodies import VISITOR, taken_by
+from web.register import PAGES
 from web.security import SAFE_METHODS
 
 HELD_S = 0.2

@@ -43,7 +43,8 @@ from tests.patience import PATIENCE_S
 from tests.plain_world import PLAIN_TURN
 from tests.sharing import share
 from tests.web.conftest import Browser
-from web.app import PAGES, frame_routes
+from web.app import frame_routes
+from web.register import PAGES
 from web.routes import LazyRoute
 from web.security import CSP
 

@@ -1,1 +1,1 @@
-"""One file a page: `router`, and `NAV` when it stands in the side bar. `web/app.py` finds them by a sorted scan."""
+"""One file a page: `router`, and `NAV` when links lead to it. `web/register.py` finds them by a sorted scan."""
