@@ -6,10 +6,12 @@ How tools fare over the whole server is counted here too: what was said in a cal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
-from sqlalchemy import ColumnElement, and_, case, func, select
+from sqlalchemy import ColumnElement, Select, Update, and_, case, func, select, update
 
+from cortex.storage import kept
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
 from cortex.storage.schema import CallTable, TurnTable, UndoTable
 
@@ -66,8 +68,7 @@ class CallsRepository(Repository):
 
     async def intend(self, call_id: str) -> bool:
         """Record that the call is about to act; False when that stood before: it may or may not have happened."""
-        change = self._change(CallTable).where(CallTable.id == call_id, CallTable.state == "decided")
-        return bool(await self._touched(change.values(state="intended"), CallTable.id))
+        return (await self._run(_intending(), id=call_id)).first() is not None
 
     async def keep_target(self, call_id: str, target: dict[str, Any]) -> dict[str, Any]:
         """Keep what the call acts on, ahead of its act, until it has ended; what stands: what was kept first stays."""
@@ -89,8 +90,9 @@ class CallsRepository(Repository):
 
     async def finish(self, call_id: str, state: CallState, **end: Unpack[CallEnd]) -> bool:
         """Keep how the call ended, once; False when an ending stands already. NotFound for a foreign call."""
-        change = self._change(CallTable).where(CallTable.id == call_id, CallTable.state.in_(("decided", "intended")))
-        if await self._touched(change.values(state=state, **end, acts_on=None), CallTable.id):
+        values = {"state": state, **end, "acts_on": None}
+        new = {f"new_{name}": value for name, value in values.items()}
+        if (await self._run(_finishing(tuple(values)), id=call_id, **new)).first() is not None:
             return True
         await self.get(call_id)
         return False
@@ -103,8 +105,7 @@ class CallsRepository(Repository):
     @reading
     async def of_turn(self, turn_id: str) -> Sequence[CallRow]:
         """The calls of a turn, in order."""
-        statement = self._mine(CallRow, CallTable).where(CallTable.turn_id == turn_id)
-        return await self._all(CallRow, statement.order_by(CallTable.round, CallTable.created_at, CallTable.id))
+        return await self._where(CallRow, CallTable, "round", "created_at", "id", turn_id=turn_id)
 
     @reading
     async def standing(self, turn_ids: Iterable[str]) -> Sequence[CallRow]:
@@ -118,18 +119,36 @@ class CallsRepository(Repository):
     @reading
     async def of_conversation(self, conversation_id: str) -> Sequence[CallRow]:
         """The calls of a conversation's turns, in order, without those of dropped turns."""
-        statement = (
-            self._mine(CallRow, CallTable)
-            .join(TurnTable, TurnTable.id == CallTable.turn_id)
-            .where(CallTable.conversation_id == conversation_id, ~TurnTable.is_dropped)
-        )
-        return await self._all(CallRow, statement.order_by(TurnTable.ordinal, CallTable.round, CallTable.created_at))
+        return await self._rows_of(CallRow, _of_conversation(), conversation_id=conversation_id)
 
     @reading
     async def of_tool(self, name: str, limit: int) -> Sequence[CallRow]:
         """The user's last calls of a tool, newest first."""
         statement = self._mine(CallRow, CallTable).where(CallTable.name == name)
         return await self._all(CallRow, statement.order_by(CallTable.created_at.desc(), CallTable.id).limit(limit))
+
+
+@cache
+def _intending() -> Update:
+    call = kept.columns(CallTable)
+    change = update(CallTable.__table__).where(kept.is_own(CallTable), call.id == kept.given("id"))  # type: ignore[arg-type]
+    return change.where(call.state == "decided").values(state="intended").returning(call.id)
+
+
+@cache
+def _finishing(names: tuple[str, ...]) -> Update:
+    call = kept.columns(CallTable)
+    change = update(CallTable.__table__).where(kept.is_own(CallTable), call.id == kept.given("id"))  # type: ignore[arg-type]
+    change = change.where(call.state.in_(("decided", "intended")))
+    return change.values({name: kept.given(f"new_{name}") for name in names}).returning(call.id)
+
+
+@cache
+def _of_conversation() -> Select[Any]:
+    call, turn = kept.columns(CallTable), kept.columns(TurnTable)
+    found = kept.owned(CallRow, CallTable).join(TurnTable.__table__, turn.id == call.turn_id)
+    found = found.where(call.conversation_id == kept.given("conversation_id"), ~turn.is_dropped)
+    return found.order_by(turn.ordinal, call.round, call.created_at)
 
 
 RAN: tuple[CallState, ...] = ("done", "failed", "unknown")

@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from sqlalchemy import Select, func, insert, select
+from sqlalchemy import Select, Update, func, select, update
 
 from cortex.base.errors import NotFound
 from cortex.base.events import Event, EventKind
 from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
+from cortex.storage import kept
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 from cortex.storage.words import terms, title_words
@@ -103,10 +105,10 @@ class ConversationsRepository(Repository):
     @reading
     async def get(self, id: str, *, with_deleted: bool = False) -> ConversationRow:
         """The conversation; NotFound when it is absent, deleted or another user's."""
-        statement = self._heads().where(ConversationTable.id == id)
-        if not with_deleted:
-            statement = statement.where(ConversationTable.deleted_at.is_(None))
-        return await self._one(ConversationRow, statement, "This conversation does not exist.")
+        found = await self._row_of(ConversationRow, _head(with_deleted=with_deleted), id=id)
+        if found is None:
+            raise NotFound("This conversation does not exist.")
+        return found
 
     @reading
     async def list(
@@ -263,18 +265,16 @@ class ConversationsRepository(Repository):
         The counter's row is locked until the commit, so that writers queue up; NotFound for a foreign conversation.
         """
         at = self.clock()
-        values: dict[str, Any] = {"seq": ConversationTable.seq + len(events)}
-        if any(kind in _MOVES_UP for kind, _, _ in events):
-            values["updated_at"] = at
-        if any(kind == "message" for kind, _, _ in events):
-            values["archived_at"] = None  # whoever writes in it wants it back in the list
-        change = self._change(ConversationTable).where(ConversationTable.id == conversation_id).values(values)
-        last = (await self._touched(change, ConversationTable.seq))[:1]
-        if not last:
+        counting = _counting(
+            moves_up=any(kind in _MOVES_UP for kind, _, _ in events),
+            brings_back=any(kind == "message" for kind, _, _ in events),
+        )
+        last: int | None = (await self._run(counting, id=conversation_id, count=len(events), at=at)).scalar()
+        if last is None:
             raise NotFound("This conversation does not exist.")
         added = [
             Event(conversation_id=conversation_id, seq=seq, kind=kind, payload=payload, turn_id=turn_id, at=at)
-            for seq, (kind, payload, turn_id) in enumerate(events, start=last[0] - len(events) + 1)
+            for seq, (kind, payload, turn_id) in enumerate(events, start=last - len(events) + 1)
         ]
         await self._write(added)
         self.session.info.setdefault(_APPENDED, []).extend(added)
@@ -299,10 +299,7 @@ class ConversationsRepository(Repository):
     @reading
     async def of_turn(self, conversation_id: str, turn_id: str) -> Sequence[Event]:
         """The events of one turn, in order."""
-        statement = self._mine(Event, EventTable).where(
-            EventTable.conversation_id == conversation_id, EventTable.turn_id == turn_id
-        )
-        return await self._all(Event, statement.order_by(EventTable.seq))
+        return await self._where(Event, EventTable, "seq", conversation_id=conversation_id, turn_id=turn_id)
 
     @reading
     async def turns_told(self, conversation_id: str, text: str) -> Sequence[str]:
@@ -339,13 +336,31 @@ class ConversationsRepository(Repository):
         return self._mine(ConversationRow, ConversationTable, running)
 
     async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
-        change = self._change(ConversationTable).where(ConversationTable.id == id).values(**values)
-        await self._must_touch(change, ConversationTable.id, "This conversation does not exist.")
+        if (await self._run(kept.setting(ConversationTable, tuple(values)), id=id, **values)).first() is None:
+            raise NotFound("This conversation does not exist.")
 
     async def _write(self, events: Sequence[Event]) -> None:
-        rows = [{**as_row(event), "owner_id": self.owner_id} for event in events]
-        if rows:
-            await self.session.execute(insert(EventTable), rows)
+        await self._add(EventTable, [as_row(event) for event in events])
+
+
+@cache
+def _head(*, with_deleted: bool) -> Select[Any]:
+    head, turn = kept.columns(ConversationTable), kept.columns(TurnTable)
+    running = select(func.min(turn.id)).where(turn.conversation_id == head.id, turn.state.in_(("running", "waiting")))
+    label = running.correlate(ConversationTable.__table__).scalar_subquery().label("running_turn")
+    found = kept.owned(ConversationRow, ConversationTable, label).where(head.id == kept.given("id"))
+    return found if with_deleted else found.where(head.deleted_at.is_(None))
+
+
+@cache
+def _counting(*, moves_up: bool, brings_back: bool) -> Update:
+    """Count `count` more events of the conversation; the last one's number. brings_back: out of the archive."""
+    head = kept.columns(ConversationTable)
+    values: dict[str, Any] = {"seq": head.seq + kept.given("count")}
+    values |= {"updated_at": kept.given("at")} if moves_up else {}
+    values |= {"archived_at": None} if brings_back else {}
+    change = update(ConversationTable.__table__)  # type: ignore[arg-type]  # typed as what it may be, and is a table
+    return change.where(kept.is_own(ConversationTable), head.id == kept.given("id")).values(values).returning(head.seq)
 
 
 class AllConversationsRepository(SharedRepository):

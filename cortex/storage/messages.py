@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -11,10 +12,13 @@ from sqlalchemy import Select, insert, select
 from cortex.base.fact import FROM_OUTSIDE
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, Text, from_json, to_json
+from cortex.storage import kept
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import MessageTable, TurnTable
 from cortex.storage.turns import Reads
 from cortex.storage.words import indexed
+
+LATER = (1 << 31) - 1  # than any turn's ordinal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +57,7 @@ class MessagesRepository(Repository):
         """Keep a turn's messages, each with whether it holds words from outside, from round 0 on, as `add` does."""
         head = await self._get(_TurnHead, TurnTable, turn_id, "This turn does not exist.")
         rows = [self._row(head, at, message, is_tainted, 0) for at, (message, is_tainted) in enumerate(messages)]
-        if rows:
-            statement = self._upsert(MessageTable).on_conflict_do_nothing(index_elements=["id"])
-            await self.session.execute(statement, rows)
+        await self._add_new(MessageTable, rows)
 
     async def lay_down(self, conversation_id: str, turns: Mapping[str, Sequence[tuple[Message, bool]]]) -> None:
         """Keep the messages of new turns of a conversation, by turn, each with whether it holds words from outside."""
@@ -69,18 +71,16 @@ class MessagesRepository(Repository):
     @reading
     async def of_conversation(self, conversation_id: str, before_ordinal: int | None = None) -> list[MessageRow]:
         """The transcript in order without dropped turns: all of it, or what is ahead of `before_ordinal`."""
-        statement = self._with_turns().where(MessageTable.conversation_id == conversation_id, ~TurnTable.is_dropped)
-        if before_ordinal is not None:
-            statement = statement.where(TurnTable.ordinal < before_ordinal)
-        # A steered or queued turn has a higher ordinal than what is still said in the one before: turn first.
-        return await self._read(statement.order_by(TurnTable.ordinal, MessageTable.position))
+        return await self._read(
+            _of_conversation(),
+            conversation_id=conversation_id,
+            before=LATER if before_ordinal is None else before_ordinal,
+        )
 
     @reading
     async def of_turn(self, turn_id: str) -> list[MessageRow]:
         """A turn's messages in order, dropped or not."""
-        return await self._read(
-            self._with_turns().where(MessageTable.turn_id == turn_id).order_by(MessageTable.position)
-        )
+        return await self._read(_of_turn(), turn_id=turn_id)
 
     async def copy(self, turns: Mapping[str, str], into: str) -> None:
         """Lay the messages of these turns (old id -> new id) down again in the conversation `into`, in order."""
@@ -113,13 +113,29 @@ class MessagesRepository(Repository):
             "created_at": self.clock(),
         }
 
-    def _with_turns(self) -> Select[Any]:
-        statement = self._mine(MessageRow, MessageTable, MessageTable.body, TurnTable.ordinal)
-        return statement.join(TurnTable, TurnTable.id == MessageTable.turn_id)
-
-    async def _read(self, statement: Select[Any]) -> list[MessageRow]:
-        rows = [dict(row) for row in (await self.session.execute(statement)).mappings()]
+    async def _read(self, statement: Select[Any], **given: Any) -> list[MessageRow]:
+        rows = [dict(row) for row in (await self._run(statement, **given)).mappings()]
         return [MessageRow(message=from_json(row.pop("body")), **row) for row in rows]
+
+
+def _with_turns() -> Select[Any]:
+    message, turn = kept.columns(MessageTable), kept.columns(TurnTable)
+    found = kept.owned(MessageRow, MessageTable, message.body, turn.ordinal)
+    return found.join(TurnTable.__table__, turn.id == message.turn_id)
+
+
+@cache
+def _of_conversation() -> Select[Any]:
+    message, turn = kept.columns(MessageTable), kept.columns(TurnTable)
+    found = _with_turns().where(message.conversation_id == kept.given("conversation_id"), ~turn.is_dropped)
+    # A steered or queued turn has a higher ordinal than what is still said in the one before: turn first.
+    return found.where(turn.ordinal < kept.given("before")).order_by(turn.ordinal, message.position)
+
+
+@cache
+def _of_turn() -> Select[Any]:
+    message = kept.columns(MessageTable)
+    return _with_turns().where(message.turn_id == kept.given("turn_id")).order_by(message.position)
 
 
 def by_turn(stored: Sequence[MessageRow]) -> list[tuple[int, tuple[Message, ...]]]:

@@ -38,20 +38,13 @@ class PlansRepository(Repository):
         """
         await self._must_own(TurnTable, turn_id, "turn")
         values = {"turn_id": turn_id, "round": round, "receipt": receipt, "given": given or {}}
-        statement = self._insert(PlanTable, {**values, "created_at": self.clock()})
-        await self.session.execute(
-            statement.on_conflict_do_update(
-                index_elements=["turn_id", "round"],
-                set_={"receipt": receipt, "given": given or {}},
-                where=PlanTable.owner_id == self.owner_id,
-            )
-        )
+        row = {**values, "created_at": self.clock()}
+        await self._put_row(PlanTable, row, ("turn_id", "round"), ("receipt", "given"))
 
     @reading
     async def of_turn(self, turn_id: str) -> Sequence[PlanRow]:
         """The rounds of a turn, in order."""
-        statement = self._mine(PlanRow, PlanTable).where(PlanTable.turn_id == turn_id)
-        return await self._all(PlanRow, statement.order_by(PlanTable.round))
+        return await self._where(PlanRow, PlanTable, "round", turn_id=turn_id)
 
 
 class AllPlansRepository(SharedRepository):
@@ -70,7 +63,7 @@ class TextsRepository(Repository):
     async def keep(self, *texts: str) -> None:
         """Keep these; one that stands already is left alone."""
         rows = [{"digest": digest(text), "text": text} for text in dict.fromkeys(texts)]
-        await self.session.execute(self._insert(TextTable, *rows).on_conflict_do_nothing())
+        await self._add_new(TextTable, rows)
 
     @reading
     async def get(self, digests: Iterable[str]) -> Mapping[str, str]:

@@ -10,12 +10,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import fields
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Delete, Select, Update, delete, select, update
+from sqlalchemy import ColumnElement, Delete, Executable, Result, Select, Update, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cortex.base.clock import Clock, now
 from cortex.base.errors import NotFound
+from cortex.storage import kept
 from cortex.storage.table import Table
 
 V = TypeVar("V")
@@ -40,6 +41,10 @@ def reading(method: F) -> F:
 def selected(kind: type[Any], table: type[Table]) -> Select[Any]:
     """The rows of `table`, of everybody, as the columns that the dataclass `kind` asks for and the table has."""
     return select(*(getattr(table, field.name) for field in fields(kind) if hasattr(table, field.name)))
+
+
+def _matching(kind: type[Any], table: type[Table], names: tuple[str, ...], order: tuple[str, ...] = ()) -> Select[Any]:
+    return kept.matching(kind, table, names, order)  # type: ignore[arg-type]  # mypy takes no class for hashable
 
 
 def as_row(value: Any, kind: type[Any] | None = None) -> dict[str, Any]:  # Any: a dataclass
@@ -93,7 +98,7 @@ class Repository:
 
     @property
     def _is_postgresql(self) -> bool:
-        return self.session.get_bind().dialect.name == "postgresql"
+        return str(cast("Any", self.session.bind).dialect.name) == "postgresql"  # Any: an engine of either kind
 
     def _mine(self, kind: type[Any], table: type[Any], *more: Any) -> Select[Any]:
         """The user's rows of `table`, as the columns that the dataclass `kind` asks for, then the columns `more`."""
@@ -121,16 +126,54 @@ class Repository:
             return statement
         return statement.values(rows[0] if len(rows) == 1 else list(rows))  # one row: compiled once; more: each time
 
-    async def _is_new(self, table: type[Any], values: dict[str, Any]) -> bool:
-        """Insert the row unless its key stands already; whether it was inserted."""
-        key = next(iter(table.__table__.primary_key.columns))
-        statement = self._insert(table, values).on_conflict_do_nothing().returning(key)
-        return (await self.session.execute(statement)).first() is not None
+    async def _run(self, statement: Executable, **given: Any) -> Result[Any]:
+        """Run a kept statement (`kept.py`) for this user with these values."""
+        return await self.session.execute(statement, kept.parameters(self.owner_id, given))
 
-    async def _must_own(self, table: type[Any], id: str, what: str) -> None:
+    async def _rows_of(self, kind: type[V], statement: Select[Any], **given: Any) -> list[V]:
+        """The rows of a kept statement."""
+        rows = await self._run(statement, **given)
+        names = tuple(rows.keys())
+        return [kind(**kept.named(names, row)) for row in rows]
+
+    async def _row_of(self, kind: type[V], statement: Select[Any] | Update, **given: Any) -> V | None:
+        """The first row of a kept statement; say LIMIT in it where there may be more."""
+        rows = await self._run(statement, **given)
+        row = rows.first()
+        return None if row is None else kind(**kept.named(tuple(rows.keys()), row))
+
+    async def _where(self, kind: type[V], table: type[Table], *order: str, **equal: Any) -> list[V]:
+        """The user's rows with these values in columns of these names."""
+        return await self._rows_of(kind, _matching(kind, table, tuple(equal), order), **equal)
+
+    async def _add(self, table: type[Table], rows: Sequence[dict[str, Any]]) -> None:
+        """Insert rows of the user's, none or several."""
+        if rows:
+            owned = [{**row, "owner_id": self.owner_id} for row in rows]
+            await self.session.execute(kept.adding(table), owned[0] if len(owned) == 1 else owned)
+
+    async def _add_new(self, table: type[Table], rows: Sequence[dict[str, Any]]) -> None:
+        """Insert those rows of the user's whose key does not stand yet."""
+        if rows:
+            owned = [{**row, "owner_id": self.owner_id} for row in rows]
+            statement = kept.adding_new(table, self._is_postgresql, tells=False)
+            await self.session.execute(statement, owned[0] if len(owned) == 1 else owned)
+
+    async def _put_row(
+        self, table: type[Table], row: dict[str, Any], keys: tuple[str, ...], changed: tuple[str, ...]
+    ) -> None:
+        """Insert the user's row, or set the columns `changed` in the one of this key, if that is theirs."""
+        statement = kept.putting(table, self._is_postgresql, keys, changed)
+        await self.session.execute(statement, {**row, "owner_id": self.owner_id})
+
+    async def _is_new(self, table: type[Table], values: dict[str, Any]) -> bool:
+        """Insert the row unless its key stands already; whether it was inserted."""
+        statement = kept.adding_new(table, self._is_postgresql, tells=True)
+        return (await self.session.execute(statement, {**values, "owner_id": self.owner_id})).first() is not None
+
+    async def _must_own(self, table: type[Table], id: str, what: str) -> None:
         """NotFound unless the row of this id, which a new row is to hang on, is the user's own."""
-        statement = select(table.id).where(table.owner_id == self.owner_id, table.id == id)
-        if (await self.session.execute(statement)).first() is None:
+        if (await self._run(kept.key_of(table), id=id)).first() is None:
             raise NotFound(f"There is no such {what}.")
 
     async def _all(self, kind: type[V], statement: Select[Any]) -> list[V]:
@@ -148,9 +191,12 @@ class Repository:
             raise NotFound(absent)
         return found
 
-    async def _get(self, kind: type[V], table: type[Any], id: str, absent: str) -> V:
-        """The user's row of this id, as `kind`; NotFound, in these words, when it is absent or another user's."""
-        return await self._one(kind, self._mine(kind, table).where(table.id == id), absent)
+    async def _get(self, kind: type[V], table: type[Table], id: str, absent: str) -> V:
+        """The user's own row of this id, as `kind`; NotFound, in these words, when it is absent or another user's."""
+        found = await self._row_of(kind, _matching(kind, table, ("id",)), id=id)
+        if found is None:
+            raise NotFound(absent)
+        return found
 
     async def _touched(self, statement: Update | Delete, key: Any) -> Sequence[Any]:
         """Run the change; the `key` of each row that it touched."""

@@ -6,15 +6,17 @@ Budgets read it before each call, with what other calls hold in the meantime (`s
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, func, select, text
+from sqlalchemy import ColumnElement, Select, Update, case, func, select, text, update
 
 from cortex.base.errors import NotFound
 from cortex.base.messages import Usage
 from cortex.base.role import Channel
 from cortex.base.turn import SUB
-from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
+from cortex.storage import kept
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.round_rows import Borrowed, CacheSample, RoundBefore, RoundRow, Spent, figures
 from cortex.storage.schema import ApiRequestTable, RoundTable, TurnTable
 
@@ -118,20 +120,18 @@ class RoundsRepository(Repository):
 
     async def release(self, turn_id: str) -> None:
         """The turn is over: what its calls still hold is free again."""
-        change = self._change(RoundTable).where(RoundTable.turn_id == turn_id, RoundTable.held_until.is_not(None))
-        await self.session.execute(change.values(held_tokens=0, held_usd=0.0, held_until=None))
+        await self._run(_releasing(), turn_id=turn_id)
 
     @reading
     async def of_turn(self, turn_id: str) -> Sequence[RoundRow]:
         """The calls of a turn, in order; number 0 is the summary that was written before the first."""
-        statement = self._mine(RoundRow, RoundTable).where(RoundTable.turn_id == turn_id)
-        return await self._all(RoundRow, statement.order_by(RoundTable.round))
+        return await self._where(RoundRow, RoundTable, "round", turn_id=turn_id)
 
     @reading
     async def at(self, turn_id: str, round: int) -> RoundRow | None:
         """One call; None when it was never planned."""
-        statement = self._mine(RoundRow, RoundTable).where(RoundTable.turn_id == turn_id, RoundTable.round == round)
-        return await self._first(RoundRow, statement)
+        found = await self._where(RoundRow, RoundTable, turn_id=turn_id, round=round)
+        return found[0] if found else None
 
     @reading
     async def with_token(self, token_id: str, limit: int) -> Sequence[RoundRow]:
@@ -145,17 +145,8 @@ class RoundsRepository(Repository):
     @reading
     async def before(self, conversation_id: str, turn_id: str, round: int) -> RoundBefore | None:
         """The last answered request of the conversation ahead of this one."""
-        is_replaced = func.coalesce(TurnTable.is_dropped, True).label("is_replaced")
-        statement = (
-            selected(RoundBefore, RoundTable)
-            .add_columns(is_replaced)
-            .join(TurnTable, TurnTable.id == RoundTable.turn_id, isouter=True)
-            .where(RoundTable.owner_id == self.owner_id, RoundTable.conversation_id == conversation_id)
-            .where(RoundTable.state == "answered", RoundTable.round > 0)
-            .where((RoundTable.turn_id != turn_id) | (RoundTable.round < round))
-            .order_by(RoundTable.created_at.desc(), TurnTable.ordinal.desc(), RoundTable.round.desc())
-        )
-        return await self._first(RoundBefore, statement)
+        given = {"conversation_id": conversation_id, "turn_id": turn_id, "round": round}
+        return await self._row_of(RoundBefore, _before(), **given)
 
     @reading
     async def spent(
@@ -179,13 +170,7 @@ class RoundsRepository(Repository):
     @reading
     async def borrowed(self, conversation_id: str) -> str:
         """The model that answered last in this conversation, if it was a shared one, else ""."""
-        statement = (
-            select(RoundTable.model, RoundTable.paid_by)
-            .where(RoundTable.owner_id == self.owner_id, RoundTable.conversation_id == conversation_id)
-            .where(RoundTable.state == "answered", RoundTable.round > 0)
-            .order_by(RoundTable.created_at.desc())
-        )
-        row = (await self.session.execute(statement.limit(1))).first()
+        row = (await self._run(_answered_last(), conversation_id=conversation_id)).first()
         return row.model if row is not None and row.paid_by else ""
 
     @reading
@@ -199,12 +184,7 @@ class RoundsRepository(Repository):
     @reading
     async def seen(self, endpoint: str, limit: int) -> Sequence[CacheSample]:
         """The latest requests to this endpoint that extended the one before, newest first."""
-        statement = (
-            self._mine(CacheSample, RoundTable)
-            .where(RoundTable.endpoint == endpoint, RoundTable.state == "answered", RoundTable.kept_tokens > 0)
-            .order_by(RoundTable.created_at.desc(), RoundTable.turn_id, RoundTable.round.desc())
-        )
-        return await self._all(CacheSample, statement.limit(limit))
+        return await self._rows_of(CacheSample, _seen(), endpoint=endpoint, limit=limit)
 
     @reading
     async def first_sent(self, role: str, model: str, limit: int) -> Sequence[tuple[Mapping[str, int], int]]:
@@ -221,17 +201,49 @@ class RoundsRepository(Repository):
 
     async def _put(self, turn_id: str, round: int, **values: Any) -> None:
         """Change the row of a call, or begin it. NotFound for a foreign turn."""
-        turn = await self._first(_Head, self._mine(_Head, TurnTable).where(TurnTable.id == turn_id))
-        turn = turn or await self._first(_Head, self._mine(_Head, RoundTable).where(RoundTable.turn_id == turn_id))
-        if turn is None:
+        turns = await self._where(_Head, TurnTable, id=turn_id) or await self._where(_Head, RoundTable, turn_id=turn_id)
+        if not turns:
             raise NotFound("This turn does not exist.")
-        whole = {**_BLANK, **as_row(turn), "turn_id": turn_id, "round": round, "created_at": self.clock(), **values}
-        statement = self._insert(RoundTable, whole)
-        await self.session.execute(
-            statement.on_conflict_do_update(
-                index_elements=["turn_id", "round"], set_=values, where=RoundTable.owner_id == self.owner_id
-            )
-        )
+        head = {**as_row(turns[0]), "turn_id": turn_id, "round": round, "created_at": self.clock()}
+        await self._put_row(RoundTable, {**_BLANK, **head, **values}, ("turn_id", "round"), tuple(values))
+
+
+@cache
+def _releasing() -> Update:
+    call = kept.columns(RoundTable)
+    change = update(RoundTable.__table__).where(kept.is_own(RoundTable), call.turn_id == kept.given("turn_id"))  # type: ignore[arg-type]
+    return change.where(call.held_until.is_not(None)).values(held_tokens=0, held_usd=0.0, held_until=None)
+
+
+@cache
+def _before() -> Select[Any]:
+    call, turn = kept.columns(RoundTable), kept.columns(TurnTable)
+    is_replaced = func.coalesce(turn.is_dropped, True).label("is_replaced")
+    return (
+        kept.owned(RoundBefore, RoundTable, is_replaced)
+        .join(TurnTable.__table__, turn.id == call.turn_id, isouter=True)
+        .where(call.conversation_id == kept.given("conversation_id"))
+        .where(call.state == "answered", call.round > 0)
+        .where((call.turn_id != kept.given("turn_id")) | (call.round < kept.given("round")))
+        .order_by(call.created_at.desc(), turn.ordinal.desc(), call.round.desc())
+        .limit(1)
+    )
+
+
+@cache
+def _answered_last() -> Select[Any]:
+    call = kept.columns(RoundTable)
+    found = select(call.model, call.paid_by).where(kept.is_own(RoundTable))
+    found = found.where(call.conversation_id == kept.given("conversation_id"), call.state == "answered", call.round > 0)
+    return found.order_by(call.created_at.desc()).limit(1)
+
+
+@cache
+def _seen() -> Select[Any]:
+    call = kept.columns(RoundTable)
+    found = kept.owned(CacheSample, RoundTable).where(call.endpoint == kept.given("endpoint"))
+    found = found.where(call.state == "answered", call.kept_tokens > 0)
+    return found.order_by(call.created_at.desc(), call.turn_id, call.round.desc()).limit(kept.given("limit"))
 
 
 class AllRoundsRepository(SharedRepository):

@@ -5,12 +5,13 @@ from dataclasses import KW_ONLY, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import ColumnElement, Select, func, insert, literal, select
+from sqlalchemy import Select, func, select
 
 from cortex.base.attachments import Attachment
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
 from cortex.base.turn import LIVING, LOOP_ENDS, SUB, TurnState
+from cortex.storage import turn_statements
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
 from cortex.storage.schema import ConversationTable, TurnTable
 
@@ -119,9 +120,9 @@ class TurnsRepository(Repository):
 
         NotFound for a foreign or deleted conversation, Conflict for an id that another user's turn has.
         """
-        known = await self._first(TurnRow, self._mine(TurnRow, TurnTable).where(TurnTable.id == new.id))
-        if known is not None:
-            return known
+        known = await self._where(TurnRow, TurnTable, id=new.id)
+        if known:
+            return known[0]
         at = self.clock()
         values = {
             **{each.name: getattr(new, each.name) for each in fields(new) if each.name != "reads"},
@@ -161,14 +162,17 @@ class TurnsRepository(Repository):
         """
         at = self.clock()
         values: dict[str, Any] = {"state": state, **fields}
-        if state == "running":
-            values.setdefault("started_at", func.coalesce(TurnTable.started_at, literal(at, TurnTable.started_at.type)))
+        begins = state == "running" and "started_at" not in fields
+        if begins:
+            values["started_at"] = at
         if state in LOOP_ENDS:
             values.setdefault("ended_at", at)
-        change = self._change(TurnTable).where(TurnTable.id == id, TurnTable.state.in_(only_from))
-        moved = await self._touched(change.values(**values), TurnTable.id)
-        turn = await self.get(id)
-        return turn if moved else None
+        new = {f"new_{name}": value for name, value in values.items()}
+        change = turn_statements.moving(TurnRow, tuple(values), begins=begins)
+        moved = await self._row_of(TurnRow, change, id=id, only_from=only_from, **new)
+        if moved is None:
+            await self.get(id)
+        return moved
 
     async def hold(self, id: str) -> TurnRow:
         """The turn, which nobody else moves from here to the commit. NotFound."""
@@ -201,19 +205,18 @@ class TurnsRepository(Repository):
         A dropped turn counts: the one in its place has read what it read. A job's run sees itself, and what was taken
         into it, alone.
         """
-        own = (TurnTable.id == turn.id) | (TurnTable.taken_by == turn.id)
-        seen = own if turn.job_id else own | (TurnTable.ordinal <= turn.ordinal)
-        return await self._reads(turn.conversation_id, seen)
+        upto = -1 if turn.job_id else turn.ordinal
+        return await self._reads(
+            turn_statements.read_upto(), conversation_id=turn.conversation_id, id=turn.id, upto=upto
+        )
 
     @reading
     async def reads_from(self, conversation_id: str, ordinal: int) -> Reads:
         """Return what the turns from this ordinal on have read, dropped ones too."""
-        return await self._reads(conversation_id, TurnTable.ordinal >= ordinal)
+        return await self._reads(turn_statements.read_from(), conversation_id=conversation_id, ordinal=ordinal)
 
-    async def _reads(self, conversation_id: str, *which: ColumnElement[bool]) -> Reads:
-        columns = (TurnTable.is_tainted, TurnTable.has_read_outside, TurnTable.has_read_private)
-        mine = (TurnTable.owner_id == self.owner_id, TurnTable.conversation_id == conversation_id)
-        found = (await self.session.execute(select(*columns).where(*mine, *which).distinct())).all()
+    async def _reads(self, statement: Select[Any], **given: Any) -> Reads:
+        found: Sequence[Any] = (await self._run(statement, **given)).all()
         return Reads(
             outside=any(is_tainted or outside for is_tainted, outside, _ in found),
             private=any(private for *_, private in found),
@@ -239,8 +242,12 @@ class TurnsRepository(Repository):
     @reading
     async def running(self, conversation_id: str) -> TurnRow | None:
         """The turn that runs or waits for an answer now."""
-        statement = self._of(conversation_id).where(TurnTable.state.in_(("running", "waiting")))
-        return await self._first(TurnRow, statement.order_by(TurnTable.ordinal))
+        return await self._row_of(
+            TurnRow,
+            turn_statements.first_in_states(TurnRow),
+            conversation_id=conversation_id,
+            states=("running", "waiting"),
+        )
 
     @reading
     async def ids(self) -> Sequence[str]:
@@ -251,13 +258,12 @@ class TurnsRepository(Repository):
     @reading
     async def active(self) -> Sequence[TurnRow]:
         """Every turn of the user that has not ended, oldest first."""
-        statement = self._mine(TurnRow, TurnTable).where(TurnTable.state.in_(LIVING))
-        return await self._all(TurnRow, statement.order_by(TurnTable.created_at, TurnTable.ordinal))
+        return await self._rows_of(TurnRow, turn_statements.active(TurnRow), states=LIVING)
 
     @reading
     async def queued(self, conversation_id: str) -> Sequence[TurnRow]:
         """The messages that wait for their turn, oldest first."""
-        return await self._all(TurnRow, self._waiting_line(conversation_id).order_by(TurnTable.ordinal))
+        return await self._rows_of(TurnRow, turn_statements.waiting(TurnRow), conversation_id=conversation_id)
 
     async def is_behind(self, turn: TurnRow) -> bool:
         """Tell whether another turn of its conversation runs, or waits ahead of it."""
@@ -315,7 +321,8 @@ class TurnsRepository(Repository):
     @reading
     async def at(self, conversation_id: str, ordinal: int) -> TurnRow | None:
         """The turn with this ordinal, in view or not."""
-        return await self._first(TurnRow, self._of(conversation_id).where(TurnTable.ordinal == ordinal))
+        found = await self._where(TurnRow, TurnTable, conversation_id=conversation_id, ordinal=ordinal)
+        return found[0] if found else None
 
     async def put(self, turn: TurnRow) -> None:
         """Lay a turn down exactly as given, under this user (a branch's copy)."""
@@ -323,31 +330,20 @@ class TurnsRepository(Repository):
 
     async def put_all(self, turns: Sequence[TurnRow]) -> None:
         """Lay turns down exactly as given, under this user."""
-        rows = [{**as_row(turn), "owner_id": self.owner_id} for turn in turns]
-        await self.session.execute(insert(TurnTable), rows)
+        await self._add(TurnTable, [as_row(turn) for turn in turns])
 
     async def _next_ordinal(self, conversation_id: str) -> int:
         # The counter's row is locked until the commit, so that no two turns get one ordinal.
-        change = (
-            self._change(ConversationTable)
-            .where(ConversationTable.id == conversation_id, ConversationTable.deleted_at.is_(None))
-            .values(turn_count=ConversationTable.turn_count + 1)
-        )
-        counts = await self._touched(change, ConversationTable.turn_count)
-        if not counts:
+        count: int | None = (await self._run(turn_statements.counting(), id=conversation_id)).scalar()
+        if count is None:
             raise NotFound("This conversation does not exist.")
-        return int(counts[0])
+        return count
 
     async def _last_in_view(self, conversation_id: str) -> str:
-        statement = select(TurnTable.id).where(TurnTable.conversation_id == conversation_id, ~TurnTable.is_dropped)
-        last = await self.session.execute(statement.order_by(TurnTable.ordinal.desc()).limit(1))
-        return last.scalar() or ""
+        return (await self._run(turn_statements.last_in_view(), conversation_id=conversation_id)).scalar() or ""
 
     def _of(self, conversation_id: str) -> Select[Any]:
         return self._mine(TurnRow, TurnTable).where(TurnTable.conversation_id == conversation_id)
-
-    def _waiting_line(self, conversation_id: str) -> Select[Any]:
-        return self._of(conversation_id).where(TurnTable.state == "queued", ~TurnTable.is_dropped)
 
 
 class AllTurnsRepository(SharedRepository):
@@ -370,7 +366,4 @@ class AllTurnsRepository(SharedRepository):
     @reading
     async def unfinished(self, *, to_stop: bool = False) -> Sequence[TurnRow]:
         """Every turn that has not ended, oldest first; `owner_id` says whose. `to_stop`: those somebody stopped."""
-        statement = selected(TurnRow, TurnTable).where(TurnTable.state.in_(LIVING))
-        if to_stop:
-            statement = statement.where(TurnTable.stop_asked_at.is_not(None))
-        return await self._all(TurnRow, statement.order_by(TurnTable.created_at, TurnTable.ordinal))
+        return await self._rows_of(TurnRow, turn_statements.unfinished(TurnRow, to_stop=to_stop), states=LIVING)
