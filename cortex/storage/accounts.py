@@ -5,12 +5,14 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
-from sqlalchemy import case, delete, func, insert, select, update
+from sqlalchemy import Select, case, delete, func, insert, select, update
 
-from cortex.base.errors import Conflict
+from cortex.base.errors import Conflict, NotFound
 from cortex.base.user import Rank
+from cortex.storage import kept
 from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import (
     AccountTable,
@@ -68,6 +70,19 @@ _ACCOUNTS = selected(AccountRow, AccountTable)
 _GONE = "This account does not exist."
 
 
+@cache
+def _account() -> Select[Any]:
+    return kept.whole(AccountRow, AccountTable).where(kept.columns(AccountTable).id == kept.given("id"))
+
+
+@cache
+def _login() -> Select[Any]:
+    login, account = kept.columns(LoginTable), kept.columns(AccountTable)
+    found = kept.whole(LoginRow, LoginTable).join(AccountTable.__table__, account.id == login.owner_id)
+    is_it = (login.token_hash == kept.given("token_hash"), login.expires_at > kept.given("now"), account.is_active)
+    return found.where(*is_it).limit(1)
+
+
 def name_key(name: str) -> str:
     """The name as it must be unique: compatibility forms, case and surrounding blanks folded away."""
     return unicodedata.normalize("NFKC", name).strip().casefold()
@@ -89,7 +104,10 @@ class AccountsRepository(SharedRepository):
     @reading
     async def get(self, id: str) -> AccountRow:
         """The account; NotFound when there is none."""
-        return await self._one(AccountRow, _ACCOUNTS.where(AccountTable.id == id), _GONE)
+        found = await self._row_of(AccountRow, _account(), id=id)
+        if found is None:
+            raise NotFound(_GONE)
+        return found
 
     @reading
     async def named(self, name: str) -> AccountRow | None:
@@ -282,16 +300,7 @@ class AllLoginsRepository(SharedRepository):
     @reading
     async def of_token(self, token: str) -> LoginRow | None:
         """The login in force of an active account that this token opens."""
-        statement = (
-            selected(LoginRow, LoginTable)
-            .join(AccountTable, AccountTable.id == LoginTable.owner_id)
-            .where(
-                LoginTable.token_hash == token_hash(token),
-                LoginTable.expires_at > self.clock(),
-                AccountTable.is_active,
-            )
-        )
-        return await self._first(LoginRow, statement)
+        return await self._row_of(LoginRow, _login(), token_hash=token_hash(token), now=self.clock())
 
     async def sweep(self) -> int:
         """Forget logins, links and tries whose time is long up; how many logins."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
 from sqlalchemy import ColumnElement, Select, or_, update
@@ -10,6 +11,7 @@ from sqlalchemy import ColumnElement, Select, or_, update
 from cortex.base.errors import Conflict
 from cortex.base.ids import new_id
 from cortex.base.turn import LIVING
+from cortex.storage import kept
 from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import ApprovalTable, ConversationTable, GrantTable, TurnTable
 
@@ -96,8 +98,7 @@ class ApprovalsRepository(Repository):
     @reading
     async def of_turn(self, turn_id: str) -> Sequence[ApprovalRow]:
         """The questions of a turn, oldest first."""
-        statement = self._questions().where(ApprovalTable.turn_id == turn_id)
-        return await self._all(ApprovalRow, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+        return await self._rows_of(ApprovalRow, _of_turn(), turn_id=turn_id)
 
     @reading
     async def pending(self) -> Sequence[ApprovalRow]:
@@ -116,14 +117,8 @@ class ApprovalsRepository(Repository):
     @reading
     async def closed_late(self, conversation_id: str, after: datetime, upto: datetime) -> Sequence[ApprovalRow]:
         """Those that were denied, or ran out, in this stretch of time while their turn had ended, oldest first."""
-        statement = self._questions().where(
-            TurnTable.conversation_id == conversation_id,
-            ApprovalTable.state.in_(("denied", "expired")),
-            ApprovalTable.answered_at > after,
-            ApprovalTable.answered_at <= upto,
-            TurnTable.ended_at < ApprovalTable.answered_at,
-        )
-        return await self._all(ApprovalRow, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+        given = {"conversation_id": conversation_id, "after": after, "upto": upto}
+        return await self._rows_of(ApprovalRow, _closed_late(), **given)
 
     @reading
     async def continued(self, turn_id: str) -> ApprovalRow | None:
@@ -187,6 +182,25 @@ class ApprovalsRepository(Repository):
 
     async def _question(self, which: ColumnElement[bool]) -> ApprovalRow:
         return await self._one(ApprovalRow, self._questions().where(which), "This approval request does not exist.")
+
+
+@cache
+def _of_turn() -> Select[Any]:
+    question, turn = kept.columns(ApprovalTable), kept.columns(TurnTable)
+    found = kept.owned(ApprovalRow, ApprovalTable, turn.conversation_id)
+    found = found.join(TurnTable.__table__, turn.id == question.turn_id)
+    return found.where(question.turn_id == kept.given("turn_id")).order_by(question.created_at, question.id)
+
+
+@cache
+def _closed_late() -> Select[Any]:
+    question, turn = kept.columns(ApprovalTable), kept.columns(TurnTable)
+    found = kept.owned(ApprovalRow, ApprovalTable, turn.conversation_id)
+    found = found.join(TurnTable.__table__, turn.id == question.turn_id)
+    found = found.where(turn.conversation_id == kept.given("conversation_id"))
+    found = found.where(question.state.in_(("denied", "expired")), turn.ended_at < question.answered_at)
+    found = found.where(question.answered_at > kept.given("after"), question.answered_at <= kept.given("upto"))
+    return found.order_by(question.created_at, question.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal, TypedDict, Unpack
 
-from sqlalchemy import delete
+from sqlalchemy import Select, delete
 
 from cortex.base.ids import new_id
+from cortex.storage import kept
 from cortex.storage.repository import SharedRepository, reading, selected
 from cortex.storage.schema import BudgetTable
 
@@ -47,13 +49,19 @@ class BudgetLimit(TypedDict):
 _ROWS = selected(BudgetRow, BudgetTable)
 
 
+@cache
+def _in_order() -> Select[Any]:
+    budget = kept.columns(BudgetTable)
+    return kept.whole(BudgetRow, BudgetTable).order_by(budget.kind, budget.subject)
+
+
 class BudgetsRepository(SharedRepository):
     """The budgets, which admins set."""
 
     @reading
     async def list(self) -> Sequence[BudgetRow]:
         """All of them, by kind and subject."""
-        return await self._all(BudgetRow, _ROWS.order_by(BudgetTable.kind, BudgetTable.subject))
+        return await self._rows_of(BudgetRow, _in_order())
 
     @reading
     async def get(self, id: str) -> BudgetRow:

@@ -102,6 +102,8 @@ class DocumentsRepository(Repository):
     @reading
     async def named(self, ids: Sequence[str]) -> Sequence[DocumentRow]:
         """Those of these that are the user's, deleted ones too, in the order of `ids`."""
+        if not ids:
+            return []
         statement = self._mine(DocumentRow, DocumentTable).where(DocumentTable.id.in_(ids))
         found = {row.id: row for row in await self._all(DocumentRow, statement)}
         return [found[id] for id in ids if id in found]

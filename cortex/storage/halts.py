@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, update
+from sqlalchemy import ColumnElement, Select, delete, exists, update
 
-from cortex.storage.repository import SharedRepository, reading, selected
+from cortex.storage import kept
+from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import HaltTable, SlotTable
 
 EVERYBODY = "everybody"
@@ -47,12 +49,18 @@ class HaltsRepository(SharedRepository):
     @reading
     async def list(self) -> Sequence[HaltRow]:
         """All in force, oldest first."""
-        return await self._all(HaltRow, selected(HaltRow, HaltTable).order_by(HaltTable.at, HaltTable.scope))
+        return await self._rows_of(HaltRow, _in_force())
 
     @reading
     async def of(self, user_id: str) -> HaltRow | None:
         """Return what stops this person's work now; None when it may go on."""
         return halt_of(await self.list(), user_id)
+
+
+@cache
+def _in_force() -> Select[Any]:
+    halt = kept.columns(HaltTable)
+    return kept.whole(HaltRow, HaltTable).order_by(halt.at, halt.scope)
 
 
 def halt_of(halts: Sequence[HaltRow], user_id: str) -> HaltRow | None:

@@ -22,9 +22,8 @@ class PreferencesRepository(Repository):
     @reading
     async def get(self, key: str, default: Any = None) -> Any:
         """The value, or the default when it was never set."""
-        statement = self._mine(_Kept, PreferenceTable).where(PreferenceTable.key == key)
-        found = await self._first(_Kept, statement)
-        return default if found is None else found.value["value"]
+        found = await self._where(_Kept, PreferenceTable, key=key)
+        return found[0].value["value"] if found else default
 
     @reading
     async def all(self) -> dict[str, Any]:

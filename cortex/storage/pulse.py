@@ -5,9 +5,12 @@ An idle server pays for this one query; what stirs is then read by `jobs.py`, `r
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import Select, or_, select
 
+from cortex.storage import kept
 from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import JobTable, ReminderTable, SlotTable
 
@@ -27,9 +30,16 @@ class HeartbeatsRepository(SharedRepository):
     @reading
     async def beat(self, until: datetime) -> HeartbeatRow:
         """Return what is due by then, or open now. It may say yes for what a closed account has."""
-        due = or_(ReminderTable.next_at <= until, ReminderTable.again_at <= until)
-        jobs = select(JobTable.id).where(JobTable.next_at <= until, JobTable.removed_at.is_(None)).exists()
-        reminders = select(ReminderTable.id).where(due, ReminderTable.removed_at.is_(None)).exists()
-        slots = select(SlotTable.id).where(SlotTable.state.in_(("planned", "running"))).exists()
-        row = (await self.session.execute(select(jobs, reminders, slots))).one()
+        row: Any = (await self._run(_beat(), until=until)).one()
         return HeartbeatRow(jobs=row[0], reminders=row[1], slots=row[2])
+
+
+@cache
+def _beat() -> Select[Any, Any, Any]:
+    job, reminder, slot = (kept.columns(table) for table in (JobTable, ReminderTable, SlotTable))
+    until = kept.given("until")
+    jobs = select(job.id).where(job.next_at <= until, job.removed_at.is_(None)).exists()
+    due = or_(reminder.next_at <= until, reminder.again_at <= until)
+    reminders = select(reminder.id).where(due, reminder.removed_at.is_(None)).exists()
+    slots = select(slot.id).where(slot.state.in_(("planned", "running"))).exists()
+    return select(jobs, reminders, slots)

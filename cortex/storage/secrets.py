@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from sqlalchemy import delete, inspect, select, update
+from sqlalchemy import Select, delete, inspect, select, update
 
+from cortex.storage import kept
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, SecretTable, ServerSecretTable
 
@@ -34,10 +37,7 @@ class SecretsRepository(Repository):
     @reading
     async def get(self, name: str) -> bytes | None:
         """The sealed secret, None when there is none."""
-        statement = select(SecretTable.ciphertext).where(
-            SecretTable.owner_id == self.owner_id, SecretTable.name == name
-        )
-        return (await self.session.execute(statement)).scalar_one_or_none()
+        return (await self._run(_sealed(), name=name)).scalar_one_or_none()
 
     @reading
     async def names(self) -> Sequence[str]:
@@ -48,6 +48,12 @@ class SecretsRepository(Repository):
     async def remove(self, name: str) -> bool:
         """Forget it; whether it was there."""
         return bool(await self._touched(self._remove(SecretTable).where(SecretTable.name == name), SecretTable.name))
+
+
+@cache
+def _sealed() -> Select[Any]:
+    secret = kept.columns(SecretTable)
+    return select(secret.ciphertext).where(kept.is_own(SecretTable), secret.name == kept.given("name"))
 
 
 class ServerSecretsRepository(SharedRepository):

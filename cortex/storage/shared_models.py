@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
+from cortex.storage import kept
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import AccountTable, SharedModelTable
 
@@ -54,18 +56,15 @@ class AllSharesRepository(SharedRepository):
     @reading
     async def given(self, person_id: str) -> Sequence[GivenModel]:
         """Return what this person has been given, by owner and model; their own row outranks everybody's."""
-        statement: Any = (  # Any: a Select of these columns
-            select(
-                SharedModelTable.owner_id,
-                AccountTable.name.label("owner"),
-                SharedModelTable.model,
-                SharedModelTable.limit_tokens,
-                SharedModelTable.limit_usd,
-            )
-            .join(AccountTable, AccountTable.id == SharedModelTable.owner_id)
-            .where(AccountTable.rank == "admin", AccountTable.is_active)
-            .where(SharedModelTable.owner_id != person_id, SharedModelTable.person_id.in_(("", person_id)))
-            .order_by(AccountTable.name_key, SharedModelTable.model, SharedModelTable.person_id)
-        )
-        rows = await self._all(GivenModel, statement)
+        rows = await self._rows_of(GivenModel, _given(), person_id=person_id)
         return tuple({(row.owner_id, row.model): row for row in rows}.values())
+
+
+@cache
+def _given() -> Select[Any]:
+    share, account = kept.columns(SharedModelTable), kept.columns(AccountTable)
+    shown = (share.owner_id, account.name.label("owner"), share.model, share.limit_tokens, share.limit_usd)
+    found: Select[Any] = select(*shown).join(AccountTable.__table__, account.id == share.owner_id)
+    found = found.where(account.rank == "admin", account.is_active, share.owner_id != kept.given("person_id"))
+    found = found.where((share.person_id == "") | (share.person_id == kept.given("person_id")))
+    return found.order_by(account.name_key, share.model, share.person_id)

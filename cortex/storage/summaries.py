@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import exists
+from sqlalchemy import Select, exists
 
 from cortex.base.ids import derived_id
+from cortex.storage import kept
+from cortex.storage.messages import LATER
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import ConversationTable, SummaryTable, TurnTable
 
@@ -22,6 +26,19 @@ class SummaryRow:
     is_tainted: bool
     created_at: datetime
     undone_at: datetime | None
+
+
+@cache
+def _latest() -> Select[Any]:
+    summary, turn = kept.columns(SummaryTable), kept.columns(TurnTable)
+    ends_in_view = exists().where(
+        turn.conversation_id == summary.conversation_id, turn.ordinal == summary.upto_ordinal, ~turn.is_dropped
+    )
+    found = kept.owned(SummaryRow, SummaryTable).where(
+        summary.conversation_id == kept.given("conversation_id"), summary.undone_at.is_(None), ends_in_view
+    )
+    found = found.where(summary.upto_ordinal < kept.given("before"))
+    return found.order_by(summary.upto_ordinal.desc(), summary.created_at.desc(), summary.id.desc()).limit(1)
 
 
 class SummariesRepository(Repository):
@@ -49,18 +66,8 @@ class SummariesRepository(Repository):
 
         One that ends with a turn out of view stands for another branch: it is in force again when that comes back.
         """
-        ends_in_view = exists().where(
-            TurnTable.conversation_id == SummaryTable.conversation_id,
-            TurnTable.ordinal == SummaryTable.upto_ordinal,
-            ~TurnTable.is_dropped,
-        )
-        statement = self._mine(SummaryRow, SummaryTable).where(
-            SummaryTable.conversation_id == conversation_id, SummaryTable.undone_at.is_(None), ends_in_view
-        )
-        if before_ordinal is not None:
-            statement = statement.where(SummaryTable.upto_ordinal < before_ordinal)
-        order = (SummaryTable.upto_ordinal.desc(), SummaryTable.created_at.desc(), SummaryTable.id.desc())
-        return await self._first(SummaryRow, statement.order_by(*order))
+        before = LATER if before_ordinal is None else before_ordinal
+        return await self._row_of(SummaryRow, _latest(), conversation_id=conversation_id, before=before)
 
     @reading
     async def of_conversation(self, conversation_id: str) -> Sequence[SummaryRow]:

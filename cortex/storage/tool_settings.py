@@ -6,13 +6,15 @@ And messages with the tools that they must be given: kept by the admins, run on 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Select, delete, insert, select, update
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
 from cortex.base.user import Rank
+from cortex.storage import kept
 from cortex.storage.repository import SharedRepository, as_row, reading, selected
 from cortex.storage.schema import CounterTable, ToolCaseTable, ToolSettingTable, ToolWordTable
 
@@ -52,8 +54,7 @@ class ToolSettingsRepository(SharedRepository):
     @reading
     async def number(self) -> int:
         """Grows with each change: whoever knows this number knows everything else here."""
-        statement = select(CounterTable.number).where(CounterTable.name == COUNTER)
-        return (await self.session.execute(statement)).scalar_one_or_none() or 0
+        return (await self._run(_number())).scalar_one_or_none() or 0
 
     @reading
     async def all(self) -> Sequence[ToolSettingRow]:
@@ -120,6 +121,12 @@ class ToolSettingsRepository(SharedRepository):
             first = self._upsert(CounterTable, {"name": COUNTER, "number": 1})
             more = {"number": CounterTable.number + 1}
             await self.session.execute(first.on_conflict_do_update(index_elements=["name"], set_=more))
+
+
+@cache
+def _number() -> Select[Any]:
+    counter = kept.columns(CounterTable)
+    return select(counter.number).where(counter.name == COUNTER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,10 +74,8 @@ class VersionsRepository(Repository):
     @reading
     async def of(self, turn: TurnRow) -> Sequence[TurnRow]:
         """All versions of its place, oldest first."""
-        versions = self._mine(TurnRow, TurnTable).where(
-            TurnTable.conversation_id == turn.conversation_id, TurnTable.parent_id == turn.parent_id
-        )
-        return await self._all(TurnRow, versions.order_by(TurnTable.ordinal))
+        place = {"conversation_id": turn.conversation_id, "parent_id": turn.parent_id}
+        return await self._where(TurnRow, TurnTable, "ordinal", **place)
 
     @reading
     async def next_in_view(self, conversation_id: str, ordinal: int) -> str | None:

@@ -24,7 +24,7 @@ from cortex.services.turns.approval_log import answer_payload
 from cortex.services.turns.done_before import done_so_far, ending_of
 from cortex.services.turns.lacking import lacking_rows
 from cortex.services.turns.set_aside import given_call, go_on
-from cortex.services.turns.tool_outcomes import record_case
+from cortex.services.turns.tool_outcomes import lesson, record_case
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
@@ -75,11 +75,13 @@ class TurnEnd:
             await self._keep(repository, row, outcome.messages)
             if not outcome.messages:  # a fault took the loop and its messages: what was stored has to do
                 await self._mend(repository, row, "", FAILED)
-            rows = await lacking_rows(repository, row, outcome) if outcome.state == "done" else []
-            rows += await self._last_rows(repository, row, outcome.rounds)
+            plans = await repository(PlansRepository).of_turn(row.id)
+            calls = await repository(CallsRepository).of_turn(row.id)
+            rows = await lacking_rows(repository, row, outcome, plans) if outcome.state == "done" else []
+            rows += await self._closing_rows(repository, row, outcome.rounds, plans, calls)
             await repository(ConversationsRepository).append(turn.conversation_id, rows)
             if outcome.state == "done" and row.channel == "chat" and row.mode == "auto":
-                await record_case(repository, row, self.runtime.settings.secret_key)
+                await record_case(repository, row, lesson(plans, calls), self.runtime.settings.secret_key)
             following = await self._leave(repository, row)
         self._closed(turn.id)
         return following
@@ -213,8 +215,21 @@ class TurnEnd:
     ) -> list[Row]:
         """The log's last words on a turn that has just ended, with what it sent and saved."""
         plans = await repository(PlansRepository).of_turn(row.id)
+        calls = await repository(CallsRepository).of_turn(row.id)
+        return await self._closing_rows(repository, row, rounds, plans, calls, is_set_aside=is_set_aside)
+
+    async def _closing_rows(
+        self,
+        repository: Opener,
+        row: TurnRow,
+        rounds: int,
+        plans: Sequence[PlanRow],
+        calls: Sequence[CallRow],
+        *,
+        is_set_aside: bool = False,
+    ) -> list[Row]:
         started = row.started_at or row.created_at
-        rows = await self._closed_calls(repository, row, is_set_aside=is_set_aside)
+        rows = await self._closed_calls(repository, row, calls, is_set_aside=is_set_aside)
         if row.state == "failed" and row.error:
             failed = [
                 each.model for each in await repository(RoundsRepository).of_turn(row.id) if each.state == "failed"
@@ -252,7 +267,9 @@ class TurnEnd:
         counted = [plan.receipt for plan in plans if plan.round in answered and not plan.receipt.get("no_tools")]
         return sum(receipt.get("saved", 0) for receipt in counted)
 
-    async def _closed_calls(self, repository: Opener, row: TurnRow, *, is_set_aside: bool) -> list[Row]:
+    async def _closed_calls(
+        self, repository: Opener, row: TurnRow, calls: Sequence[CallRow], *, is_set_aside: bool
+    ) -> list[Row]:
         """Close what of this turn nobody answered, and say of each call without an ending what became of it.
 
         A late yes has nothing left to allow, but where the turn is set aside: there what is asked goes on waiting.
@@ -260,7 +277,6 @@ class TurnEnd:
         asked = [one for one in await repository(ApprovalsRepository).of_turn(row.id) if one.state == "asked"]
         waiting = {one.call_id for one in asked} if is_set_aside else set()
         closed = [] if is_set_aside else [one for one in asked if await repository(ApprovalsRepository).expire(one.id)]
-        calls = await repository(CallsRepository).of_turn(row.id)
         endings = [ending for call in calls if call.id not in waiting and (ending := ending_of(call))]
         return [
             *(("approval", answer_payload(one, "expired"), row.id) for one in closed),

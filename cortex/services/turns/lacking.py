@@ -4,6 +4,7 @@ The model was told behind the message (`services/tools/plans.py`), where that wa
 the turn's end, once a conversation: whoever asks the same again, or has it answered anew, reads it again.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from cortex.agent.arguments import behind_bridge
@@ -13,7 +14,7 @@ from cortex.selection.model.lacks_tool import does_not_answer
 from cortex.services.turns.answer_writer import Row
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
-from cortex.storage.plans import PlansRepository
+from cortex.storage.plans import PlanRow
 from cortex.storage.turns import TurnRow, TurnsRepository
 
 
@@ -23,9 +24,8 @@ def is_named_in(answer: str, receipt: dict[str, Any]) -> bool:
     return bool(title) and is_named(title, answer)
 
 
-async def lacking_rows(repository: Opener, row: TurnRow, outcome: Outcome) -> list[Row]:
-    """The line for the person behind the turn's answer; [] where it needs none."""
-    plans = await repository(PlansRepository).of_turn(row.id)
+async def lacking_rows(repository: Opener, row: TurnRow, outcome: Outcome, plans: Sequence[PlanRow]) -> list[Row]:
+    """The line for the person behind the turn's answer, planned so; [] where it needs none."""
     told = [
         (plan.receipt[key], key) for plan in plans for key in ("setup", PERHAPS) if "title" in plan.receipt.get(key, {})
     ]

@@ -12,10 +12,10 @@ from cortex.selection.recipes import GUESSES
 from cortex.selection.types import META
 from cortex.selection.words import text
 from cortex.services.tools.plans import PLANNED_FOR
-from cortex.storage.calls import CallRow, CallsRepository, Came
+from cortex.storage.calls import CallRow, Came
 from cortex.storage.db import Opener
 from cortex.storage.learning import CasesRepository
-from cortex.storage.plans import PlanRow, PlansRepository
+from cortex.storage.plans import PlanRow
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.turns import TurnRow
 
@@ -95,9 +95,8 @@ def _chosen(receipt: Mapping[str, Any]) -> list[str]:
     return [item["name"] for item in carried if item["name"] in added and item["stage"] in GUESSES]
 
 
-async def record_case(repository: Opener, row: TurnRow, secret_key: str) -> None:
+async def record_case(repository: Opener, row: TurnRow, found: Lesson | None, secret_key: str) -> None:
     """Keep what the ended turn of a chat teaches, in the transaction that ends it; one without a lesson, nothing."""
-    found = lesson(await repository(PlansRepository).of_turn(row.id), await repository(CallsRepository).of_turn(row.id))
     if found is None:
         return
     is_shared = bool(await repository(PreferencesRepository).get(SHARES, False))
