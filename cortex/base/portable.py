@@ -19,7 +19,12 @@ _AS_IT_IS = (str, int, float, bool, types.NoneType)  # by far the most: they are
 
 def dumps(value: Any) -> str:
     """The value as canonical JSON: sorted keys, no blanks; equal values give equal bytes."""
-    return json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return canonical(plain(value))
+
+
+def canonical(data: Any) -> str:
+    """What `plain` gave as canonical JSON."""
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def plain(value: Any) -> Any:

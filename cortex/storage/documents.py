@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, func, or_, select, update
 
 from cortex.ports.documents import Extracted, PageText
+from cortex.storage import kept
 from cortex.storage.repository import Repository, SharedRepository, reading, selected
 from cortex.storage.schema import AccountTable, DocumentPageTable, DocumentTable
 from cortex.storage.table import each_word
@@ -288,8 +290,7 @@ class AllDocumentsRepository(SharedRepository):
     @reading
     async def are_waiting(self) -> bool:
         """Tell whether `claim` has anything to do: a look that writes nothing."""
-        waiting = select(DocumentTable.id).where(*_is_waiting(self.clock())).limit(1)
-        return (await self.session.execute(waiting)).first() is not None
+        return (await self._run(_waiting(), now=self.clock())).first() is not None
 
     async def claim(self) -> DocumentRow | None:
         """The oldest one whose text is to be read and that nobody reads now; nobody else gets it for `READ_FOR`.
@@ -317,6 +318,13 @@ class AllDocumentsRepository(SharedRepository):
         values = {"claimed_until": at + READ_FOR, "tries": DocumentTable.tries + 1}
         touched = await self.session.execute(taken.values(**values).returning(DocumentTable.id))
         return found if touched.first() is not None else None
+
+
+@cache
+def _waiting() -> Select[Any]:
+    file, now = kept.columns(DocumentTable), kept.given("now")
+    is_free = or_(file.claimed_until.is_(None), file.claimed_until < now)
+    return select(file.id).where(file.state == "waiting", is_free, file.deleted_at.is_(None)).limit(1)
 
 
 def _is_waiting(at: datetime) -> tuple[ColumnElement[bool], ...]:

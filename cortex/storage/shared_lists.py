@@ -205,6 +205,8 @@ class SharedListsRepository(Repository):
 
     async def _members(self, list_ids: Sequence[str]) -> dict[tuple[str, bool], dict[str, str]]:
         """List's id and whether they see it now (accepted, account open) -> id -> name of the members, by name."""
+        if not list_ids:
+            return {}
         sees = and_(AccountTable.is_active, TaskListMemberTable.accepted_at.is_not(None))
         statement = (
             select(TaskListMemberTable.list_id, sees, AccountTable.id, AccountTable.name)
@@ -213,7 +215,7 @@ class SharedListsRepository(Repository):
             .order_by(AccountTable.name_key)
         )
         found: dict[tuple[str, bool], dict[str, str]] = {}
-        for list_id, is_now, id, name in (await self.session.execute(statement)).all() if list_ids else ():
+        for list_id, is_now, id, name in (await self.session.execute(statement)).all():
             found.setdefault((list_id, bool(is_now)), {})[id] = name
         return found
 

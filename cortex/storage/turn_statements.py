@@ -91,3 +91,14 @@ def unfinished(kind: type[Any], *, to_stop: bool) -> Select[Any]:
     found = kept.whole(kind, TurnTable).where(turn.state.in_(kept.several("states")))
     found = found.where(turn.stop_asked_at.is_not(None)) if to_stop else found
     return found.order_by(turn.created_at, turn.ordinal)
+
+
+@cache
+def listed(kind: type[Any], bounds: tuple[str, ...], *, include_dropped: bool) -> Select[Any]:
+    """A conversation's turns, the newest first. bounds: which of `before` (an ordinal) and `limit` are given."""
+    turn = kept.columns(TurnTable)
+    found = kept.owned(kind, TurnTable).where(turn.conversation_id == kept.given("conversation_id"))
+    found = found if include_dropped else found.where(~turn.is_dropped)
+    found = found.where(turn.ordinal < kept.given("before")) if "before" in bounds else found
+    found = found.order_by(turn.ordinal.desc())
+    return found.limit(kept.given("limit")) if "limit" in bounds else found

@@ -310,12 +310,10 @@ class TurnsRepository(Repository):
         limit: int | None = None,
     ) -> Sequence[TurnRow]:
         """The turns in order; the last `limit` of those ahead of the ordinal `before`."""
-        statement = self._of(conversation_id)
-        if not include_dropped:
-            statement = statement.where(~TurnTable.is_dropped)
-        if before is not None:
-            statement = statement.where(TurnTable.ordinal < before)
-        newest_first = await self._all(TurnRow, statement.order_by(TurnTable.ordinal.desc()).limit(limit))
+        bounds = {"before": before, "limit": limit}
+        given = {name: value for name, value in bounds.items() if value is not None}
+        statement = turn_statements.listed(TurnRow, tuple(given), include_dropped=include_dropped)
+        newest_first = await self._rows_of(TurnRow, statement, conversation_id=conversation_id, **given)
         return newest_first[::-1]
 
     @reading

@@ -98,10 +98,12 @@ class Replays:
 def recorded(planned: PlannedRound) -> tuple[dict[str, Any], Sequence[str]]:
     """Return what is stored of a plan's input, and the texts that it and the request name by their digest."""
     given = planned.given
-    kept = {name: value for name, value in _plain(given).items() if name not in ELSEWHERE}
+    whole = _plain(given)
+    kept = {name: value for name, value in whole.items() if name not in ELSEWHERE}
     texts = {"ready": json.dumps(given.ready), "system": planned.round.system, "tools": planned.tools}
     named = {name: digest(text) for name, text in texts.items()}
-    return {**kept, **named, "version": given.snapshot.version, "digest": fingerprint(given)}, tuple(texts.values())
+    told = {"version": given.snapshot.version, "digest": digest(portable.canonical(whole))}
+    return {**kept, **named, **told}, tuple(texts.values())
 
 
 def rebuilt(kept: dict[str, Any], turn_id: str, message: str, past: Any, ready: Sequence[str]) -> PlanInput:
@@ -112,7 +114,7 @@ def rebuilt(kept: dict[str, Any], turn_id: str, message: str, past: Any, ready: 
 
 def fingerprint(given: PlanInput) -> str:
     """A digest of the whole input but the registry, which has a version."""
-    return digest(portable.dumps(_plain(given)))
+    return digest(portable.canonical(_plain(given)))
 
 
 def _plain(given: PlanInput) -> dict[str, Any]:
