@@ -23,7 +23,7 @@ def dumps(value: Any) -> str:
 
 
 def canonical(data: Any) -> str:
-    """What `plain` gave as canonical JSON."""
+    """Write what `plain` gave as canonical JSON."""
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 

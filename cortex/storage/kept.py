@@ -1,10 +1,7 @@
-"""Statements that are made once and kept: whatever differs from call to call is a parameter of theirs.
+"""Statements that are made once and kept, compiled once: whatever differs from call to call is a parameter of theirs.
 
-To make a statement anew, and the key by which its compiled text is found, takes two to three times the processor of
-running it. A kept one is compiled once, because its key is worked out once. It is made of the table's own columns
-(`columns`): one of the mapped class's attributes goes through the ORM on each run. Kept under types, names of columns
-and orders that stand in the code, never under anything that a person or a row says. Run by `Repository._run`, which
-alone says whose rows are meant.
+Made of the table's own columns (`columns`): those of the mapped class go through the ORM on each run. Kept under types
+and names that stand in the code, never under what a person or a row says. `Repository._run` says whose rows are meant.
 """
 
 from collections.abc import Sequence

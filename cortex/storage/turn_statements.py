@@ -40,7 +40,7 @@ def _marks() -> Select[Any]:
 
 @cache
 def read_upto() -> Select[Any]:
-    """What the turns up to this ordinal, this turn and those taken into it have read."""
+    """Read the marks of the turns up to this ordinal, of this turn and of those taken into it."""
     turn = kept.columns(TurnTable)
     own = (turn.id == kept.given("id")) | (turn.taken_by == kept.given("id"))
     return _marks().where(own | (turn.ordinal <= kept.given("upto")))
@@ -48,7 +48,7 @@ def read_upto() -> Select[Any]:
 
 @cache
 def read_from() -> Select[Any]:
-    """What the turns from this ordinal on have read."""
+    """Read the marks of the turns from this ordinal on."""
     return _marks().where(kept.columns(TurnTable).ordinal >= kept.given("ordinal"))
 
 
