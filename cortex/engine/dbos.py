@@ -140,6 +140,7 @@ class Engine:
         wait_for_room(self._database)
         dbos_patches.wake_at_end(instance, sleeping)
         dbos_patches.look_up_resumed_runs_only(instance, is_first_life.get)
+        dbos_patches.keep_the_clocks_expression(instance)
         if self.is_worker:
             dbos_patches.share_queues(instance, self._runs.is_parked)
             await queues.register(SIGNALLED_POLL_S if self._tell else QUEUE_POLL_S)

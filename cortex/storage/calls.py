@@ -66,9 +66,9 @@ class CallsRepository(Repository):
         await self._must_own(TurnTable, call.turn_id, "turn")
         return await self._is_new(CallTable, {**as_row(call), "created_at": self.clock()})
 
-    async def intend(self, call_id: str) -> bool:
-        """Record that the call is about to act; False when that stood before: it may or may not have happened."""
-        return (await self._run(_intending(), id=call_id)).first() is not None
+    async def intend(self, call_id: str) -> CallRow | None:
+        """Record that the call is about to act; None when that stood before: it may or may not have happened."""
+        return await self._row_of(CallRow, _intending(), id=call_id)
 
     async def keep_target(self, call_id: str, target: dict[str, Any]) -> dict[str, Any]:
         """Keep what the call acts on, ahead of its act, until it has ended; what stands: what was kept first stays."""
@@ -132,7 +132,11 @@ class CallsRepository(Repository):
 def _intending() -> Update:
     call = kept.columns(CallTable)
     change = update(CallTable.__table__).where(kept.is_own(CallTable), call.id == kept.given("id"))  # type: ignore[arg-type]
-    return change.where(call.state == "decided").values(state="intended").returning(call.id)
+    return (
+        change.where(call.state == "decided")
+        .values(state="intended")
+        .returning(*kept.whole(CallRow, CallTable).selected_columns)
+    )
 
 
 @cache

@@ -6,11 +6,12 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, exists, update
+from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, update
 
+from cortex.base.turn import LIVING
 from cortex.storage import kept
 from cortex.storage.repository import SharedRepository, reading
-from cortex.storage.schema import HaltTable, SlotTable
+from cortex.storage.schema import HaltTable, SlotTable, TurnTable
 
 EVERYBODY = "everybody"
 OUTWARD = "outward"
@@ -52,6 +53,11 @@ class HaltsRepository(SharedRepository):
         return await self._rows_of(HaltRow, _in_force())
 
     @reading
+    async def has_work(self) -> bool:
+        """Tell whether a stop is in force, or somebody asked a turn that lives to end."""
+        return bool((await self._run(_has_work(), states=LIVING)).scalar_one())
+
+    @reading
     async def of(self, user_id: str) -> HaltRow | None:
         """Return what stops this person's work now; None when it may go on."""
         return halt_of(await self.list(), user_id)
@@ -61,6 +67,13 @@ class HaltsRepository(SharedRepository):
 def _in_force() -> Select[Any]:
     halt = kept.columns(HaltTable)
     return kept.whole(HaltRow, HaltTable).order_by(halt.at, halt.scope)
+
+
+@cache
+def _has_work() -> Select[Any]:
+    turn = kept.columns(TurnTable)
+    asked = exists().where(turn.stop_asked_at.is_not(None), turn.state.in_(kept.several("states")))
+    return select(or_(exists().where(kept.columns(HaltTable).scope.is_not(None)), asked))
 
 
 def halt_of(halts: Sequence[HaltRow], user_id: str) -> HaltRow | None:

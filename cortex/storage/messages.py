@@ -9,13 +9,14 @@ from typing import Any
 
 from sqlalchemy import Select, insert, select
 
+from cortex.base.errors import NotFound
 from cortex.base.fact import FROM_OUTSIDE
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, Text, from_json, to_json
 from cortex.storage import kept
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import MessageTable, TurnTable
-from cortex.storage.turns import Reads
+from cortex.storage.turns import Reads, TurnRow
 from cortex.storage.words import indexed
 
 LATER = (1 << 31) - 1  # than any turn's ordinal
@@ -53,9 +54,11 @@ class MessagesRepository(Repository):
         await self.session.execute(self._insert(MessageTable, row).on_conflict_do_nothing(index_elements=["id"]))
         return str(row["id"])
 
-    async def add_all(self, turn_id: str, messages: Iterable[tuple[Message, bool]]) -> None:
+    async def add_all(self, turn: TurnRow, messages: Iterable[tuple[Message, bool]]) -> None:
         """Keep a turn's messages, each with whether it holds words from outside, from round 0 on, as `add` does."""
-        head = await self._get(_TurnHead, TurnTable, turn_id, "This turn does not exist.")
+        if turn.owner_id != self.owner_id:
+            raise NotFound("This turn does not exist.")
+        head = _TurnHead(id=turn.id, conversation_id=turn.conversation_id)
         rows = [self._row(head, at, message, is_tainted, 0) for at, (message, is_tainted) in enumerate(messages)]
         await self._add_new(MessageTable, rows)
 

@@ -60,6 +60,7 @@ class OneTripConnection(aiosqlite.Connection):
 
     is_reading = False
     _has_to_begin = False
+    _may_be_open = True  # whether a transaction may be open: every trip since the last end that came back
 
     # SQLAlchemy enters what comes back, and asks no more of it than this.
     def cursor(self) -> OneTripCursor:  # type: ignore[override]
@@ -80,7 +81,9 @@ class OneTripConnection(aiosqlite.Connection):
 
     async def _end(self, end: Callable[[], None]) -> None:
         if not self.is_reading:
-            await self._execute(end)  # type: ignore[no-untyped-call]
+            if self._may_be_open:  # the pool rolls back behind each commit
+                await self._execute(end)  # type: ignore[no-untyped-call]
+                self._may_be_open = False
         elif self._has_to_begin:
             self._has_to_begin = False
         else:
@@ -88,6 +91,7 @@ class OneTripConnection(aiosqlite.Connection):
 
     async def _run(self, act: Callable[[sqlite3.Connection], None]) -> None:
         begins, self._has_to_begin = self._has_to_begin, False
+        self._may_be_open = True
         await self._execute(self._acted, act, begins=begins)  # type: ignore[no-untyped-call]
 
     def _acted(self, act: Callable[[sqlite3.Connection], None], *, begins: bool) -> None:

@@ -88,7 +88,7 @@ class AgentResults:
         made = await self._turn(repository, parent, row, NOTHING.format(why=why, task=row.text, result=until))
         words = SAID.format(title=title(row.text), why=why)
         each = [(message, made.is_tainted) for message in (user(made.text), assistant(words))]
-        await repository(MessagesRepository).add_all(made.id, each)
+        await repository(MessagesRepository).add_all(made, each)
         at = self.runtime.clock()
         await repository(TurnsRepository).move(made.id, "done", started_at=at)
         part = {"turn": made.id, "round": 0, "part": f"{key_of(made.id)}-0-0", "kind": "text", "attempt": 1}

@@ -291,7 +291,9 @@ class ToolsService:
 
     async def ground(self) -> PlanGround:
         """Return what there is. The registry is counted once; a change of words or settings counts nothing again."""
-        settings = await self.in_force()
+        return await self._ground_in(await self.in_force())
+
+    async def _ground_in(self, settings: ToolSettings) -> PlanGround:
         while not self._shipped or self._shipped[0].version != self._registry.version:
             self._shipped[:] = [await asyncio.to_thread(snapshot_of, self._registry)]
         shipped, tools = self._shipped[0], self._registry.held
@@ -310,7 +312,7 @@ class ToolsService:
         before = self._prepared[0].tools if self._prepared else self._registry.shipped
         tools = self._registry.held
         if not self._is_prepared_ahead or _count_new(before, tools) < MANY:
-            return await self.ground()
+            return await self._ground_in(settings)
         self.grown.set()
         if not self._meanwhile or self._meanwhile[0].settings is not settings or self._meanwhile[0].tools is not tools:
             counted = await asyncio.to_thread(snapshot_of_set, before)

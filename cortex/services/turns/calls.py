@@ -127,10 +127,10 @@ class CallLog:
     async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
         """Note that the effect is about to happen (high risk: audited); `again` when an earlier try never ended."""
         async with self.runtime.db.transaction(turn.user_id) as repository:
-            is_first = await repository(CallsRepository).intend(call_id)
-            row = await repository(CallsRepository).get(call_id)
-            if not is_first:
-                return "again" if row.state == "intended" else "ended"
+            row = await repository(CallsRepository).intend(call_id)
+            if row is None:
+                before = await repository(CallsRepository).get(call_id)
+                return "again" if before.state == "intended" else "ended"
             if row.risk == "high":  # in the same transaction: no effect without its line in the audit log
                 detail = {"turn": turn.id, "call": call_id, "arguments": row.arguments_hash}
                 await repository(AuditRepository).add(turn.user_id, "call.intended", row.name, detail)

@@ -197,7 +197,7 @@ class TurnEnd:
         """The turn's messages in the transcript, each once."""
         reads = await repository(TurnsRepository).reads(row)
         each = [(message, is_from_outside(message, row.is_tainted, reads)) for message in messages]
-        await repository(MessagesRepository).add_all(row.id, each)
+        await repository(MessagesRepository).add_all(row, each)
 
     async def _results(
         self, repository: Opener, row: TurnRow, last: Message, round_number: int, asked: Mapping[str, ApprovalRow]

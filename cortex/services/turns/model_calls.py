@@ -217,9 +217,10 @@ class ModelCaller:
 
 async def _keep(turn: Turn, messages: Sequence[Message], repository: Opener) -> None:
     """The turn's messages in the transcript, each once."""
-    reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
+    row = await repository(TurnsRepository).get(turn.id)
+    reads = await repository(TurnsRepository).reads(row)
     each = [(message, is_from_outside(message, turn.is_tainted, reads)) for message in messages]
-    await repository(MessagesRepository).add_all(turn.id, each)
+    await repository(MessagesRepository).add_all(row, each)
 
 
 def _sight(before: RoundBefore | None) -> Sight | None:

@@ -93,11 +93,12 @@ class PlainCommandReader:
         """One transaction: the message with its calls, and a receipt that says that nothing was sent."""
         receipt = _receipt(turn, context, command, len(self.runtime.registry.tools))
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
-            reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
+            row = await repository(TurnsRepository).get(turn.id)
+            reads = await repository(TurnsRepository).reads(row)
             said = user(turn.text)
             # The calls name entities by their ids, which are the house's words and not the person's.
             each = [(said, is_from_outside(said, turn.is_tainted, reads)), (assistant("", *command.calls), True)]
-            await repository(MessagesRepository).add_all(turn.id, each)
+            await repository(MessagesRepository).add_all(row, each)
             await repository(PlansRepository).add(turn.id, ROUND, receipt)
             payload = {"turn": turn.id, "round": ROUND, "total": receipt["total"]}
             await repository(ConversationsRepository).append(turn.conversation_id, [("selection", payload, turn.id)])

@@ -172,6 +172,8 @@ class TurnQueue:
 
         And each turn that somebody stopped who did not live to do it.
         """
+        if not self.held and not self._asked and not await self.runtime.db.repository(HaltsRepository).has_work():
+            return []
         async with self.runtime.db.one_view():  # ahead of the group: it would wrap what the database raises
             halts = await self.halts()
             rows = {row.id: row for row in [*await self.to_stop(halts), *await self._stops_left()]}
