@@ -74,3 +74,12 @@ async def test_a_statement_that_fails_holds_nothing(writer: OneTripConnection, t
         other.execute("DELETE FROM word")
     other.close()
     assert await words(writer) == []
+
+
+async def test_what_was_written_since_a_commit_is_rolled_back(writer: OneTripConnection) -> None:
+    for text, end in (("kept", writer.commit), ("gone", writer.rollback), ("kept too", writer.commit)):
+        await writer.cursor().execute("BEGIN IMMEDIATE")
+        await writer.cursor().execute("INSERT INTO word (text) VALUES (?)", (text,))
+        await end()
+        await writer.rollback()  # as the pool does behind each end
+    assert await words(writer) == ["kept", "kept too"]
