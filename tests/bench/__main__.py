@@ -7,6 +7,7 @@ our own cases and the folders that CORTEX_BENCH_DATA names; `prompts` the first 
 
 A measure is a file in `measures/` with `measure(bench) -> list[Figure]`; its stem is its name on the command line.
 `selection`, `cost`, `recall` and `month` are no measures: they judge choosing, by words of their own (`commands.py`).
+`weight` is what Cortex takes in a home where people live, held to what is committed (`weight/main.py`).
 """
 
 import argparse
@@ -25,6 +26,7 @@ from tests.bench import commands, prompts, recipes
 from tests.bench import table as tables
 from tests.bench.commands import SEED
 from tests.bench.figure import Bench, Figure, Unmeasured
+from tests.bench.weight import main as weight
 
 MEASURES = Path(__file__).parent / "measures"
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
@@ -43,7 +45,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="make bench",
         description="Every figure that docs/benchmarks.md quotes.",
-        epilog=f"To judge a way of choosing tools begin with one of {', '.join(commands.NAMES)} (docs/bench.md).",
+        epilog=f"To judge a way of choosing tools begin with one of {', '.join(commands.NAMES)} (docs/bench.md); "
+        "memory and processor of a home where people live: weight.",
     )
     parser.add_argument("names", nargs="*", metavar="measure", help=f"of {', '.join(names)}; none: all")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
@@ -160,4 +163,6 @@ def _tell(text: str) -> None:
 
 if __name__ == "__main__":
     words = sys.argv[1:]
+    if words[:1] == ["weight"]:
+        sys.exit(weight.main(words[1:], machine))
     sys.exit(commands.main(words) if words and words[0] in commands.NAMES else main())

@@ -8,34 +8,26 @@ its own times, does not.
 import json
 import os
 import re
-import sqlite3
 import statistics
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]  # ships no types
+
+from tests.bench.figure import Unmeasured
 from tests.bench.lived import HELLO, MILK, live, model_server
-from tests.bench.processes import check_streamed, running
+from tests.bench.processes import DATABASES, check_streamed, number_of, opened, patiently, running, until_ended
 from tests.bench.watched import FILE, LOOK
 from tests.children import ROOT, Child, Program
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
-from tests.patience import PATIENCE_S
 
 TURNS_BEFORE, ASKED = 8, 5
-LOOK_EVERY_S = 0.2
 KEEPER, AT_REST, PAGES = "ToolReadiness.keep", "ToolReadiness._until_changed", "_load_pages"
 ENDS = {"COMMIT", "ROLLBACK", "END"}
-DATABASES = ("cortex.db", "engine.db")
-UNENDED_TURNS = "SELECT count(*) FROM turns WHERE state IN ('queued', 'running', 'waiting')"
-UNENDED_RUNS = "SELECT count(*) FROM workflow_status WHERE status IN ('PENDING', 'ENQUEUED')"
 Facts = dict[str, Any]
-
-
-class Unseen(Exception):
-    """What was to be counted is not there any more where it was looked for; its words say what."""
 
 
 class Watched(Program):
@@ -72,14 +64,14 @@ class Witness:
         return len(self.facts)
 
     def look(self) -> Facts:
-        """What is loaded, and where the daemon waits, now."""
+        """What is loaded, how many threads there are, and where the daemon waits, now."""
         before = self.listen()
         os.kill(self._daemon.pid, LOOK)
-        for _ in _patiently("the daemon does not answer to a look"):
+        for _ in patiently("the daemon does not answer to a look"):
             self.listen()
             for fact in self.facts[before:]:
                 if "look" in fact:
-                    return dict(fact["look"])
+                    return {**fact["look"], "threads": psutil.Process(self._daemon.pid).num_threads()}
         raise AssertionError
 
     @property
@@ -89,22 +81,22 @@ class Witness:
         for fact in self.facts:
             if "ready" in fact:
                 return list(fact["ready"])
-        raise Unseen("the daemon did not say in the witness's words that it is ready")
+        raise Unmeasured("the daemon did not say in the witness's words that it is ready")
 
     def until_warm(self) -> Facts:
         """Look again and again until what is made ready behind a start is ready."""
-        for _ in _patiently("the tools of the daemon do not get ready"):
+        for _ in patiently("the tools of the daemon do not get ready"):
             found = self.look()
             waiting = [chain for chain in found["tasks"] if KEEPER in chain]
             if not waiting:
-                raise Unseen(f"no task is {KEEPER} any more: say in counted.py what makes the first message fast now")
+                raise Unmeasured(f"no task is {KEEPER} any more: say here what makes the first message fast")
             if AT_REST in waiting[0] and not any(PAGES in chain for chain in found["tasks"]):
                 return found
         raise AssertionError
 
 
 def counted(folder: Path) -> dict[str, int]:
-    """Every count by its name; Unseen where one could not be taken. About 20 s of a quiet core."""
+    """Every count by its name; Unmeasured where one could not be taken. About 20 s of a quiet core."""
     home = folder / "home"
     with model_server() as model:
         people = live(home, model, TURNS_BEFORE, starts=Child)
@@ -139,15 +131,8 @@ def packages() -> int:
     """How many an installation brings."""
     found = re.findall(r"^[\w.-]+==", (ROOT / "requirements" / "run.txt").read_text(encoding="utf-8"), re.MULTILINE)
     if not found:
-        raise Unseen("requirements/run.txt names no package")
+        raise Unmeasured("requirements/run.txt names no package")
     return len(found)
-
-
-def until_ended(home: Path) -> None:
-    """Until no turn is written and the engine has put the last one down. Asks the files, so that the daemon rests."""
-    for _ in _patiently("a turn did not end"):
-        if not _one(home / DATABASES[0], UNENDED_TURNS) and not _one(home / DATABASES[1], UNENDED_RUNS):
-            return
 
 
 def _asked(person: Caller, witness: Witness, chat: str, text: str) -> dict[str, int]:
@@ -165,7 +150,7 @@ def _asked(person: Caller, witness: Witness, chat: str, text: str) -> dict[str, 
     each = [counts_of(window, names) for window in windows]
     found = {name: round(statistics.median(one[name] for one in each)) for name in each[0]}
     if not found["statements"] or stored <= 0:
-        raise Unseen(f"a turn with {text!r} left nothing: {found}, {stored} bytes")
+        raise Unmeasured(f"a turn with {text!r} left nothing: {found}, {stored} bytes")
     return {**found, "bytes stored": stored // ASKED}
 
 
@@ -204,34 +189,13 @@ def _transactions(facts: Sequence[Facts]) -> Iterator[list[str]]:
 
 def _names(home: Path, chat: str) -> list[str]:
     """By what statements are told to be of this chat: its id, its turns and its person."""
-    with closing(_opened(home / DATABASES[0])) as rows:
+    with closing(opened(home / DATABASES[0])) as rows:
         found = rows.execute("SELECT id, owner_id FROM turns WHERE conversation_id = ?", (chat,)).fetchall()
     if not found:
-        raise Unseen(f"no turn of {chat} is stored")
+        raise Unmeasured(f"no turn of {chat} is stored")
     return sorted({chat, *(name for row in found for name in row)})
 
 
 def _stored_bytes(home: Path) -> int:
     """What rows and indexes hold, without the room that pages keep free."""
-    return sum(_one(home / name, "SELECT coalesce(sum(payload), 0) FROM dbstat") for name in DATABASES)
-
-
-def _one(file: Path, question: str) -> int:
-    with closing(_opened(file)) as rows:
-        try:
-            return int(rows.execute(question).fetchone()[0])
-        except sqlite3.OperationalError as error:
-            raise Unseen(f"{file.name} does not answer {question!r}: {error}") from error
-
-
-def _opened(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=PATIENCE_S)
-
-
-def _patiently(otherwise: str) -> Iterator[None]:
-    """Again and again; Unseen with these words when it takes longer than anything may."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline_s:
-        yield
-        time.sleep(LOOK_EVERY_S)
-    raise Unseen(otherwise)
+    return sum(number_of(home / name, "SELECT coalesce(sum(payload), 0) FROM dbstat") for name in DATABASES)

@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.bench.counted import Unseen, counted
+from tests.bench.counted import counted
+from tests.bench.figure import Unmeasured
 
 TABLE = Path(__file__).with_name("counts.json")
 SHARE = 0.03  # what a row may change by without a word
@@ -28,7 +29,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="cortex-counts-") as folder:
             now = counted(Path(folder))
-    except Unseen as error:
+    except Unmeasured as error:
         sys.stderr.write(f"The counts could not be taken: {error}.\n")
         return 1
     if given.update:

@@ -4,21 +4,33 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench.processes import add_model, ask, running
+from tests.bench.processes import add_model, running, until_ended
 from tests.children import Child, Program
 from tests.e2e.caller import Caller
-from tests.scripted_server import ScriptedServer, Use, rule
+from tests.scripted_server import Asked, ScriptedServer, Use, rule
 
 TURNS = 200
 TURNS_A_CHAT = 20
 TOOL_EVERY = 4  # one in so many uses a tool
+NEVER = 1 << 30
 HELLO, MILK = "hello", "add milk to my shopping list"
-ANSWER = "Hello. What can I do for you today?"
+ANSWER, ADDED = "Hello. What can I do for you today?", "It is on the list."
+MILK_ADDED = Use("task_create", {"title": "milk"})
 
 
-def model_server() -> ScriptedServer:
-    """The model that all of them speak to, which calls a tool where milk is wanted."""
-    return ScriptedServer(rule("milk", Use("task_create", {"title": "milk"}), "It is on the list."), rule(".", ANSWER))
+def model_server(*others: Use) -> ScriptedServer:
+    """The model that all of them speak to, which calls a tool where milk is wanted and any tool is offered.
+
+    `others`: what it calls instead where that is offered, for programs with other tools.
+    """
+
+    def add(asked: Asked) -> str | Use:
+        if not asked.tools:
+            return ADDED
+        return next((use for use in others if use.tool in asked.tools), MILK_ADDED)
+
+    # Without a cache of prefixes: to look for them in hundreds of requests takes longer than the answers.
+    return ScriptedServer(rule("milk", add, ADDED), rule(".", ANSWER), cache_minimum_tokens=NEVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +55,13 @@ def live(home: Path, model: ScriptedServer, turns: int = TURNS, *, starts: type[
         with ada.invite("Ben") as ben:
             for chat in range(0, turns, TURNS_A_CHAT):
                 person = ben if chat // TURNS_A_CHAT % 2 else ada
-                _talk(person, min(TURNS_A_CHAT, turns - chat))
+                _talk(home, person, min(TURNS_A_CHAT, turns - chat))
             return Lived(home, ada.token, ben.token)
 
 
-def _talk(person: Caller, turns: int) -> None:
+def _talk(home: Path, person: Caller, turns: int) -> None:
     """A chat of so many turns, one after the other."""
     chat = "new"
     for number in range(turns):
-        chat = ask(person, MILK if number % TOOL_EVERY == TOOL_EVERY - 1 else f"{HELLO} {number}", chat)
+        chat = person.send(chat, MILK if number % TOOL_EVERY == TOOL_EVERY - 1 else f"{HELLO} {number}")
+        until_ended(home)

@@ -1,19 +1,26 @@
 """The real daemon under a meter: CPU time, memory and threads of its process tree, by psutil."""
 
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
 import psutil  # type: ignore[import-untyped]  # ships no types
 
+from tests.bench.figure import Unmeasured
 from tests.children import Child, Program
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
+from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer
 
 MB = 1e6
+DATABASES = ("cortex.db", "engine.db")
+UNENDED_TURNS = "SELECT count(*) FROM turns WHERE state IN ('queued', 'running', 'waiting')"
+UNENDED_RUNS = "SELECT count(*) FROM workflow_status WHERE status IN ('PENDING', 'ENQUEUED')"
+LOOK_EVERY_S = 0.1
 
 
 @contextmanager
@@ -79,3 +86,33 @@ def until_idle(caller: Caller, conversation: str, patience_s: float = 30.0) -> N
         if time.monotonic() > deadline_s:
             raise TimeoutError("the turn did not end")
         time.sleep(0.1)
+
+
+def until_ended(home: Path) -> None:
+    """Until no turn is written and the engine has put the last one down. Asks the files, so that the daemon rests."""
+    for _ in patiently("a turn did not end"):
+        if not number_of(home / DATABASES[0], UNENDED_TURNS) and not number_of(home / DATABASES[1], UNENDED_RUNS):
+            return
+
+
+def number_of(file: Path, question: str) -> int:
+    """The number that a database answers to this; Unmeasured where it knows no such table."""
+    with closing(opened(file)) as rows:
+        try:
+            return int(rows.execute(question).fetchone()[0])
+        except sqlite3.OperationalError as error:
+            raise Unmeasured(f"{file.name} does not answer {question!r}: {error}") from error
+
+
+def opened(file: Path) -> sqlite3.Connection:
+    """A connection of its own, which only reads."""
+    return sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=PATIENCE_S)
+
+
+def patiently(otherwise: str) -> Iterator[None]:
+    """Again and again; Unmeasured with these words when it takes longer than anything may."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline_s:
+        yield
+        time.sleep(LOOK_EVERY_S)
+    raise Unmeasured(otherwise)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import counted, counts
-from tests.bench.counted import Unseen, Witness
+from tests.bench import counted, counts, processes
+from tests.bench.counted import Witness
+from tests.bench.figure import Unmeasured
 from tests.e2e.daemon import Daemon
 
 KEPT = {"modules, to ready": 1000, "hello, statements": 90, "threads, behind ten turns": 16, "packages": 100}
@@ -79,7 +80,7 @@ def test_what_cannot_be_counted_does_not_pass(
     table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def blind(_: Path) -> dict[str, int]:
-        raise Unseen("the daemon does not answer to a look")
+        raise Unmeasured("the daemon does not answer to a look")
 
     take(monkeypatch)
     counts.main(["--update"])
@@ -106,13 +107,13 @@ def test_a_warm_up_under_another_name_is_not_waited_out_in_silence(tmp_path: Pat
         def look(self) -> Mapping[str, object]:  # type: ignore[override]
             return {"tasks": [["Somebody.keep", "sleep"]]}
 
-    with pytest.raises(Unseen, match=r"no task is ToolReadiness\.keep any more"):
+    with pytest.raises(Unmeasured, match=r"no task is ToolReadiness\.keep any more"):
         Renamed(Daemon(tmp_path / "home")).until_warm()
 
 
 def test_a_database_of_another_form_is_not_counted_as_nothing(tmp_path: Path) -> None:
-    for name in counted.DATABASES:
+    for name in processes.DATABASES:
         with closing(sqlite3.connect(tmp_path / name)) as rows:
             rows.execute("CREATE TABLE others (id TEXT)")
-    with pytest.raises(Unseen, match=r"cortex\.db does not answer"):
-        counted.until_ended(tmp_path)
+    with pytest.raises(Unmeasured, match=r"cortex\.db does not answer"):
+        processes.until_ended(tmp_path)
