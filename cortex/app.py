@@ -38,6 +38,7 @@ from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.health.sealed import SealedValues
 from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import WORKFLOW
+from cortex.storage import calm_readers
 from cortex.storage.audit_head import AuditHead
 from cortex.storage.commits import WROTE
 from cortex.storage.conversations import AllConversationsRepository
@@ -162,6 +163,7 @@ async def _running(
                 cortex.quiet_conversations.read_quiet(),
                 cortex.update_orders.work(),
                 cortex.tool_readiness.keep(),
+                calm_readers.keep_few(cortex.runtime.db.read),
             ):
                 yield cortex
         finally:

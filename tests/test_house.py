@@ -33,6 +33,7 @@ SMALL_LINES = 40
 QUESTIONS = 0  # docstrings that open with What, Who, Whether, Which or How; it only falls
 BROAD_EXCEPTS = {
     "cortex/agent/execute.py": "whatever a tool raises becomes its result",
+    "cortex/base/calm_pool.py": "whatever work raises is told to whoever waits for it",
     "cortex/base/scan.py": "whatever the code and the files of a plug-in raise is shown on its page",
     "cortex/toolkit/plugins.py": "whatever a call of a plug-in raises becomes its result",
     "cortex/services/turns/turns.py": "whatever a turn raises ends it with a text",

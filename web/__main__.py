@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from cortex.base import scan
+from cortex.base import memory, scan
 from cortex.base.errors import CortexError
 
 
@@ -14,6 +14,7 @@ def main() -> None:
     gc.disable()  # what is loaded stays: looking for garbage in it cost a tenth of the start; `serve` enables it again
     if sys.argv[1:] in (["serve"], ["web"], ["worker"]):
         _leave_when_told()
+        memory.share_one_arena()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else it reads what every package on the disk offers
     try:
         if sys.argv[1:] == ["serve"]:

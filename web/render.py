@@ -8,7 +8,6 @@ import hashlib
 import pickle
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
@@ -27,6 +26,7 @@ from markupsafe import Markup
 from starlette.types import Receive, Scope, Send
 
 from cortex.app import Cortex
+from cortex.base.calm_pool import CalmPool
 from cortex.base.memory import give_back
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
@@ -199,7 +199,7 @@ class Renderer:
         """Templates are compiled on first use and kept; a file's address is hashed once."""
         self._static = static
         self._given = (templates, static)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="page")
+        self._threads = CalmPool(THREADS, "page")
         self.env = Environment(
             loader=FileSystemLoader(templates),
             bytecode_cache=CompiledTemplates(templates.parent / "__pycache__"),

@@ -2,6 +2,7 @@
 
 import ctypes
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from mmap import ACCESS_READ, MADV_DONTNEED, mmap
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 CHECKSUM_BYTES = 4
 _maps: WeakSet[mmap] = WeakSet()
 _lock = Lock()  # files are mapped by several threads
+_M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def mapped(path: Path) -> mmap:
@@ -67,6 +69,17 @@ def replace(path: Path, data: bytes) -> None:
     beside = path.with_name(f"{path.name}.new")
     beside.write_bytes(data)
     beside.replace(path)
+
+
+def share_one_arena() -> None:
+    """Let all threads take from one place of memory: glibc gives each its own, and none what another freed.
+
+    Ahead of the first thread. Python's lock lets one thread at a time ask for memory anyway. A setting of whoever
+    starts Cortex has the say; children are as they would be without; other systems than glibc's stay as they are.
+    """
+    if "MALLOC_ARENA_MAX" not in os.environ and "glibc.malloc.arena_max" not in os.environ.get("GLIBC_TUNABLES", ""):
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def give_back() -> None:

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from contextvars import Context
 from datetime import datetime
@@ -19,6 +18,7 @@ from dbos import DBOS, DBOSClient, SetEnqueueOptions, SetWorkflowAttributes, Set
 from dbos import error as dbos_error
 
 from cortex.base.background import background_tasks
+from cortex.base.calm_pool import CalmPool
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.base.outages import Outages
@@ -34,6 +34,7 @@ from cortex.engine.config import (
     SIGNALLED_POLL_S,
     STATES,
     SWEEP_S,
+    THREADS,
     VERSION,
     config,
 )
@@ -178,7 +179,7 @@ class Engine:
         if self._calming is not None:
             self._calming.cancel()
         # DBOS made its own pool the loop's default one, and now shuts it down.
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+        asyncio.get_running_loop().set_default_executor(CalmPool(THREADS))
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
         dbos_patches.sleep_briefly()  # clients of this process go on
         left += await self._runs.wind_down(0)  # taken from a queue meanwhile

@@ -17,6 +17,8 @@ from dbos import DBOS, DBOSClient, Queue, _dbos, _queue, _sys_db
 from dbos import error as dbos_error
 from dbos._utils import INTERNAL_QUEUE_NAME
 
+from cortex.base.calm_pool import CalmPool
+
 RESUMING_POLL_S = 0.3  # while runs are resumed after a start
 IDLE_POLL_S = 10.0  # afterwards: a process that is alone resumes nothing in its life
 _NEW_QUEUES_S = 60.0  # how often the list of queues is read, unless somebody wakes it
@@ -67,6 +69,8 @@ def quiet_threads() -> None:
     _dbos.dynamic_scheduler_loop = _end_at_once  # type: ignore[assignment,attr-defined]
     _queue.queue_worker_thread = _poll_until_woken
     _dbos.queue_thread = _manage_until_woken  # type: ignore[attr-defined]
+    # Its pool is the loop's default one too: as many threads as were ever busy at once stayed for good.
+    _dbos.ThreadPoolExecutor = CalmPool  # type: ignore[assignment,attr-defined]  # called by that name
 
 
 def _end_at_once(*_: object) -> None:

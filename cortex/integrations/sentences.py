@@ -10,7 +10,7 @@ import logging
 import os
 import zipfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.base import private, scan
+from cortex.base.calm_pool import CalmPool
 from cortex.base.errors import EncoderFailed
 
 ASKED_MAX = 512
@@ -60,10 +61,10 @@ class Sentences:
     ) -> None:
         """Load nothing yet. `kept_in`: the folder for vectors of texts that come again."""
         self._folder, self._kept_in, self._limit_s, self._load = folder, kept_in, limit_s, load
-        self._answering = ThreadPoolExecutor(1, "sentences")
-        self._reading = ThreadPoolExecutor(1, "sentences-reading")
+        self._answering = CalmPool(1, "sentences")
+        self._reading = CalmPool(1, "sentences-reading")
         self._opening: Future[Model] | None = None
-        self._late: dict[ThreadPoolExecutor, Future[None]] = {}
+        self._late: dict[CalmPool, Future[None]] = {}
         self._asked: dict[str, Vectors] = {}
         self._kept: dict[bytes, Vectors] = {}
         self._is_closed = False
@@ -123,7 +124,7 @@ class Sentences:
         self._kept.update(_stored(self._place(model), model.dimensions))
         return model
 
-    def _run(self, pool: ThreadPoolExecutor, act: Callable[[], None], told: str) -> None:
+    def _run(self, pool: CalmPool, act: Callable[[], None], told: str) -> None:
         """Have it done within the time limit; EncoderFailed at once while the same thread is late with something."""
         if self._is_closed:
             raise EncoderFailed("it is closed")

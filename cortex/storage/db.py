@@ -28,6 +28,7 @@ from cortex.base.outages import Outages
 from cortex.storage import revisions, sqlite_connection
 from cortex.storage.audit import AUDIT_KEY, AUDITED, AuditRepository
 from cortex.storage.audit_head import BEGINNING, AuditHead
+from cortex.storage.calm_readers import CalmReaders
 from cortex.storage.commits import Commits, WrittenRows
 from cortex.storage.failures import unavailable
 from cortex.storage.repository import Repository
@@ -321,7 +322,8 @@ def _sqlite(
 ) -> AsyncEngine:
     engine = create_async_engine(
         url,
-        poolclass=AsyncAdaptedQueuePool,
+        poolclass=CalmReaders if is_reading else AsyncAdaptedQueuePool,
+        pool_use_lifo=is_reading,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=wait_s * 2,
@@ -337,11 +339,8 @@ def _sqlite(
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")  # NORMAL loses acknowledged commits at a power cut
         cursor.execute("PRAGMA foreign_keys=ON")
-        if is_reading:
-            cursor.execute("PRAGMA query_only=ON")
-        else:
-            cursor.execute(f"PRAGMA busy_timeout={TRY_TO_WRITE_S * 1000}")
-            cursor.execute(f"PRAGMA journal_size_limit={private.WAL_MOST_BYTES}")
+        cursor.execute(f"PRAGMA journal_size_limit={private.WAL_MOST_BYTES}")
+        cursor.execute("PRAGMA query_only=ON" if is_reading else f"PRAGMA busy_timeout={TRY_TO_WRITE_S * 1000}")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "invalidate")
