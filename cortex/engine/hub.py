@@ -1,11 +1,11 @@
 """The open parts of running turns and a change signal for every conversation, within one process.
 
-A counter and one asyncio.Event per waiter: nobody waits on a shared condition, so a slow browser holds up no other.
+Numbered changes and one asyncio.Event per waiter: nobody waits on a shared condition, so a slow one holds up nobody.
 """
 
 import asyncio
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,13 +13,16 @@ from dataclasses import replace
 from cortex.base.events import Event, OpenPart
 
 KEPT_EVENTS = 100  # of each watched conversation; who is further behind reads the log
+KEPT_NUMBERS = 4_096  # conversations whose last change is known; who asks about another looks once in vain
 
 
 class LocalHub:
     """Implements `Hub` of `ports/engine.py`. All calls come from the event loop's own thread."""
 
     def __init__(self) -> None:
-        self._counters: dict[str, int] = defaultdict(int)
+        self._changes = 0  # of all conversations together
+        self._newest: dict[str, int] = {}  # the number of each one's newest change, the oldest first
+        self._forgotten = 0  # the newest change of those that are no longer told apart
         self._parts: dict[str, dict[str, OpenPart]] = {}
         self._waiters: dict[str, set[asyncio.Event]] = {}
         self._watching: Counter[str] = Counter()
@@ -83,7 +86,11 @@ class LocalHub:
         return [kept[one] for one in past] if all(one in kept for one in past) else None
 
     def _wake(self, conversation_id: str) -> None:
-        self._counters[conversation_id] += 1
+        self._changes += 1
+        self._newest.pop(conversation_id, None)
+        self._newest[conversation_id] = self._changes
+        if len(self._newest) > KEPT_NUMBERS:
+            self._forgotten = self._newest.pop(next(iter(self._newest)))
         for waiter in self._waiters.get(conversation_id, ()):
             waiter.set()
 
@@ -92,8 +99,8 @@ class LocalHub:
         return tuple(self._parts.get(conversation_id, {}).values())
 
     async def changed(self, conversation_id: str, since: int, timeout_s: float) -> int:
-        """The counter, as soon as it is past `since` or the time is up. Start with `since=-1` to get it at once."""
-        now = self._counters.get(conversation_id, 0)
+        """The number of its newest change, once that is past `since` or the time is up. `since=-1`: at once."""
+        now = self._newest.get(conversation_id, self._forgotten)
         if now > since:
             return now
         waiter = asyncio.Event()
@@ -108,7 +115,7 @@ class LocalHub:
             waiters.discard(waiter)
             if not waiters and self._waiters.get(conversation_id) is waiters:
                 del self._waiters[conversation_id]
-        return self._counters.get(conversation_id, 0)
+        return self._newest.get(conversation_id, self._forgotten)
 
     def is_watched_elsewhere(self, conversation_id: str) -> bool:
         """There is no other process."""

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 from cortex.base.clock import now
 from cortex.base.events import Event, OpenPart
-from cortex.engine.hub import LocalHub
+from cortex.engine.hub import KEPT_NUMBERS, LocalHub
 from tests.patience import PATIENCE_S
 
 
@@ -94,3 +94,14 @@ async def test_told_rows_are_known_from_where_none_is_missing() -> None:
         hub.announce("c", [row(7)])
         assert (known(5), known(6)) == (None, [7])
     assert known(6) is None
+
+
+async def test_of_many_conversations_the_newest_are_told_apart_and_no_change_is_missed() -> None:
+    hub = LocalHub()
+    hub.announce("a")
+    seen = await hub.changed("a", -1, 0)
+    hub.announce("a")
+    for number in range(2 * KEPT_NUMBERS):
+        hub.announce(f"b{number}")
+    assert await hub.changed("a", seen, 0) > seen, "it changed, though that is forgotten"
+    assert len(hub._newest) == KEPT_NUMBERS
