@@ -20,6 +20,7 @@ const put = (name, content) => {
 
 put('bundle.js', [...library, await ours('app.js'), await ours('push.js')].join(';\n'));
 put('app.css', style('app.css'));
+put('sheet.css', style('sheet.css'));
 
 // Formulas: KaTeX with its way to copy TeX, and the fonts in the one format that every browser of today reads.
 const katex = 'node_modules/katex/dist/';

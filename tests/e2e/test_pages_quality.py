@@ -21,6 +21,19 @@ pytestmark = pytest.mark.browser
 
 CHAT_KB, CHAT_REQUESTS, SCRIPT_KB = 42, 4, 21.5
 OTHER_KB, OTHER_REQUESTS = 60, 6
+# The selectors of a style sheet that fit anything here, also in a template that a script fills in.
+FITTING = """text => {
+  const sheet = new CSSStyleSheet(), found = new Set();
+  sheet.replaceSync(text);
+  const places = [document, ...[...document.querySelectorAll('template')].map(one => one.content)];
+  const look = rules => { for (const rule of rules) {
+    if (rule.selectorText && places.some(place => place.querySelector(rule.selectorText.replace(/::[\\w-]+/g, ''))))
+      found.add(rule.selectorText);
+    if (rule.cssRules?.length) look(rule.cssRules);
+  } };
+  look(sheet.cssRules);
+  return [...found];
+}"""
 BOTH_THEMES = pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 BOTH_WIDTHS = pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
 
@@ -337,3 +350,11 @@ def test_a_removal_asks_in_a_dialog_that_escape_closes(house: Daemon, furnished:
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(page).to_have_url(f"{house.origin}/models")
+
+
+def test_a_chat_needs_no_style_of_the_other_pages(house: Daemon, furnished: Furnished, opens: Opens) -> None:
+    """What of sheet.css fits something in a chat belongs in app.css: a chat is not given it."""
+    window = opens(house.origin, furnished.admin.token)
+    sheet = (assets.STATIC / "sheet.css").read_text(encoding="utf-8")
+    paths = (furnished.chat, "/c/new", furnished.ask_something())
+    assert [after(window, path).page.evaluate(FITTING, sheet) for path in paths] == [[], [], []]

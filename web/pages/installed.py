@@ -13,7 +13,8 @@ from web.routes import PageRouter
 router = PageRouter()
 
 OFFLINE = "/offline"
-FILES = ("vendor/app.css", "vendor/bundle.js", "icon.svg", "vendor/icon-192.png", "vendor/badge-96.png")
+STYLES = ("vendor/app.css", "vendor/sheet.css")
+FILES = (*STYLES, "vendor/bundle.js", "icon.svg", "vendor/icon-192.png", "vendor/badge-96.png")
 GROUND = "#fbfbf9"
 
 
