@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-from sqlalchemy import Select, Update, func, select, update
+from sqlalchemy import ColumnElement, Result, Select, Update, func, literal_column, select, update
 
 from cortex.base.errors import NotFound
 from cortex.base.events import Event, EventKind
@@ -23,6 +23,8 @@ NewEvent = tuple[EventKind, dict[str, Any], str | None]
 _MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
 _TITLE_LENGTH = 200
 _APPENDED = "appended"
+_AHEAD_OF_MESSAGE = 100  # events: what a turn takes the place of is told ahead of it, in the same transaction
+_OF_ROW, _KEY_OF_ROW = 0, "*"  # in a row's payload: its turn, and the beginning of a part's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,49 @@ class NewConversation(TypedDict, total=False):
     model: str
     uses_memory: bool
     tool_choices: dict[str, Any]
+
+
+def shortened(payload: dict[str, Any], turn_id: str | None) -> dict[str, Any]:
+    """The payload as its row keeps it: what repeats the row's turn is left to that, a third of most payloads."""
+    if turn_id is None:
+        return payload
+    short = {**payload, "turn": _OF_ROW} if payload.get("turn") == turn_id else payload
+    part, key = payload.get("part"), turn_id.removeprefix("turn:")
+    if isinstance(part, str) and part.startswith(f"{key}-"):
+        short = {**short, "part": _KEY_OF_ROW + part.removeprefix(key)}
+    return short
+
+
+def at_length(kept: dict[str, Any], turn_id: str | None) -> dict[str, Any]:
+    """The payload that was shortened; one of an earlier version as it is."""
+    if turn_id is None:
+        return kept
+    whole = {**kept, "turn": turn_id} if kept.get("turn") == _OF_ROW else kept
+    part = kept.get("part")
+    if isinstance(part, str) and part.startswith(_KEY_OF_ROW):
+        whole = {**whole, "part": turn_id.removeprefix("turn:") + part.removeprefix(_KEY_OF_ROW)}
+    return whole
+
+
+def _of_turn() -> Sequence[ColumnElement[bool]]:
+    """Which events are a turn's. Its message is found by an index; the others lie near it, and behind it."""
+    event, its = kept.columns(EventTable), EventTable.__table__.alias().c
+    conversation_id, turn_id = kept.given("conversation_id"), kept.given("turn_id")
+    is_message = its.kind == literal_column("'message'")  # as the index has it, which a parameter would not be
+    is_here = its.conversation_id == conversation_id
+    message = select(func.min(its.seq)).where(its.turn_id == turn_id, is_message, is_here)
+    begins = func.coalesce(message.scalar_subquery() - _AHEAD_OF_MESSAGE, 0)
+    return event.conversation_id == conversation_id, event.seq >= begins, event.turn_id == turn_id
+
+
+@cache
+def _turns_events() -> Select[Any]:
+    return kept.owned(Event, EventTable).where(*_of_turn()).order_by(kept.columns(EventTable).seq)
+
+
+@cache
+def _first_seq() -> Select[Any]:
+    return select(func.min(kept.columns(EventTable).seq)).where(kept.is_own(EventTable), *_of_turn())
 
 
 class ConversationsRepository(Repository):
@@ -294,12 +339,12 @@ class ConversationsRepository(Repository):
         )
         if before is not None:
             statement = statement.where(EventTable.seq < before)
-        return await self._all(Event, statement.order_by(EventTable.seq).limit(limit))
+        return self._events(await self.session.execute(statement.order_by(EventTable.seq).limit(limit)))
 
     @reading
     async def of_turn(self, conversation_id: str, turn_id: str) -> Sequence[Event]:
         """The events of one turn, in order."""
-        return await self._where(Event, EventTable, "seq", conversation_id=conversation_id, turn_id=turn_id)
+        return self._events(await self._run(_turns_events(), conversation_id=conversation_id, turn_id=turn_id))
 
     @reading
     async def turns_told(self, conversation_id: str, text: str) -> Sequence[str]:
@@ -307,18 +352,13 @@ class ConversationsRepository(Repository):
         notices = self._mine(Event, EventTable).where(
             EventTable.conversation_id == conversation_id, EventTable.kind == "notice"
         )
-        found = await self._all(Event, notices.order_by(EventTable.seq))
+        found = self._events(await self.session.execute(notices.order_by(EventTable.seq)))
         return [one.turn_id for one in found if one.turn_id and one.payload["text"] == text]
 
     @reading
     async def first_seq(self, conversation_id: str, turn_id: str) -> int | None:
         """The number of a turn's first event, None when it has none."""
-        statement = select(func.min(EventTable.seq)).where(
-            EventTable.owner_id == self.owner_id,
-            EventTable.conversation_id == conversation_id,
-            EventTable.turn_id == turn_id,
-        )
-        return (await self.session.execute(statement)).scalar_one()
+        return (await self._run(_first_seq(), conversation_id=conversation_id, turn_id=turn_id)).scalar_one()
 
     async def copy_log(self, events: Sequence[Event], into: str, *, turn_count: int) -> None:
         """Lay a log, already renumbered from 1, into an empty conversation and set its counters (a branch)."""
@@ -339,8 +379,14 @@ class ConversationsRepository(Repository):
         if (await self._run(kept.setting(ConversationTable, tuple(values)), id=id, **values)).first() is None:
             raise NotFound("This conversation does not exist.")
 
+    def _events(self, rows: Result[Any]) -> Sequence[Event]:
+        """These rows, their payloads at full length."""
+        found = (kept.named(tuple(rows.keys()), row) for row in rows)
+        return [Event(**{**row, "payload": at_length(row["payload"], row["turn_id"])}) for row in found]
+
     async def _write(self, events: Sequence[Event]) -> None:
-        await self._add(EventTable, [as_row(event) for event in events])
+        short = ({**as_row(event), "payload": shortened(event.payload, event.turn_id)} for event in events)
+        await self._add(EventTable, list(short))
 
 
 @cache

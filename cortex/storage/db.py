@@ -7,6 +7,7 @@ cannot write and wait for no writer. On PostgreSQL both are one. Who writes next
 
 import asyncio
 import functools
+import json
 import logging
 import sqlite3
 from collections.abc import AsyncIterator
@@ -45,6 +46,9 @@ TRIES_IN_SILENCE = 2  # of that length: whoever waits longer for another program
 STATEMENT_TIMEOUT_S = 60
 READERS = 6
 POSTGRESQL_CONNECTIONS = 10
+# synchronous: NORMAL loses acknowledged commits at a power cut
+PRAGMAS = (f"busy_timeout={BUSY_TIMEOUT_S * 1000}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Opener(Protocol):
@@ -328,6 +332,7 @@ def _sqlite(
         max_overflow=0,
         pool_timeout=wait_s * 2,
         hide_parameters=True,
+        json_serializer=_compact,
         connect_args={"async_creator_fn": functools.partial(sqlite_connection.connection, is_reading=is_reading)},
     )
 
@@ -335,12 +340,9 @@ def _sqlite(
     def configure(connection: Any, _record: Any) -> None:  # Any: the driver's own connection
         connection.isolation_level = None  # the driver begins nothing by itself; `begin` below does
         cursor = connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_S * 1000}")
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=FULL")  # NORMAL loses acknowledged commits at a power cut
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute(f"PRAGMA journal_size_limit={private.WAL_MOST_BYTES}")
-        cursor.execute("PRAGMA query_only=ON" if is_reading else f"PRAGMA busy_timeout={TRY_TO_WRITE_S * 1000}")
+        writing = (f"busy_timeout={TRY_TO_WRITE_S * 1000}", f"journal_size_limit={private.WAL_MOST_BYTES}")
+        for pragma in (*PRAGMAS, *(("query_only=ON",) if is_reading else writing)):
+            cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "invalidate")
@@ -388,6 +390,7 @@ def _postgresql(url: URL) -> AsyncEngine:
         pool_timeout=BUSY_TIMEOUT_S,
         pool_pre_ping=True,
         hide_parameters=True,
+        json_serializer=_compact,
         connect_args={
             "async_creator_fn": TimedAsyncConnection.connect,
             "connect_timeout": 10,

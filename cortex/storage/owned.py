@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import date, datetime
 from itertools import count
@@ -10,8 +11,10 @@ from typing import Any
 from sqlalchemy import delete, exists, select, tuple_
 
 from cortex.base.attachments import Attachment
+from cortex.storage.conversations import at_length
+from cortex.storage.plans import unpacked
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import PreferenceTable, Table
+from cortex.storage.schema import EventTable, PlanTable, PreferenceTable, Table
 
 # What opens something, is a list of another's, or was read out of files that are in the archive themselves.
 LEFT_OUT = frozenset({"secrets", "logins", "action_links", "setup_links", "task_list_members", "document_pages"})
@@ -38,7 +41,7 @@ class OwnedRepository(Repository):
         statement = select(*columns).where(table.c.owner_id == self.owner_id).order_by(*table.primary_key.columns)
         for start in count(0, AT_ONCE):
             found = (await self.session.execute(statement.offset(start).limit(AT_ONCE))).mappings().all()
-            yield [{key: _plain(value) for key, value in row.items()} for row in found]
+            yield [{key: _plain(value) for key, value in _whole(name, dict(row)).items()} for row in found]
             if len(found) < AT_ONCE:
                 return
 
@@ -62,6 +65,16 @@ class OwnedRepository(Repository):
         some = select(*table.primary_key.columns).where(table.c.owner_id == self.owner_id).limit(REMOVED_AT_ONCE)
         gone = delete(table).where(key.in_(some)).returning(table.c.owner_id)
         return len((await self.session.execute(gone)).all()) == REMOVED_AT_ONCE
+
+
+def _whole(name: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The row with all that it says, where it is kept in a shorter form; one that is damaged as it is."""
+    if name == EventTable.__tablename__:
+        return {**row, "payload": at_length(row["payload"], row["turn_id"])}
+    if name == PlanTable.__tablename__:
+        with suppress(ValueError):
+            return unpacked(row)
+    return row
 
 
 def _plain(value: Any) -> Any:

@@ -1,12 +1,9 @@
 """The declarative base of all tables and the column types that mean the same on SQLite and on PostgreSQL."""
 
-import base64
-import json
 import re
-import zlib
 from dataclasses import asdict
 from datetime import UTC, date, datetime
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     JSON,
@@ -33,8 +30,6 @@ from cortex.storage.words import pieces
 
 # PostgreSQL refuses U+0000 in text, and neither database can encode half of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-_PACKED = "zlib"
 
 Serial = BigInteger().with_variant(Integer, "sqlite")
 
@@ -112,25 +107,6 @@ class Attachments(TypeDecorator[tuple[Attachment, ...]]):
     def process_result_value(self, value: list[dict[str, Any]] | None, dialect: Dialect) -> tuple[Attachment, ...]:
         """Each as a value."""
         return tuple(Attachment(**each) for each in value or ())
-
-
-class PackedJson(TypeDecorator[dict[str, Any]]):
-    """A large JSON object, kept as `{"zlib": base64}`: a seventh of its size. Rows from before are read as they are."""
-
-    impl = JSON
-    cache_ok = True
-
-    def process_bind_param(self, value: dict[str, Any] | None, dialect: Dialect) -> dict[str, str] | None:
-        """The object, packed."""
-        if value is None:
-            return None
-        return {_PACKED: base64.b64encode(zlib.compress(json.dumps(value).encode())).decode()}
-
-    def process_result_value(self, value: dict[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
-        """The object, whole."""
-        if value is None or value.keys() != {_PACKED}:
-            return value
-        return cast("dict[str, Any]", json.loads(zlib.decompress(base64.b64decode(value[_PACKED]))))
 
 
 class Table(DeclarativeBase):

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import text
 
-from cortex.storage.table import PackedJson
+from cortex.storage.packing import unpack
 from tests.databases import rows_of
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.browser
 def receipts(home: Path) -> list[dict[str, Any]]:
     """Every receipt whose call was answered, from the database itself."""
     answered = text(
-        "SELECT plans.receipt, rounds.input_tokens, rounds.output_tokens FROM plans JOIN rounds "
+        "SELECT plans.packed, rounds.input_tokens, rounds.output_tokens FROM plans JOIN rounds "
         "ON rounds.turn_id = plans.turn_id AND rounds.round = plans.round WHERE rounds.state = 'answered'"
-    ).columns(receipt=PackedJson())
+    )
     with rows_of(home) as rows:
         found = rows.execute(answered).all()
-    return [{**receipt, "input": given, "output": out} for receipt, given, out in found]
+    return [{**unpack(packed)[0], "input": given, "output": out} for packed, given, out in found]
 
 
 def numbers(row: list[str]) -> list[int]:

@@ -81,6 +81,9 @@ class Housekeeping:
             days = timedelta(days=self.runtime.settings.plans_kept_days)
             while await db.repository(AllPlansRepository).forget(now - days):
                 pass
+        packed: tuple[str, int] | None = ("", -1)
+        while packed:
+            packed = await db.repository(AllPlansRepository).pack_older(packed)
         forgotten = await self.prune(now - RUNS_KEPT)
         if forgotten:
             log.info("housekeeping: deleted the engine's records of %d runs that ended over a day ago", forgotten)

@@ -53,6 +53,11 @@ async def test_all_that_is_theirs_is_in_it_and_nothing_else(house: LivingHouse) 
     assert "truffles" in files[f"conversations/{cid}.md"]
     assert files["files/notes/truffles.md"] == "# Where they are"
     assert "files/notes/link.md" not in files
+    events = await house.events(cid)
+    assert [row["payload"] for row in rows("events")] == [event.payload for event in events]
+    assert [row["receipt"] for row in rows("plans")] == await house.receipts(cid)
+    assert all(re.search(r"'digest': '\w{24}'", str(row["given"])) for row in rows("plans"))
+    assert all("packed" not in row for row in rows("plans"))
     whole = "\n".join(files.values())
     assert hook is not None
     for secret in (KEY, token, hook_secret, hook.address, PASSWORD, "$argon2", "pears"):
