@@ -19,7 +19,7 @@ from tests.children import ROOT, environment, run
 from tests.e2e.caller import Caller
 from tests.e2e.crew import until
 from tests.e2e.daemon import Daemon
-from tests.homes import left_2026_11_27, left_before_prices
+from tests.homes import left_2026_11_27, left_before_light, left_before_prices
 from tests.homes.left_2026_11_21 import CUT_OFF, CUT_OFF_ONCE, DUE, ENDED, LINE, QUEUED, RULES, WAITING
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer
@@ -61,6 +61,16 @@ def chooser(tmp_path: Path) -> Iterator[tuple[Daemon, ScriptedServer]]:
     """The same of the version before the price of tools: with words and a refit of its own, and a job at work."""
     with ScriptedServer(*left_before_prices.RULES) as model:
         daemon = unpacked("before_prices.tar.xz", tmp_path, model, since_asked_s)
+        yield daemon, model
+        daemon.close()
+        assert model.problems == []
+
+
+@pytest.fixture
+def wordy(tmp_path: Path) -> Iterator[tuple[Daemon, ScriptedServer]]:
+    """The same of the version that kept log, plans and steps at length."""
+    with ScriptedServer(*left_before_light.RULES) as model:
+        daemon = unpacked("before_light.tar.xz", tmp_path, model, since_asked_s)
         yield daemon, model
         daemon.close()
         assert model.problems == []
@@ -300,3 +310,45 @@ def test_a_backup_of_the_version_before_can_be_put_back(chooser: tuple[Daemon, S
         assert "task_create" in why_of(daemon, ada, ENDED)
     assert daemon.stop() == 0
     assert " ERROR " not in daemon.log
+
+
+def test_what_the_version_before_kept_at_length_reads_the_same_beside_what_is_kept_short(
+    wordy: tuple[Daemon, ScriptedServer],
+) -> None:
+    daemon, model = wordy
+    given = taken(daemon)
+    logs = found(daemon, "SELECT conversation_id, seq, payload FROM events ORDER BY 1, 2")
+    daemon.start()
+    with Caller(daemon) as ada:
+        ada.log_in()
+        answer_the_question(daemon, ada)
+        until(lambda: {state for (state,) in found(daemon, "SELECT state FROM turns")} <= set(LOOP_ENDS))
+        until(lambda: found(daemon, "SELECT state, result FROM slots") == [("done", "Rye is on your list.")])
+        titles = [title for (title,) in found(daemon, "SELECT title FROM tasks ORDER BY title")]
+        assert titles == ["apples", "bread", "milk", "rye", "sugar"], "a call that was cut off ran again, or not at all"
+        assert first_requests(model) == {QUEUED}, "a step that was kept is made again"
+        what_was_set_up_works_on(daemon, ada, given)
+        the_plans_of_before_are_told(daemon, ada)
+        assert "task_create" in why_of(daemon, ada, left_before_light.SUGAR)
+        the_old_chat_goes_on_and_is_exported_whole(daemon, ada, logs)
+    assert daemon.stop() == 0
+    assert " ERROR " not in daemon.log
+
+
+def the_old_chat_goes_on_and_is_exported_whole(daemon: Daemon, ada: Caller, logs: list[tuple[Any, ...]]) -> None:
+    """Its rows of before stay as they were, the new ones are short, and the export has both at length."""
+    ((talk,),) = found(daemon, "SELECT conversation_id FROM turns WHERE text = ?", left_before_light.SUGAR)
+    ada.until_idle(ada.send(talk, "hello again"))
+    before = [payload for id, _, payload in logs if id == talk]
+    rows = [row for (row,) in found(daemon, "SELECT payload FROM events WHERE conversation_id = ? ORDER BY seq", talk)]
+    assert rows[: len(before)] == before
+    assert len(before) < len(rows)
+    assert '"turn":0' in rows[-1]
+    told = [event["payload"] for event in json.loads(ada.get(f"/c/{talk}/export.json").text)["events"]]
+    assert told[: len(before)] == [json.loads(payload) for payload in before]
+    ((turn,),) = found(daemon, "SELECT id FROM turns WHERE text = 'hello again'")
+    assert {payload["turn"] for payload in told[len(before) :] if "turn" in payload} == {turn}
+    ((old,),) = found(daemon, "SELECT id FROM turns WHERE text = ?", left_before_light.SUGAR)
+    for each in (old, turn):
+        replayed = ada.get(f"/runs/{each.removeprefix('turn:')}?round=1&recipe=vector").text
+        assert 'id="replay"' in replayed

@@ -7,13 +7,15 @@ Made as `left_2026_11_21.py` says, with what `left_before_prices.py` has. Beside
 and a tool in it, whose log, plans and steps that version kept at length.
 """
 
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
 from tests.homes import left_before_prices
-from tests.homes.left_2026_11_21 import one, until
+from tests.homes.left_2026_11_21 import PATIENCE_S, one, until
 from tests.scripted_server import Use, rule
 
 HELLO = "hello there, how are you"
@@ -43,9 +45,16 @@ def talk(daemon: Daemon, ada: Caller) -> None:
     teach(daemon, ada)
 
 
+def forget_the_refit(daemon: Daemon) -> None:
+    """Its 3 MB say nothing of what this home is for."""
+    with closing(sqlite3.connect(daemon.home / "cortex.db", timeout=PATIENCE_S)) as rows, rows:
+        rows.execute("DELETE FROM refits")
+
+
 def make(target: Path) -> None:
     left_before_prices.RULES = RULES
     left_before_prices.teach = talk
+    left_before_prices.shorten = forget_the_refit
     left_before_prices.make(target)
 
 
