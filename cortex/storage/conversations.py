@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal, Required, TypedDict, Unpack
+from typing import Any, Literal, Required, TypedDict, Unpack, cast
 
-from sqlalchemy import ColumnElement, Result, Select, Update, func, literal_column, select, update
+from sqlalchemy import Result, Select, Update, func, select, update
 
 from cortex.base.errors import NotFound
 from cortex.base.events import Event, EventKind
 from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.storage import kept
+from cortex.storage.event_rows import at_length, first_seq, shortened, turns_events
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 from cortex.storage.words import terms, title_words
@@ -23,8 +24,6 @@ NewEvent = tuple[EventKind, dict[str, Any], str | None]
 _MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
 _TITLE_LENGTH = 200
 _APPENDED = "appended"
-_AHEAD_OF_MESSAGE = 100  # events: what a turn takes the place of is told ahead of it, in the same transaction
-_OF_ROW, _KEY_OF_ROW = 0, "*"  # in a row's payload: its turn, and the beginning of a part's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,49 +77,6 @@ class NewConversation(TypedDict, total=False):
     model: str
     uses_memory: bool
     tool_choices: dict[str, Any]
-
-
-def shortened(payload: dict[str, Any], turn_id: str | None) -> dict[str, Any]:
-    """The payload as its row keeps it: what repeats the row's turn is left to that, a third of most payloads."""
-    if turn_id is None:
-        return payload
-    short = {**payload, "turn": _OF_ROW} if payload.get("turn") == turn_id else payload
-    part, key = payload.get("part"), turn_id.removeprefix("turn:")
-    if isinstance(part, str) and part.startswith(f"{key}-"):
-        short = {**short, "part": _KEY_OF_ROW + part.removeprefix(key)}
-    return short
-
-
-def at_length(kept: dict[str, Any], turn_id: str | None) -> dict[str, Any]:
-    """The payload that was shortened; one of an earlier version as it is."""
-    if turn_id is None:
-        return kept
-    whole = {**kept, "turn": turn_id} if kept.get("turn") == _OF_ROW else kept
-    part = kept.get("part")
-    if isinstance(part, str) and part.startswith(_KEY_OF_ROW):
-        whole = {**whole, "part": turn_id.removeprefix("turn:") + part.removeprefix(_KEY_OF_ROW)}
-    return whole
-
-
-def _of_turn() -> Sequence[ColumnElement[bool]]:
-    """Which events are a turn's. Its message is found by an index; the others lie near it, and behind it."""
-    event, its = kept.columns(EventTable), EventTable.__table__.alias().c
-    conversation_id, turn_id = kept.given("conversation_id"), kept.given("turn_id")
-    is_message = its.kind == literal_column("'message'")  # as the index has it, which a parameter would not be
-    is_here = its.conversation_id == conversation_id
-    message = select(func.min(its.seq)).where(its.turn_id == turn_id, is_message, is_here)
-    begins = func.coalesce(message.scalar_subquery() - _AHEAD_OF_MESSAGE, 0)
-    return event.conversation_id == conversation_id, event.seq >= begins, event.turn_id == turn_id
-
-
-@cache
-def _turns_events() -> Select[Any]:
-    return kept.owned(Event, EventTable).where(*_of_turn()).order_by(kept.columns(EventTable).seq)
-
-
-@cache
-def _first_seq() -> Select[Any]:
-    return select(func.min(kept.columns(EventTable).seq)).where(kept.is_own(EventTable), *_of_turn())
 
 
 class ConversationsRepository(Repository):
@@ -344,7 +300,7 @@ class ConversationsRepository(Repository):
     @reading
     async def of_turn(self, conversation_id: str, turn_id: str) -> Sequence[Event]:
         """The events of one turn, in order."""
-        return self._events(await self._run(_turns_events(), conversation_id=conversation_id, turn_id=turn_id))
+        return self._events(await self._run(turns_events(), conversation_id=conversation_id, turn_id=turn_id))
 
     @reading
     async def turns_told(self, conversation_id: str, text: str) -> Sequence[str]:
@@ -358,7 +314,8 @@ class ConversationsRepository(Repository):
     @reading
     async def first_seq(self, conversation_id: str, turn_id: str) -> int | None:
         """The number of a turn's first event, None when it has none."""
-        return (await self._run(_first_seq(), conversation_id=conversation_id, turn_id=turn_id)).scalar_one()
+        found = await self._run(first_seq(), conversation_id=conversation_id, turn_id=turn_id)
+        return cast("int | None", found.scalar_one())
 
     async def copy_log(self, events: Sequence[Event], into: str, *, turn_count: int) -> None:
         """Lay a log, already renumbered from 1, into an empty conversation and set its counters (a branch)."""

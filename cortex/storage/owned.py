@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import delete, exists, select, tuple_
 
 from cortex.base.attachments import Attachment
-from cortex.storage.conversations import at_length
+from cortex.storage.event_rows import at_length
 from cortex.storage.plans import unpacked
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import EventTable, PlanTable, PreferenceTable, Table

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from cortex.storage.conversations import at_length
+from cortex.storage.event_rows import at_length
 from cortex.storage.packing import unpack
 
 revision = "0038"

@@ -13,8 +13,9 @@ from sqlalchemy import select, text, update
 from cortex.base.errors import CortexError
 from cortex.base.events import Event
 from cortex.storage import packing
-from cortex.storage.conversations import ConversationsRepository, at_length, shortened
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
+from cortex.storage.event_rows import at_length, shortened
 from cortex.storage.plans import AllPlansRepository, PlansRepository
 from cortex.storage.schema import EventTable, PlanTable
 
