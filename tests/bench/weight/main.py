@@ -99,7 +99,7 @@ def main(words: list[str], machine: Callable[[], str]) -> int:
         except (Unanswered, Unmeasured) as error:
             _tell(f"nothing was weighed: {error}")
             return 1
-    head += f", {os.getloadavg()[0]:.1f} behind · {given.runs} rounds"
+    head += f", {os.getloadavg()[0]:.1f} behind · rounds: {given.runs}"
     found = f"{head}\n\n{markdown(weighing.rounds, weighing.missed)}"
     sys.stdout.write(f"{found}\n")
     for name, why in weighing.missed.items():
