@@ -44,8 +44,9 @@ def _of_turn() -> Sequence[ColumnElement[bool]]:
     event, its = kept.columns(EventTable), EventTable.__table__.alias().c
     conversation_id, turn_id = kept.given("conversation_id"), kept.given("turn_id")
     is_message = its.kind == literal_column("'message'")  # as the index has it, which a parameter would not be
-    is_here = its.conversation_id == conversation_id
-    message = select(func.min(its.seq)).where(its.turn_id == turn_id, is_message, is_here)
+    # By the turn alone, which is of one conversation: beside that SQLite would take the key, and read the chat from its
+    # beginning.
+    message = select(func.min(its.seq)).where(its.turn_id == turn_id, is_message)
     begins = func.coalesce(message.scalar_subquery() - _AHEAD_OF_MESSAGE, 0)
     return event.conversation_id == conversation_id, event.seq >= begins, event.turn_id == turn_id
 

@@ -4,20 +4,23 @@ import base64
 import hashlib
 import json
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text, update
+from sqlalchemy import Select, select, text, update
+from sqlalchemy.dialects import sqlite
 
 from cortex.base.errors import CortexError
 from cortex.base.events import Event
 from cortex.storage import packing
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
-from cortex.storage.event_rows import at_length, shortened
+from cortex.storage.event_rows import at_length, first_seq, shortened, turns_events
 from cortex.storage.plans import AllPlansRepository, PlansRepository
 from cortex.storage.schema import EventTable, PlanTable
+from tests.databases import SqliteTemplate
 
 GIVEN = {"role": {"name": "chat", "tools": ["tasks"]}, "digest": "0" * 24, "now": None}
 RECEIPT = {
@@ -187,3 +190,16 @@ async def test_a_turns_events_are_all_found_whatever_lies_ahead_of_its_message(
     assert await kinds("turn:2") == ["notice", "message", "turn.end"]
     assert await kinds("turn:3") == ["notice"], "one without a message"
     assert await conversations.first_seq(talk.id, "turn:2") == 4
+
+
+@pytest.mark.parametrize("made", [turns_events, first_seq], ids=["events", "first"])
+async def test_a_turn_is_found_by_an_index_and_not_by_reading_its_chat(
+    sqlite_template: SqliteTemplate, tmp_path: Path, made: Callable[[], Select[Any]]
+) -> None:
+    statement = str(made().compile(dialect=sqlite.dialect()))
+    db = Database(sqlite_template.fresh(tmp_path))
+    async with db.connection() as connection:
+        values = ("x",) * statement.count("?")
+        plan = (await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)).all()
+    await db.close()
+    assert any("ix_events_turn_id" in str(row) for row in plan), plan
