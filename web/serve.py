@@ -17,7 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from cortex.app import Cortex
-from cortex.base import versions
+from cortex.base import lazy, scan, versions
 from cortex.base.background import background_tasks
 from cortex.base.errors import ConfigError
 from cortex.base.serve_lock import serving
@@ -37,6 +37,7 @@ Opened = Callable[[Settings], AbstractAsyncContextManager[Cortex]]
 
 OPEN_REQUESTS_GRACE_S = 3
 PAGES_AFTER_S = 8.0  # behind the tools, which are made ready first: the start belongs to the people
+FIRST_USED = ("anyio._backends._asyncio", "pydantic.v1")  # by FastAPI, as it works out a route and calls its handler
 TICK_S = 1.0  # how often the date in the headers is set
 BACKLOG = 256
 ACCEPTED_AT_ONCE = 16  # in one round of the loop, before any of them is counted
@@ -162,7 +163,14 @@ async def _serve(settings: Settings, cortex: Cortex, signals: ProcessSignals, *,
 
 async def _load_pages(pages: Renderer) -> None:
     await asyncio.sleep(PAGES_AFTER_S)
+    await asyncio.to_thread(_load_chat)
     await pages.aside(pages.load_ahead)
+
+
+def _load_chat() -> None:
+    """Import what the first page of anybody needs, which would hold the event loop if that page had to import it."""
+    scan.load("web.pages.chat")
+    lazy.load_ahead(*FIRST_USED)
 
 
 async def _end_when_due(restarts: Restarts, server: Server) -> None:

@@ -78,3 +78,9 @@ def _withdraw() -> None:
         stand_in = _standing.pop()
         if sys.modules.get(stand_in.__name__) is stand_in:
             del sys.modules[stand_in.__name__]
+
+
+def load_ahead(*names: str) -> None:
+    """Import these now, in the thread of whoever calls, so that whoever uses them first waits for none of it."""
+    for name in names:
+        importlib.import_module(name)

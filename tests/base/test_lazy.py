@@ -126,3 +126,8 @@ def test_a_driver_that_is_not_there_has_errors_that_never_happen(write: Write, m
     assert not isinstance(ValueError(), getattr(engine, DRIVER).OperationalError)
     with pytest.raises(ImportError, match="no libpq"):
         importlib.import_module(DRIVER)
+
+
+def test_what_is_loaded_ahead_is_there(write: Write) -> None:
+    lazy.load_ahead(TALE, DRIVER)
+    assert sys.modules.keys() >= {TALE, DRIVER, f"{DRIVER}.errors"}
