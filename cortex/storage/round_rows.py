@@ -68,6 +68,24 @@ class Spent:
     held_tokens: int = 0
     held_usd: float = 0.0
 
+    def __add__(self, other: "Spent") -> "Spent":
+        """Both together."""
+        return Spent(**{name: getattr(self, name) + getattr(other, name) for name in _SPENT})
+
+
+_SPENT = ("tokens", "usd", "unpriced", "held_tokens", "held_usd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentBy:
+    """The calls of one person in one role, for one job and with one model, summed; the last three may be ""."""
+
+    owner_id: str
+    role: str
+    job_id: str
+    model: str
+    spent: Spent
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:

@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Update, case, func, select, text, update
+from sqlalchemy import ColumnElement, RowMapping, Select, Update, case, func, select, text, update
 
 from cortex.base.errors import NotFound
 from cortex.base.messages import Usage
 from cortex.base.role import Channel
 from cortex.base.turn import SUB
 from cortex.storage import kept
-from cortex.storage.repository import Repository, SharedRepository, as_row, reading
-from cortex.storage.round_rows import Borrowed, CacheSample, RoundBefore, RoundRow, Spent, figures
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
+from cortex.storage.round_rows import Borrowed, CacheSample, RoundBefore, RoundRow, Spent, SpentBy, figures
 from cortex.storage.schema import ApiRequestTable, RoundTable, TurnTable
 
 _LOCK = 0x0C07_B4D6
@@ -168,6 +168,16 @@ class RoundsRepository(Repository):
         return await _sum(self, RoundTable.created_at >= since, *mine, but=but)
 
     @reading
+    async def spent_with_tokens(self, since: datetime) -> Mapping[str, Spent]:
+        """Return what the user's calls took since then by the token that they came with; none that took nothing."""
+        token = ApiRequestTable.token_id
+        asked = RoundTable.turn_id == ApiRequestTable.turn_id
+        statement = select(token, *_taken(self)).join(RoundTable, asked).where(ApiRequestTable.at >= since - _LONGEST)
+        statement = statement.where(RoundTable.created_at >= since, RoundTable.owner_id == self.owner_id)
+        rows = (await self.session.execute(statement.group_by(token))).mappings()
+        return {row["token_id"]: _spent(row) for row in rows}
+
+    @reading
     async def borrowed(self, conversation_id: str) -> str:
         """The model that answered last in this conversation, if it was a shared one, else ""."""
         row = (await self._run(_answered_last(), conversation_id=conversation_id)).first()
@@ -260,6 +270,14 @@ class AllRoundsRepository(SharedRepository):
         return await _sum(self, RoundTable.created_at >= since, but=but)
 
     @reading
+    async def spent_by(self, since: datetime, people: Sequence[str]) -> Sequence[SpentBy]:
+        """Return what the calls of each of these accounts took since then, apart by role, job and model."""
+        what = (RoundTable.owner_id, RoundTable.role, RoundTable.job_id, RoundTable.model)
+        statement = select(*what, *_taken(self)).where(RoundTable.created_at >= since, RoundTable.owner_id.in_(people))
+        rows = (await self.session.execute(statement.group_by(*what))).mappings()
+        return [SpentBy(spent=_spent(row), **{column.key: row[column.key] for column in what}) for row in rows]
+
+    @reading
     async def borrowed_from(self, owner_id: str, since: datetime) -> Sequence[Borrowed]:
         """Return what others took since then with the models of this account, the most first."""
         tokens = func.sum(RoundTable.input_tokens + RoundTable.output_tokens).label("tokens")
@@ -282,21 +300,30 @@ class AllRoundsRepository(SharedRepository):
 
 
 async def _sum(repository: Repository, *conditions: ColumnElement[bool], but: tuple[str, int]) -> Spent:
+    statement = select(*_taken(repository)).where(*conditions)
+    statement = statement.where((RoundTable.turn_id != but[0]) | (RoundTable.round != but[1]))
+    return _spent((await repository.session.execute(statement)).mappings().one())
+
+
+def _taken(repository: Repository) -> Sequence[ColumnElement[Any]]:
+    """The sums over rounds that `Spent` has."""
     is_held = RoundTable.held_until > repository.clock()  # what a dead process set aside runs out by itself
-    statement: Select[Any] = select(
+    return (
         func.coalesce(func.sum(RoundTable.input_tokens + RoundTable.output_tokens), 0).label("tokens"),
         func.coalesce(func.sum(RoundTable.cost_usd), 0.0).label("usd"),
         func.coalesce(func.sum(case((_is_unpriced(), 1), else_=0)), 0).label("unpriced"),
         func.coalesce(func.sum(case((is_held, RoundTable.held_tokens), else_=0)), 0).label("held_tokens"),
         func.coalesce(func.sum(case((is_held, RoundTable.held_usd), else_=0.0)), 0.0).label("held_usd"),
-    ).where(*conditions, (RoundTable.turn_id != but[0]) | (RoundTable.round != but[1]))
-    row = (await repository.session.execute(statement)).one()
+    )
+
+
+def _spent(row: RowMapping) -> Spent:
     return Spent(
-        tokens=int(row.tokens),
-        usd=float(row.usd),
-        unpriced=int(row.unpriced),
-        held_tokens=int(row.held_tokens),
-        held_usd=float(row.held_usd),
+        tokens=int(row["tokens"]),
+        usd=float(row["usd"]),
+        unpriced=int(row["unpriced"]),
+        held_tokens=int(row["held_tokens"]),
+        held_usd=float(row["held_usd"]),
     )
 
 

@@ -1,6 +1,6 @@
 """Which models are given to whom: an admin's own gifts, and what a person has been given."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -59,6 +59,27 @@ class AllSharesRepository(SharedRepository):
         rows = await self._rows_of(GivenModel, _given(), person_id=person_id)
         return tuple({(row.owner_id, row.model): row for row in rows}.values())
 
+    @reading
+    async def given_each(self, people: Sequence[str]) -> Mapping[str, Sequence[GivenModel]]:
+        """Return what each of these people has been given, as `given` does, by their id."""
+        statement: Any = (  # Any: a Select of these columns
+            select(
+                SharedModelTable.owner_id,
+                AccountTable.name.label("owner"),
+                SharedModelTable.model,
+                SharedModelTable.limit_tokens,
+                SharedModelTable.limit_usd,
+                SharedModelTable.person_id,
+            )
+            .join(AccountTable, AccountTable.id == SharedModelTable.owner_id)
+            .where(AccountTable.rank == "admin", AccountTable.is_active)
+            .where(SharedModelTable.person_id.in_(("", *people)))
+            .order_by(AccountTable.name_key, SharedModelTable.model, SharedModelTable.person_id)
+        )
+        rows = [dict(row) for row in (await self.session.execute(statement)).mappings()]
+        gifts = [(row.pop("person_id"), GivenModel(**row)) for row in rows]
+        return {id: _of(id, gifts) for id in people}
+
 
 @cache
 def _given() -> Select[Any]:
@@ -68,3 +89,9 @@ def _given() -> Select[Any]:
     found = found.where(account.rank == "admin", account.is_active, share.owner_id != kept.given("person_id"))
     found = found.where((share.person_id == "") | (share.person_id == kept.given("person_id")))
     return found.order_by(account.name_key, share.model, share.person_id)
+
+
+def _of(person_id: str, gifts: Sequence[tuple[str, GivenModel]]) -> Sequence[GivenModel]:
+    """Those of these for everybody or this person, who gave none of them; their own stand behind everybody's."""
+    own = [one for to, one in gifts if to in ("", person_id) and one.owner_id != person_id]
+    return tuple({(one.owner_id, one.model): one for one in own}.values())

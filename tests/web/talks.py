@@ -160,7 +160,7 @@ def _moved(payload: dict[str, Any], key: str, new: str) -> dict[str, Any]:
 @asynccontextmanager
 async def talking_house(home: Path, model: ScriptedServer, **settings: Any) -> AsyncIterator[Talks]:
     """Open the house over a copy of the home in which Ada has talked; it asks `model`, by `RULES`."""
-    held = await _held()
+    held = await talked_home()
     copy_home(held.home, home)
     model.rules = [*RULES]
     async with living_house(home, **settings) as living:
@@ -176,7 +176,8 @@ async def _connect(living: LivingHouse, model: ScriptedServer) -> None:
 _homes: list[Held] = []  # the one that others are copied from, once there is one
 
 
-async def _held() -> Held:
+async def talked_home() -> Held:
+    """Return the home in which Ada has talked, made once a process: to be copied, never opened."""
     if not _homes:
         folder = Path(tempfile.mkdtemp(prefix="cortex-tests-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -16,10 +16,10 @@ from cortex.base.errors import Busy, NotAllowed, Throttled, UserError
 from cortex.base.ids import new_id
 from cortex.base.rates import MINUTE, Rates
 from cortex.base.user import User
+from cortex.base.zone import midnight
 from cortex.ports.mcp import FAMILY
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.credentials import end_token
-from cortex.services.budgets.budgets import limit_of_token, spent_today
 from cortex.services.models.files import read_form
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
@@ -105,10 +105,11 @@ class ApiTokens:
         """The user's, the newest first, with what they took today."""
         now = self.runtime.clock()
         async with self.runtime.db.read_transaction(user.id) as repository:
+            spent = await repository(RoundsRepository).spent_with_tokens(midnight(now, user.time_zone))
             return [
                 TokenView(
                     token=token,
-                    spent=await spent_today(repository, limit_of_token(token, user.time_zone), now),
+                    spent=spent.get(token.id, Spent()),
                     is_expired=token.expires_at is not None and token.expires_at <= now,
                 )
                 for token in await repository(ApiTokensRepository).list()

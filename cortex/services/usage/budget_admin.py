@@ -4,7 +4,7 @@ What they do to a model call is the matter of `services/budgets/budgets.py`.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,6 +12,7 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import short
 from cortex.base.numbers import typed_dollars, typed_tokens
 from cortex.base.user import User
+from cortex.base.zone import midnight
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import (
     WARN_SHARE,
@@ -19,14 +20,14 @@ from cortex.services.budgets.budgets import (
     is_limited,
     limit_of,
     limit_of_share,
-    spent_today,
 )
 from cortex.services.runtime import Runtime
 from cortex.storage.audit import AuditRepository
 from cortex.storage.budgets import AtLimit, BudgetRow, Kind
 from cortex.storage.budgets import BudgetsRepository as BudgetRows
 from cortex.storage.jobs import AllJobsRepository
-from cortex.storage.round_rows import Spent
+from cortex.storage.round_rows import Spent, SpentBy
+from cortex.storage.rounds import AllRoundsRepository
 from cortex.storage.shared_models import AllSharesRepository
 
 KINDS: tuple[Kind, ...] = ("user", "role", "job", "house")
@@ -54,6 +55,28 @@ class BudgetStanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpentToday:
+    """Holds what people took in their day, by account id; `together`: everybody in the server's day."""
+
+    by_person: Mapping[str, Sequence[SpentBy]]
+    together: Spent
+
+    def of(self, person_id: str, limit: Limit) -> Spent:
+        """Return what counts against this limit for this person."""
+        if limit.kind == "house":
+            return self.together
+        found = self.by_person.get(person_id, ())
+        match limit.kind:
+            case "role":
+                found = [one for one in found if one.role == limit.subject]
+            case "job":
+                found = [one for one in found if one.job_id == limit.subject]
+            case "model":
+                found = [one for one in found if one.model == limit.subject]
+        return sum((one.spent for one in found), Spent())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetAdmin:
     """The pages' door to budgets."""
 
@@ -78,6 +101,7 @@ class BudgetAdmin:
         jobs = {job.id: job for job in await self.runtime.db.repository(AllJobsRepository).names()}
         names = {one.id: one.name for one in await self.accounts.all_accounts()}
         names |= {id: job.name for id, job in jobs.items()}
+        spent = await self._spent_today(rows, people)
         found = []
         for row in rows:
             for person in people[:1] if row.kind == "house" else people:
@@ -88,10 +112,10 @@ class BudgetAdmin:
                 is_foreign |= job is not None and job.owner_id != person.id
                 if is_foreign or (row.kind == "role" and roles is not None and row.subject not in roles):
                     continue
-                standing = await self._standing(row, person, names)
+                standing = _standing(row, person, names, spent)
                 if row.kind != "job" or roles is None or standing.spent.tokens:
                     found.append(standing)
-        return [*found, *[standing for person in people for standing in await self._shares(person)]]
+        return [*found, *await self._shares(people, spent)]
 
     async def put(self, by: User, values: dict[str, str]) -> BudgetRow:
         """Set a budget from a form's texts. UserError names the field that is wrong."""
@@ -174,24 +198,35 @@ class BudgetAdmin:
             raise UserError(f"Name the {kind}.", field="subject")
         return await self._job(typed) if kind == "job" else typed
 
-    async def _shares(self, person: User) -> Sequence[BudgetStanding]:
-        """Return how much of each model that is shared with them, within a limit, this person used today."""
-        given = await self.runtime.db.repository(AllSharesRepository).given(person.id)
-        limits = [limit_of_share(one, person.time_zone) for one in given if is_limited(one)]
-        if not limits:
-            return ()
-        async with self.runtime.db.read_transaction(person.id) as repository:
-            spent = [await spent_today(repository, limit, self.runtime.clock()) for limit in limits]
-        return [_of_share(limit, used, person) for limit, used in zip(limits, spent, strict=True)]
+    async def _spent_today(self, rows: Sequence[BudgetRow], people: Sequence[User]) -> SpentToday:
+        """Read what each of these people took today: one statement for each time zone that they live in."""
+        at, by_person = self.runtime.clock(), dict[str, list[SpentBy]]()
+        async with self.runtime.db.read_transaction() as repository:
+            rounds = repository(AllRoundsRepository)
+            for zone in dict.fromkeys(one.time_zone for one in people):
+                here = [one.id for one in people if one.time_zone == zone]
+                for taken in await rounds.spent_by(midnight(at, zone), here):
+                    by_person.setdefault(taken.owner_id, []).append(taken)
+            has_all = any(row.kind == "house" for row in rows)
+            together = await rounds.spent(midnight(at, self.runtime.settings.time_zone)) if has_all else Spent()
+        return SpentToday(by_person=by_person, together=together)
 
-    async def _standing(self, row: BudgetRow, person: User, names: dict[str, str]) -> BudgetStanding:
-        zone = self.runtime.settings.time_zone if row.kind == "house" else person.time_zone
-        limit = limit_of(row, zone)
-        async with self.runtime.db.transaction(person.id) as repository:
-            spent = await spent_today(repository, limit, self.runtime.clock())
-        subject = names.get(row.subject, row.subject) if row.kind in ("user", "job") else row.subject
-        who = "" if row.kind == "house" else person.name
-        return BudgetStanding(budget=row, subject=subject, who=who, spent=spent, share=limit.share(spent))
+    async def _shares(self, people: Sequence[User], spent: SpentToday) -> Sequence[BudgetStanding]:
+        """Return how much of each model that is shared with them, within a limit, each person used today."""
+        given = await self.runtime.db.repository(AllSharesRepository).given_each([one.id for one in people])
+        return [
+            _of_share(limit, spent.of(person.id, limit), person)
+            for person in people
+            for limit in (limit_of_share(one, person.time_zone) for one in given[person.id] if is_limited(one))
+        ]
+
+
+def _standing(row: BudgetRow, person: User, names: dict[str, str], spent: SpentToday) -> BudgetStanding:
+    limit = limit_of(row, person.time_zone)  # its zone says nothing here: what was spent is there
+    used = spent.of(person.id, limit)
+    subject = names.get(row.subject, row.subject) if row.kind in ("user", "job") else row.subject
+    who = "" if row.kind == "house" else person.name
+    return BudgetStanding(budget=row, subject=subject, who=who, spent=used, share=limit.share(used))
 
 
 def _of_share(limit: Limit, spent: Spent, person: User) -> BudgetStanding:

@@ -1,0 +1,124 @@
+"""Many rows for a home that has a few: one in every table, and each again, joined to copies of what it hangs on."""
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, date, datetime
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Column, Connection, UniqueConstraint, insert, select
+from sqlalchemy import Table as SqlTable
+
+from cortex.storage.table import StorableText, Table
+
+# What there is one of, what no program but Cortex can write, and what stops work or leaves the machine.
+LEFT_OUT = frozenset(
+    {
+        "accounts",
+        "audit",
+        "counters",
+        "halts",
+        "house_secrets",
+        "integrations",
+        "learning_answers",
+        "mcp_tools",
+        "preferences",
+        "refits",
+        "setup_links",
+    }
+)
+KEPT = frozenset({"kind", "owner_id", "person_id"})
+AT_ONCE = 500
+AT = datetime(2026, 11, 27, 12, tzinfo=UTC)
+VALUES: dict[str, object] = {
+    "StorableText": "x",
+    "Moment": AT,
+    "Names": (),
+    "Attachments": (),
+    "JSON": {},
+    "PackedJson": {},
+    "Date": date(2026, 11, 27),
+    "Boolean": False,
+    "LargeBinary": b"x",
+}
+FIT = {
+    ("approvals", "state"): "denied",
+    ("budgets", "kind"): "role",
+    ("budgets", "subject"): "orchestrator",
+    ("budgets", "at_limit"): "stop",
+    ("budgets", "limit_tokens"): 1_000,
+    ("coding_runs", "state"): "done",
+    ("deliveries", "state"): "delivered",
+    ("facts", "certainty"): "stated",
+    ("facts", "source"): "user",
+    ("facts", "state"): "kept",
+    ("jobs", "kind"): "prompt",
+    ("jobs", "timing_kind"): "cron",
+    ("jobs", "expression"): "0 9 * * *",
+    ("jobs", "time_zone"): "UTC",
+    ("jobs", "notify_on"): "always",
+    ("jobs", "on_miss"): "once",
+    ("jobs", "overlap"): "skip",
+    ("notices", "kind"): "job",
+    ("notices", "urgency"): "normal",
+    ("reminders", "expression"): "2026-12-01T09:00+01:00",
+    ("reminders", "state"): "planned",
+    ("reminders", "time_zone"): "UTC",
+    ("reminders", "timing_kind"): "at",
+    ("shared_models", "limit_tokens"): 1_000,
+    ("slots", "state"): "done",
+}
+
+
+def fill(connection: Connection, owner_id: str) -> None:
+    """Give every table that is empty a row of this account's, joined to rows that are there."""
+    for table in Table.metadata.sorted_tables:
+        if table.name not in LEFT_OUT and connection.execute(select(table).limit(1)).first() is None:
+            needed = [one for one in table.columns if _is_needed(one)]
+            connection.execute(insert(table), [{one.name: _value(connection, one, owner_id) for one in needed}])
+
+
+def multiply(connection: Connection, times: int, *, only: Collection[str] = ()) -> None:
+    """Add `times` copies of each row, parents ahead of their children; `only`: of these tables."""
+    for table in Table.metadata.sorted_tables:
+        if table.name not in LEFT_OUT and (not only or table.name in only):
+            rows = [dict(row) for row in connection.execute(select(table)).mappings()]
+            copies = (_copy(table, row, number) for number in range(times) for row in rows)
+            while some := list(islice(copies, AT_ONCE)):
+                connection.execute(insert(table), some)
+
+
+def _is_needed(column: Column[Any]) -> bool:
+    is_serial = column.primary_key and column.autoincrement is True
+    return (column.table.name, column.name) in FIT or not (is_serial or column.nullable)
+
+
+def _value(connection: Connection, column: Column[Any], owner_id: str) -> object:
+    goal = next(iter(column.foreign_keys), None)
+    if column.name == "owner_id":
+        return owner_id
+    if goal is not None:
+        return connection.execute(select(goal.column).limit(1)).scalar_one()
+    return FIT.get((column.table.name, column.name), VALUES.get(type(column.type).__name__, 1))
+
+
+def _copy(table: SqlTable, row: dict[str, Any], number: int) -> dict[str, Any]:
+    names = set(_names(table))
+    serial = {column.name for column in table.primary_key if column.autoincrement is True}
+    return {
+        name: f"{value}~{number}" if name in names and value else value
+        for name, value in row.items()
+        if name not in serial
+    }
+
+
+def _names(table: SqlTable) -> Iterator[str]:
+    """The columns by which this row, or another one that is copied too, is known."""
+    constraints = [one for one in table.constraints if isinstance(one, UniqueConstraint)]
+    unique = {column.name for one in constraints for column in one.columns}
+    unique |= {column.name for index in table.indexes if index.unique for column in index.columns}
+    for column in table.columns:
+        goals = {key.column.table.name for key in column.foreign_keys}
+        is_name = column.primary_key or column.unique or column.name in unique or column.name.endswith("_id")
+        is_copied = isinstance(column.type, StorableText) and not goals & LEFT_OUT
+        if is_name and is_copied and column.name not in KEPT:
+            yield column.name
