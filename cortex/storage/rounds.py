@@ -16,7 +16,7 @@ from cortex.base.messages import Usage
 from cortex.base.role import Channel
 from cortex.base.turn import SUB
 from cortex.storage import kept
-from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
+from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.round_rows import Borrowed, CacheSample, RoundBefore, RoundRow, Spent, SpentBy, figures
 from cortex.storage.schema import ApiRequestTable, RoundTable, TurnTable
 

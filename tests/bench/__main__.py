@@ -2,7 +2,8 @@
 
 It stands in docs/benchmarks.md then.
 
-`make bench ARGS="start page --runs 3"` takes some of them; `recipes` is the judgement of the ways to choose tools, over
+`make bench ARGS="start page --runs 3"` takes some of them, `ARGS="messages --database processes --scale .1"` one on
+PostgreSQL with several processes and a tenth of its size; `recipes` is the judgement of the ways to choose tools, over
 our own cases and the folders that CORTEX_BENCH_DATA names; `prompts` the first requests by kind of model.
 
 A measure is a file in `measures/` with `measure(bench) -> list[Figure]`; its stem is its name on the command line.
@@ -22,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench import commands, prompts, recipes
+from tests.bench import commands, houses, prompts, recipes
 from tests.bench import table as tables
 from tests.bench.commands import SEED
 from tests.bench.figure import Bench, Figure, Unmeasured
@@ -53,6 +54,9 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="write them into docs/benchmarks.md")
     parser.add_argument("--runs", type=int, default=RUNS, help="repetitions of which the median is taken")
     parser.add_argument("--seed", type=int, default=SEED, help="of made-up data")
+    kinds = ", ".join(houses.KINDS)
+    parser.add_argument("--database", action="append", choices=houses.KINDS, help=f"for measures of many: {kinds}")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the full size, for measures of many")
     given = parser.parse_args()
     unknown = set(given.names) - set(names)
     if unknown:
@@ -99,7 +103,7 @@ def _performance(names: list[str], given: argparse.Namespace) -> tuple[list[Figu
     for name in names:
         _tell(f"measuring {name} …")
         try:
-            figures += _taken(name, given.seed, given.runs)
+            figures += _taken(name, given)
         except Unmeasured as error:
             missed[name] = str(error)
     return figures, missed
@@ -146,10 +150,12 @@ def update(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
     page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
-def _taken(name: str, seed: int, runs: int) -> list[Figure]:
+def _taken(name: str, given: argparse.Namespace) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="cortex-bench-") as folder:
         module = importlib.import_module(f"tests.bench.measures.{name}")
-        found: list[Figure] = module.measure(Bench(folder=Path(folder), seed=seed, runs=runs))
+        databases = tuple(given.database or ("sqlite",))
+        bench = Bench(folder=Path(folder), seed=given.seed, runs=given.runs, databases=databases, scale=given.scale)
+        found: list[Figure] = module.measure(bench)
         return found
 
 

@@ -43,11 +43,20 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What each measure works with. `folder` is its own and goes when it is done."""
+    """What each measure works with. `folder` is its own and goes when it is done.
+
+    `databases`: of `houses.KINDS`, where a measure of many things is taken. `scale`: the share of its full size.
+    """
 
     folder: Path
     seed: int
     runs: int
+    databases: tuple[str, ...] = ("sqlite",)
+    scale: float = 1.0
+
+    def count(self, whole: int) -> int:
+        """The full size, scaled down as asked; at least one."""
+        return max(1, round(whole * self.scale))
 
     def dice(self) -> random.Random:
         """Chance that is the same in every run of the bench."""
