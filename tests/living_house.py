@@ -10,9 +10,11 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.clock import Clock, now

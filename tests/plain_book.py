@@ -1,8 +1,10 @@
 """A call book and an approval desk in memory, faithful to the ports, for tests of the gate."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.base.turn import Turn
 from cortex.base.user import User

@@ -1,8 +1,10 @@
 """Clients of tools in memory, faithful to their ports, where what they stand for leaves the machine or is not built."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.ports.aether import EntryChange, Journal, JournalEntry
@@ -69,7 +71,7 @@ class MemoryJournals:
         given = {"title": change.title, "text": change.text}
         fields = {key: value for key, value in given.items() if value is not None}
         is_tainted = old.is_tainted or change.is_tainted
-        self.rows[id] = replace(old, version=old.version + 1, is_tainted=is_tainted, **fields)  # type: ignore[arg-type]
+        self.rows[id] = replace(old, version=old.version + 1, is_tainted=is_tainted, **fields)
         return self.rows[id]
 
     def _enabled(self) -> Sequence[JournalEntry]:

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.aether_db.database import ReadOnlyDatabase
@@ -32,7 +33,7 @@ def access_to(server: MariaServer, **limits: float) -> Access:
         user="reader",
         password="only-reading-ü€",
         names=NAMES,
-        limits=replace(StatementLimits(), **limits),  # type: ignore[arg-type]  # the rows are whole numbers
+        limits=replace(StatementLimits(), **limits),
     )
 
 

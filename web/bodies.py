@@ -8,12 +8,12 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from fastapi import Request
+from msgspec import Struct, field
 from starlette.datastructures import FormData
 from starlette.types import Message, Receive, Scope
 
@@ -40,8 +40,7 @@ _BYTES = [bytes([number]) for number in range(256)]
 CHARSETS = ("", "utf-8", "utf8", "us-ascii", "ascii")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Takes:
+class Takes(Struct, frozen=True, kw_only=True):
     """The bounds of a body. `most`: bytes, or by the settings; `has_files`: streamed to the disk."""
 
     most: int | Callable[[Cortex], int]
@@ -72,8 +71,7 @@ def taken_by(endpoint: Callable[..., Any], *, is_open: bool) -> Takes:
     return marked or (VISITOR if is_open else FORM)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """The large bodies that are being read, by person and kind: some at once, the others wait unread."""
 
     _places: WeakValueDictionary[tuple[str, int], asyncio.Semaphore] = field(default_factory=WeakValueDictionary)

@@ -4,7 +4,6 @@ Not a page: `web/pages/chat.py`, `turns.py`, `agents.py` and `whole.py` call it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
@@ -28,8 +27,7 @@ AS_ROLE = "-"  # no model is called so; an empty field of a form cannot be told 
 OLD_FROM = 8  # turns above the newest eight begun are skipped by the browser's layout until they come into view
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatContext(TurnViewContext):
+class ChatContext(TurnViewContext, frozen=True, kw_only=True):
     """The chat page."""
 
     conversation: Any = described("the conversation's head; None for a new one", default=None)

@@ -3,16 +3,16 @@
 Contract: https://platform.openai.com/docs/api-reference/chat-streaming (read 2026-11-24).
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.messages import ToolCall, Usage
 from cortex.services.api.answers import Finished, Said, Thought, Working
 from web.programs import event, failure_of, headers_of, sign
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(Struct, frozen=True, kw_only=True):
     """An answer on its way to a program. `place`: where its person can read it, "" for nowhere."""
 
     id: str

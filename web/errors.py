@@ -5,13 +5,13 @@ One of the three places that may catch any exception; it logs what it catches.
 
 import logging
 import re
-from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
+from msgspec.structs import replace
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -54,8 +54,7 @@ TEXTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorContext(Context):
+class ErrorContext(Context, frozen=True, kw_only=True):
     """The error page."""
 
     layout: Literal["frame.html", "bare.html"] = described("frame.html when logged in")

@@ -6,8 +6,9 @@ Runs at build time on the standard library alone, as a part of `web/assets.py`; 
 import math
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 TEAL, WHITE = (15, 107, 99), (255, 255, 255)
 GRID = 32.0  # the drawing of icon.svg: an open ring and a dot
@@ -17,8 +18,7 @@ DOT, DOT_RADIUS = (21.5, 16.0), 2.0
 CORNER = 8.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Icon:
+class Icon(Struct, frozen=True, kw_only=True):
     """One file. `ground`: a tile with round corners, a whole square (its wearer cuts it), or none: the sign alone."""
 
     name: str

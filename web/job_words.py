@@ -5,11 +5,11 @@ Pure; used by the pages of jobs and their templates, which have the words by `Jo
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
+from msgspec import Struct
 
 from cortex.base.job import SlotState
 from cortex.services.jobs.jobs import Preview, RunBar
@@ -29,8 +29,7 @@ STATES: dict[SlotState, str] = {
 LIVE: tuple[SlotState, ...] = ("planned", "running")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreviewLine:
+class PreviewLine(Struct, frozen=True, kw_only=True):
     """A line of a preview: a time, or what a change of the clock means."""
 
     text: str
@@ -87,8 +86,7 @@ def is_live(bars: Sequence[RunBar]) -> bool:
     return bool(bars) and bars[-1].state in LIVE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobWordsContext(Context):
+class JobWordsContext(Context, frozen=True, kw_only=True):
     """The values that `job_parts.html` needs on each page that shows jobs."""
 
     at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)

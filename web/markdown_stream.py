@@ -5,8 +5,9 @@ whole text when it is finished; tests hold it to that. A text that grows too lon
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from web.markdown import FIRST_LEVEL, code_block, language_of, parse, plain_code, render, render_piece, shown_to
 
@@ -19,8 +20,7 @@ _GROWTH = 1 / 16
 _TOO_SHORT = 4  # characters of a last line that may still turn into something else (a marker, an underline)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartChange:
+class PartChange(Struct, frozen=True, kw_only=True):
     """A change of the part on the page.
 
     commit: put before the open block, which becomes empty · open: the open block's new content ·
@@ -31,8 +31,7 @@ class PartChange:
     html: str
 
 
-@dataclass(slots=True)
-class _Fence:
+class _Fence(Struct):
     mark: str
     language: str
     sent_to: int

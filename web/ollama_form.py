@@ -5,11 +5,11 @@ Contract: https://github.com/ollama/ollama/blob/main/docs/api.md (read 2026-11-2
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from fastapi.responses import JSONResponse, Response
+from msgspec import Struct
 
 from cortex.base.errors import CortexError, NotAllowed, Throttled, UserError
 from cortex.base.json_text import parsed
@@ -27,8 +27,7 @@ def refused_as_ollama(error: CortexError, *, is_caller: bool = True) -> Response
     return JSONResponse({"error": error.message}, status, headers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OllamaForm:
+class OllamaForm(Struct, frozen=True, kw_only=True):
     """One answer. `is_chat`: with messages, else bare text; `now`, `ticks_s`: clocks; `began_s`: of the latter."""
 
     model: str

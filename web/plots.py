@@ -4,8 +4,9 @@ Pure. Every bar says its numbers in a title; the table behind each plot holds th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 SERIES_MOST = 6
 WIDE, NARROW = (920, 230), (350, 210)
@@ -15,8 +16,7 @@ THICK_MOST = 56.0
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class Bar(Struct, frozen=True, kw_only=True):
     """One bar, or one layer of one; `series` is its place in the key and chooses its pattern."""
 
     x: float
@@ -26,24 +26,21 @@ class Bar:
     series: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(Struct, frozen=True, kw_only=True):
     """All layers that stand on one place, with what the reader is told of them."""
 
     title: str
     bars: tuple[Bar, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AxisMark:
+class AxisMark(Struct, frozen=True, kw_only=True):
     """A word of an axis."""
 
     at: float
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class Drawing(Struct, frozen=True, kw_only=True):
     """One size of a plot, in user units."""
 
     kind: Literal["wide", "nar"]
@@ -55,8 +52,7 @@ class Drawing:
     labels: tuple[AxisMark, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
+class Plot(Struct, frozen=True, kw_only=True):
     """A stacked bar plot in two widths; `key` names the series in the order in which they are stacked."""
 
     title: str
@@ -65,8 +61,7 @@ class Plot:
     drawings: tuple[Drawing, Drawing]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class Series(Struct, frozen=True, kw_only=True):
     """One layer: its name and a value for each place."""
 
     name: str

@@ -8,12 +8,12 @@ import asyncio
 import base64
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
+from msgspec import Struct, field
 from starlette.types import Receive, Scope, Send
 
 from cortex.base.errors import CortexError, NotAllowed, NotFound, ProviderError, Throttled, UserError
@@ -203,8 +203,7 @@ class ProgramStream(Response):
         await stream.write(partial(self._form.ending, finished), is_last=True)
 
 
-@dataclass(slots=True)
-class _Stream:
+class _Stream(Struct):
     """A stream that is being sent. `said`: its words so far."""
 
     form: AnswerForm
@@ -230,8 +229,7 @@ class _Stream:
             await self.write(partial(self.form.more, piece))
 
 
-@dataclass(slots=True)
-class _Whole:
+class _Whole(Struct):
     said: list[str] = field(default_factory=list)
     thought: list[str] = field(default_factory=list)
 

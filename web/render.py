@@ -9,7 +9,6 @@ import pickle
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -23,11 +22,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
 from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup
+from msgspec import Struct, field
 from starlette.types import Receive, Scope, Send
 
 from cortex.app import Cortex
 from cortex.base.calm_pool import CalmPool
 from cortex.base.memory import give_back
+from cortex.base.record import field_names
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.turns.stop_all import HaltView
@@ -47,12 +48,11 @@ THREADS = 2  # that make pages; more would only take the event loop's turns
 
 
 def described(words: str, **default: Any) -> Any:
-    """A dataclass field that carries one line of help for the person who edits the template."""
-    return field(metadata={"help": words}, **default)
+    """A field that carries one line of help for the person who edits the template."""
+    return field(**default)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NavEntry:
+class NavEntry(Struct, frozen=True, kw_only=True):
     """The link that leads to a page: by a line of the sidebar, or by a card of the page `under` which it is.
 
     Each page module may offer one, or several, as `NAV`. `order` sorts, lowest first. The sidebar has at most seven.
@@ -76,8 +76,7 @@ class NavEntry:
         return ADMIN in (self.href, self.under)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideItem:
+class SideItem(Struct, frozen=True, kw_only=True):
     """A conversation as the sidebar shows it."""
 
     id: str
@@ -87,24 +86,21 @@ class SideItem:
     pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideGroup:
+class SideGroup(Struct, frozen=True, kw_only=True):
     """Conversations of one day label."""
 
     label: str
     items: tuple[SideItem, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toast:
+class Toast(Struct, frozen=True, kw_only=True):
     """News after a redirect, with an optional undo (a POST to `undo_href`)."""
 
     text: str
     undo_href: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(Struct, frozen=True, kw_only=True):
     """The frame around every page's content, and how it is shown."""
 
     user: User | None = described("who is logged in; None on the login and set-up pages", default=None)
@@ -134,8 +130,7 @@ class Frame:
         return tuple(one for one in self.waiting if one != self.conversation_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """The values of a template. Each page has its own subclass; every field says what it is by `described`."""
 
     frame: Frame = described("sidebar, theme, shortcuts", default_factory=Frame)
@@ -143,8 +138,7 @@ class Context:
     error_field: str = described("the field that this is about, or empty", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfirmContext(Context):
+class ConfirmContext(Context, frozen=True, kw_only=True):
     """The page behind a destructive link (`confirm.html`)."""
 
     title: str = described("the question")
@@ -154,8 +148,7 @@ class ConfirmContext(Context):
     back: str = described("where 'Keep it' leads")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletionContext(Context):
+class DeletionContext(Context, frozen=True, kw_only=True):
     """The page before an account is deleted (`account_delete.html`)."""
 
     name: str = described("whose account")
@@ -240,7 +233,7 @@ class Renderer:
 
     def variables(self, context: Context) -> dict[str, Any]:
         """The context's fields plus the `ui` macros, bound to this page's user (zone, language)."""
-        names = {f.name: getattr(context, f.name) for f in fields(context)}
+        names = {name: getattr(context, name) for name in field_names(context)}
         return {**names, "ui": self.env.get_template("ui.html").make_module(names)}
 
     def page(self, template: str, context: Context) -> str:

@@ -5,8 +5,9 @@ Contract: https://platform.openai.com/docs/api-reference/responses-streaming (re
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from cortex.base.messages import ToolCall, Usage
 from cortex.services.api.answers import Finished, Said, Thought, Working
@@ -17,8 +18,7 @@ CODES = {"quota": "rate_limit_exceeded", "busy": "rate_limit_exceeded", "request
 Item = dict[str, Any]
 
 
-@dataclass(slots=True, kw_only=True)
-class ResponseForm:
+class ResponseForm(Struct, kw_only=True):
     """One response. `echo`: what it repeats of its request.
 
     `_done`: the items of its stream that are out; `_open`: the one that grows, of text or reasoning, None for none;

@@ -5,9 +5,9 @@ Pure ASGI, so that streams pass untouched. Who is logged in is `web/deps.py`; wh
 
 import ipaddress
 import secrets
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -51,8 +51,7 @@ _RENAMED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRule:
+class HostRule(Struct, frozen=True, kw_only=True):
     """The Host headers that are ours. `any_address`: bound beyond loopback, so that bare IP addresses are let in."""
 
     names: frozenset[str]

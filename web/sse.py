@@ -6,11 +6,11 @@ document equals a reloaded one.
 
 import re
 from collections.abc import AsyncIterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from fastapi.responses import StreamingResponse
 from markupsafe import Markup, escape
+from msgspec import Struct
 from starlette.types import Receive, Scope, Send
 
 from cortex.app import Cortex
@@ -41,8 +41,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnViewContext(Context):
+class TurnViewContext(Context, frozen=True, kw_only=True):
     """The values that `turn.html` reads."""
 
     cid: str = described("the conversation's id")
@@ -50,8 +49,7 @@ class TurnViewContext(Context):
     window_tokens: int = described("how much the model can read; 0 when that does not matter", default=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SseMessage:
+class SseMessage(Struct, frozen=True, kw_only=True):
     """One SSE message. `event`: a named one for app.js; else `data` is swapped. `id`: where to resume."""
 
     data: str

@@ -4,7 +4,6 @@ Not a page: `web/pages/tools.py` and `tool_description.py` call it.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi.responses import Response
@@ -18,8 +17,7 @@ TOOLS = "/admin/tools"
 EXAMPLES_A_PAGE = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext(Context):
+class ToolContext(Context, frozen=True, kw_only=True):
     """One tool."""
 
     sheet: ToolSheet = described("the tool with schema, words, last calls")

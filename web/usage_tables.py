@@ -5,9 +5,10 @@ Pure. `web/pages/usage.py` asks for them; nothing is summed here that the servic
 
 import csv
 import io
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.usage.usage import Sum, View
@@ -26,8 +27,7 @@ CUTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumn:
+class TableColumn(Struct, frozen=True, kw_only=True):
     """A column: its head, and how its values are written."""
 
     label: str
@@ -55,16 +55,14 @@ class TableColumn:
                 return str(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableRow:
+class TableRow(Struct, frozen=True, kw_only=True):
     """A row; `href` is where its first cell leads, "" = nowhere."""
 
     cells: tuple[Any, ...]
     href: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageTable:
+class UsageTable(Struct, frozen=True, kw_only=True):
     """A table with a name for its file."""
 
     name: str

@@ -4,12 +4,13 @@ A page handler takes a `Visit` by the name that says who may come: `UserVisit`, 
 `ReauthedAdminVisit` for those who gave their password within the last 10 minutes.
 """
 
-from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.errors import CortexError
@@ -21,8 +22,7 @@ from web.frame import frame_of
 from web.render import ConfirmContext, Context, Renderer, respond
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class Visit(Struct, frozen=True, kw_only=True):
     """One request of a person, and the ways to answer it."""
 
     request: Request

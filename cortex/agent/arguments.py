@@ -5,11 +5,11 @@ Pure. Called by `agent/execute.py` alone.
 
 import hashlib
 import json
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from cortex.base.form_words import what_is_wrong
@@ -26,8 +26,7 @@ SPILLED = "read on with file_read"  # behind a result that was cut
 FAULTS_MOST = 20  # of a list of ten thousand wrong values the model needs no more
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedCall:
+class CheckedCall(Struct, frozen=True, kw_only=True):
     """A call that names a permitted tool with valid arguments.
 
     `canonical`: all its arguments as sorted, minified JSON; `said`: those that differ from their defaults.

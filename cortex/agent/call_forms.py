@@ -10,8 +10,9 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.json_text import parsed
 
@@ -95,8 +96,7 @@ _BETWEEN = re.compile(r"[\s;,]*")
 _DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenCall:
+class WrittenCall(Struct, frozen=True, kw_only=True):
     """A call as it stands in a text. `is_plain`: its values are text that no form gives a type."""
 
     name: str

@@ -8,9 +8,10 @@ sent to a model grants nothing here. Any exception is a no.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from cortex.agent.arguments import SPILLED, CheckedCall, check, title
@@ -61,8 +62,7 @@ CHECK_TIMEOUT_S = 10.0
 _UNKNOWN = CallEnding(text=INTERRUPTED.text, words=INTERRUPTED.words, state="unknown")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Executor:
+class Executor(Struct, frozen=True, kw_only=True):
     """Decides and performs calls over the registry, the call log and the approvals.
 
     The wait between the two is the engine's (`services/turns/turns.py`), durable and outside any step.

@@ -5,9 +5,9 @@ reads it.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from cortex.agent.arguments import CheckedCall

@@ -3,9 +3,10 @@
 The prefix (`system_prompt`) holds nothing that moves; the date and usage notes go to the tail.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
 
 from cortex.base.messages import Message, Reveal, Text, user
 

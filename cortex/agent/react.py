@@ -5,7 +5,8 @@ order of port calls is a function of what they return, so that a run can be repl
 """
 
 import asyncio
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cortex.agent.plain import TOLD, run_command
 from cortex.agent.prompt import with_reveal, with_tail
@@ -20,8 +21,7 @@ MAX_DISCOVERY_ROUNDS = 2
 SAME_MAX = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopPorts:
+class LoopPorts(Struct, frozen=True, kw_only=True):
     """The ports a turn reaches the server through. `commands`: what reads orders without a model, None for nothing."""
 
     history: History
@@ -31,8 +31,7 @@ class LoopPorts:
     commands: PlainCommands | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class _Run:
+class _Run(Struct, kw_only=True):
     """One turn's memory while it runs. `counted`: rounds that count against `max_rounds`.
 
     `heard`: what the person sent last meanwhile, read from the round `heard_at` on. `has_acted`, `has_retried`: whether

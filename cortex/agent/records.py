@@ -1,6 +1,6 @@
 """A call as it is kept, and as its person is asked about it. Pure; called by `agent/execute.py`."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cortex.agent.arguments import CheckedCall, destination, digest, visible
 from cortex.base.hidden import show_hidden

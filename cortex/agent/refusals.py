@@ -6,7 +6,8 @@ Pure. What is for the one never reaches the other. Called by `agent/execute.py`.
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.agent.arguments import CheckedCall, destination, unknown_tool
 from cortex.base.hidden import show_hidden
@@ -24,8 +25,7 @@ EXPIRED = (
 USED_UP = "The approval was not valid for this call any more: not run."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Struct, frozen=True, kw_only=True):
     """`text` goes to the model, `words` to the person."""
 
     text: str

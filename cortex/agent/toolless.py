@@ -5,7 +5,8 @@ A view, as `history.py` is: the transcript keeps all of it, and the next request
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cortex.agent.arguments import SPILLED, behind_bridge
 from cortex.agent.prompt import is_note

@@ -5,8 +5,9 @@ Called at the socket, with the address about to be connected to (`base/http.py`,
 """
 
 import ipaddress
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.errors import NotAllowed
 from cortex.base.web_address import ascii_host
@@ -14,8 +15,7 @@ from cortex.base.web_address import ascii_host
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddressPolicy:
+class AddressPolicy(Struct, frozen=True, kw_only=True):
     """Where requests may go: `public` addresses, or only the `named` host:port pairs."""
 
     kind: Literal["public", "named"]

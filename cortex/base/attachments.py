@@ -1,8 +1,9 @@
 """What a person attached to a message: as its log, pages and exports name it, and as a model reads it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.fact import FROM_OUTSIDE
 from cortex.base.media import KINDS, PICTURES
@@ -13,8 +14,7 @@ _READ_ON = f"Read on with {READERS[0]}"
 HEAD = "[Attached file:"  # how the words on a file begin behind a message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class Attachment(Struct, frozen=True, kw_only=True):
     """A file of the person's; `id` is its document's."""
 
     id: str

@@ -22,8 +22,9 @@ CortexError(message, status)
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 RejectionKind = Literal[
     "window", "output", "tools", "pictures", "schema", "parameter", "thinking", "ids", "order", "model", "route",
@@ -135,8 +136,7 @@ class ToolRetry(CortexError):
     """The call's arguments were wrong; nothing ran."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejection:
+class Rejection(Struct, frozen=True, kw_only=True):
     """Something that a model server did not take, as its own words say. `said`: those words, short.
 
     `what`: `window` (the request is too long), `output` (more output tokens than it gives), `tools`, `pictures`,

@@ -24,9 +24,10 @@ title        {title}
 agent        {turn, agent, task, role, state, error}    a background run that the turn started, and how it stands
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct
 
 EventKind = Literal[
     "message",
@@ -51,8 +52,7 @@ EventKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """A row of a conversation's log; `seq` counts from 1 without gaps."""
 
     conversation_id: str
@@ -63,8 +63,7 @@ class Event:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenPart:
+class OpenPart(Struct, frozen=True, kw_only=True):
     """The part that is being written now, whole as far as it is known. A higher `attempt` replaces a lower one."""
 
     conversation_id: str

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 FACT_CHARS_MAX = 500
 RECALL_TOKENS = 200
@@ -15,8 +16,7 @@ FactState = Literal["kept", "proposed", "forgotten"]
 _WORD = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownFact:
+class KnownFact(Struct, frozen=True, kw_only=True):
     """A fact that is kept. `is_tainted`: it holds words from outside."""
 
     id: str
@@ -24,8 +24,7 @@ class KnownFact:
     is_tainted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactFit:
+class FactFit(Struct, frozen=True, kw_only=True):
     """A fact that fits a message: how well (0 to 1), why in words for the person, what its line costs in tokens."""
 
     id: str

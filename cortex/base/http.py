@@ -9,10 +9,10 @@ import codecs
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 
 import httpcore
 import httpx
+from msgspec import Struct
 
 from cortex.base.address import AddressPolicy
 from cortex.base.dial import Resolver, guarded_pool, resolve
@@ -62,8 +62,7 @@ def open_client(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedPage:
+class FetchedPage(Struct, frozen=True, kw_only=True):
     """An answer, read up to the cap. `url`: where it came from in the end. `is_cut`: there was more."""
 
     url: str

@@ -3,8 +3,9 @@
 Portable JSON both ways (`to_json`, `from_json`); `providers/` maps them to the wires.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cortex.base import portable
 
@@ -14,23 +15,20 @@ Speaker = Literal["system", "user", "assistant", "tool"]
 DONE_ALREADY = "[Done already, by a try that was set aside. It stands: do not do it again.]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Struct, frozen=True, kw_only=True):
     """Words of the speaker."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(Struct, frozen=True, kw_only=True):
     """A model's reasoning, shown folded. `opaque` is the provider's own part, sent back to it verbatim."""
 
     text: str
     opaque: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True, kw_only=True):
     """One use of a tool as the model asked for it; `arguments` is the JSON text exactly as it arrived.
 
     `is_written`: it wrote the call as text, where anybody's words may stand: the gate asks before it changes anything.
@@ -42,8 +40,7 @@ class ToolCall:
     is_written: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True, kw_only=True):
     """The result of a call. `tainted`: the text came from outside and may carry somebody else's instructions."""
 
     call_id: str
@@ -53,23 +50,20 @@ class ToolResult:
     tainted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opaque:
+class Opaque(Struct, frozen=True, kw_only=True):
     """A provider's part that we keep verbatim (so that cached prefixes stay byte-equal) and do not read."""
 
     provider: str
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reveal:
+class Reveal(Struct, frozen=True, kw_only=True):
     """From here on these tools may be called: a wire that declares late carries their schemas at this place."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class Picture(Struct, frozen=True, kw_only=True):
     """A picture that the user gave: the document's id, the hash of its file, its size as models get it, in pixels."""
 
     document: str
@@ -83,8 +77,7 @@ class Picture:
 Part = Text | Picture | Thinking | ToolCall | ToolResult | Opaque | Reveal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """One message of a conversation."""
 
     speaker: Speaker
@@ -112,8 +105,7 @@ class Message:
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSchema:
+class ToolSchema(Struct, frozen=True, kw_only=True):
     """A tool as a model sees it; `parameters` is a minified JSON schema of type object.
 
     `strict`: the provider is to hold the model to the schema, which has to be of a form that it takes.
@@ -125,8 +117,7 @@ class ToolSchema:
     strict: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one model call, as the provider counted them. `input_tokens` includes the cached and written ones."""
 
     input_tokens: int = 0

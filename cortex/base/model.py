@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlencode
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 # Families whose models take pictures, by their makers' pages (2026-11).
 _SEES = re.compile(
@@ -21,8 +23,7 @@ WINDOW_TOKENS, LOCAL_WINDOW_TOKENS = 128_000, 8_192
 TIMEOUT_S, LOCAL_FIRST_S = 120.0, 900.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Struct, frozen=True, kw_only=True):
     """A backend's cache: what it keeps and at what price, relative to a plain input token.
 
     `read_factor` c and `write_factor` w of `selection/plan/cache_economics.py`; `minimum_tokens` below which nothing is
@@ -71,8 +72,7 @@ def assumed_window(profile: Profile, found: Profile | None = None) -> int:
     return LOCAL_WINDOW_TOKENS if is_local else WINDOW_TOKENS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens; None where unknown (shown as unknown, never as free)."""
 
     input_usd: float | None = None
@@ -81,8 +81,7 @@ class Price:
     written_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelEntry:
+class ModelEntry(Struct, frozen=True, kw_only=True):
     """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret.
 
     As its person set it. `sees`: whether it takes pictures; None where nobody knows. `ca`: certificate authorities

@@ -1,10 +1,9 @@
 """Values to JSON and back, by their types: messages, plans and rows are stored and read again so, byte for byte.
 
-Knows frozen dataclasses, tuples, dicts, literals, dates, times and plain values. What a run's steps keep says its
+Knows records, tuples, dicts, literals, dates, times and plain values. What a run's steps keep says its
 class itself, since its reader cannot know it: that is `engine/durable.py`.
 """
 
-import dataclasses
 import json
 import types
 import typing
@@ -12,6 +11,8 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
+
+from cortex.base.record import is_kind, is_record
 
 T = TypeVar("T")
 _AS_IT_IS = (str, int, float, bool, types.NoneType)  # by far the most: they are looked at first
@@ -31,8 +32,8 @@ def plain(value: Any) -> Any:
     """The value as dicts, lists and plain values."""
     if isinstance(value, _AS_IT_IS):
         return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if is_record(value):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(item) for item in value]
     if isinstance(value, dict):
@@ -49,7 +50,7 @@ def read(kind: type[T], data: Any) -> T:
 def _read(kind: Any, data: Any) -> Any:
     if kind in _AS_IT_IS and kind is not float:
         return data
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+    if is_kind(kind):
         hints = _hints(kind)
         return kind(**{name: _read(hints[name], item) for name, item in data.items() if name in hints})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)

@@ -13,8 +13,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from cortex.base.errors import ConfigError
 
@@ -28,8 +29,7 @@ MOUNTED = "lost+found"  # root's own, at the top of a disk of its own
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Paths:
+class Paths(Struct):
     """The number of paths, and the first few by name."""
 
     count: int = 0
@@ -46,8 +46,7 @@ class Paths:
         return ", ".join(map(repr, self.first)) + more
 
 
-@dataclass(slots=True)
-class ModeReport:
+class ModeReport(Struct):
     """Paths that are not as they should be: open to others, another user's, not to be looked at or not to be mended."""
 
     loose: Paths = field(default_factory=Paths)
@@ -158,8 +157,7 @@ def write_beside(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(Struct, frozen=True):
     """An open folder and the names in it that wait to be looked at."""
 
     handle: int

@@ -2,14 +2,14 @@
 
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 MINUTE = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """The requests of the last minute, by whose they were."""
 
     _came: dict[Hashable, deque[datetime]] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """A role: what an orchestrator may use and how it speaks. Read from one Markdown file by `services/roles/roles.py`."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 ToolMode = Literal["auto", "chat", "all"]
 # maker: a job whose owner lets it make and remove jobs; result: an answer to what a background agent found;
@@ -9,8 +10,7 @@ ToolMode = Literal["auto", "chat", "all"]
 Channel = Literal["chat", "cron", "maker", "agent", "result", "api"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
+class Role(Struct, frozen=True, kw_only=True):
     """The role in force. `tools`: categories or tool names; `("all",)` = everything, `()` = none.
 
     `admin_tools` are added for an admin's account. `models` names entries of the user's model registry, in the
@@ -37,8 +37,7 @@ class Role:
     lacks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleView:
+class RoleView(Struct, frozen=True, kw_only=True):
     """The part of a role that the choice of tools needs; `budget_tokens` is its `tool_budget_tokens`."""
 
     name: str

@@ -2,19 +2,18 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from dotenv import dotenv_values
+from msgspec import Struct
 
 from cortex.base.settings import HIDDEN, PREFIX, Settings
 
 Origin = Literal["environment", ".env", "start", "default"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingLine:
+class SettingLine(Struct, frozen=True, kw_only=True):
     """One setting. `value`: as it is in force; of a secret only whether it is set. `variable`: its name outside."""
 
     variable: str

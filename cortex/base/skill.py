@@ -4,7 +4,8 @@ Pure: text in, value out. Services read the files, selection shows the titles th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.base.front_matter import Words, legacy, simple, split
@@ -20,8 +21,7 @@ PHRASE_CHARS_MAX = 80
 KEYS = ("title", "description", "phrases", "tools")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
+class Skill(Struct, frozen=True, kw_only=True):
     """A skill as it is known before it is read. `name`: its file without the ending.
 
     phrases: words that call for it. tools: tools that its steps use. is_tainted: it holds words from outside.
@@ -35,8 +35,7 @@ class Skill:
     is_tainted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillFit:
+class SkillFit(Struct, frozen=True, kw_only=True):
     """A skill's fit to a message, 0 to 1, and why in words for the person."""
 
     name: str

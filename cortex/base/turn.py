@@ -3,8 +3,9 @@
 A turn is a user message until its answer; a round is one model call; a call is one tool use.
 """
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from cortex.base.messages import Message, Picture, ToolCall, ToolResult, ToolSchema, Usage
 from cortex.base.role import Channel, ToolMode
@@ -27,8 +28,7 @@ def parent_of(turn_id: str) -> str:
     return parent if sub else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(Struct, frozen=True, kw_only=True):
     """A turn as it was opened: everything the loop may depend on, read once inside a step and then fixed.
 
     `job_id`: the job that it runs for, "" for none. `is_order`: its message may be an order that needs no model; a turn
@@ -63,8 +63,7 @@ class Turn:
     is_given_alone: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class Need(Struct, frozen=True, kw_only=True):
     """The loop's request to the planner before a round.
 
     `round` counts every model call from 1; `is_last`: answer without tools; `found`: names that discovery or a
@@ -80,8 +79,7 @@ class Need:
     heard_at: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundPlan:
+class RoundPlan(Struct, frozen=True, kw_only=True):
     """The content of one model call. `system` holds prompt and catalog of the epoch, byte-stable within it.
 
     `added`: names that the round before did not declare; in a rescue first the likelier one that it did.
@@ -106,8 +104,7 @@ class RoundPlan:
     revealed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """The answer of the chain of models. `failure` is a sentence for the person; then there is no message.
 
     `rejected`: what of the request the last model did not take, as `Rejection.what` says it; "" for nothing.
@@ -122,8 +119,7 @@ class Reply:
     rejected: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """The gate's word on one call, bound to the exact arguments by `arguments_hash`.
 
     `call_id` is Cortex's own id of the call (its row); `tool` the real tool, also behind the bridge; `result` is
@@ -145,16 +141,14 @@ class Decision:
 Answer = Literal["allowed", "changed", "denied", "expired"]  # changed: allowed, with arguments of the person's own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainCommand:
+class PlainCommand(Struct, frozen=True, kw_only=True):
     """The certain order of a message, so that no model need be asked. `done`: what to say when all of it is."""
 
     calls: tuple[ToolCall, ...]
     done: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Performed:
+class Performed(Struct, frozen=True, kw_only=True):
     """A call's result with what the loop needs to go on. `found`: tools that a discovery or a rescue revealed.
 
     words: how it ended, for the person; "" where there are none.
@@ -165,8 +159,7 @@ class Performed:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """The end of a turn. `messages` are what it added to the transcript, in order."""
 
     state: TurnState
@@ -175,8 +168,7 @@ class Outcome:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class Past(Struct, frozen=True, kw_only=True):
     """The conversation before this turn, as the model sees it. `summary` stands for what was left out, if anything."""
 
     messages: tuple[Message, ...] = ()

@@ -1,15 +1,15 @@
 """Who is acting: the few facts about an account that rules need. The account itself lives in `storage/accounts.py`."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.errors import NotAllowed
 
 Rank = Literal["admin", "member"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class User(Struct, frozen=True, kw_only=True):
     """An account as the rest of the server sees it. `time_zone` is an IANA name."""
 
     id: str

@@ -10,12 +10,15 @@ import logging
 import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex import VERSION
 from cortex.base import private
 from cortex.base.errors import ConfigError
+from cortex.base.record import as_dict
 from cortex.base.serve_lock import is_served, serving
 
 FOLDER, FILE, CODE, ENVIRONMENT = "versions", "chosen.json", "code", "env"
@@ -27,8 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Struct, frozen=True, kw_only=True):
     """The version that the file names. `name`: a folder of HOME/versions, "" for the installation's own program.
 
     base, base_python: the installation that it counts for. before: what ran before, by name, None where there is no
@@ -67,7 +69,7 @@ def choose(home: Path, chosen: Chosen) -> None:
     """From now on it is this: as a whole or not at all, also after a power cut."""
     beside = home / FOLDER / f"{FILE}.new"
     private.make_folder(beside.parent)
-    private.write_beside(beside, json.dumps(asdict(chosen)).encode())
+    private.write_beside(beside, json.dumps(as_dict(chosen)).encode())
     private.sync(beside)
     beside.replace(home / FOLDER / FILE)
     private.sync(beside.parent)

@@ -8,7 +8,6 @@ import json
 import shlex
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -16,6 +15,7 @@ import typer
 from cortex import VERSION
 from cortex.app import Cortex, shipped_registry
 from cortex.base.errors import NotFound
+from cortex.base.record import as_dict
 from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
@@ -149,7 +149,7 @@ def verify_audit(
     """Check every row of the audit log and its head; exit code 1 when a row was changed, put in, cut or rewritten."""
     verdict = at_rest(lambda cortex: cortex.audit_log.verify(head))
     if as_json:
-        _print_json(asdict(verdict))
+        _print_json(as_dict(verdict))
     elif verdict.problem:
         _say(f"BAD   row {verdict.at}: {verdict.problem}\n      {MEND}")
     else:

@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from cortex.base.errors import UserError
+from cortex.base.record import as_dict
 from cortex.base.start import settings_in_force
 from cortex.services.tools.encoders import Encoders
 
@@ -36,7 +36,7 @@ def status(
     """Try the sentence model and say how it stands; exit code 1 when there is one that cannot be used."""
     state = Encoders(settings_in_force()).state()
     if as_json:
-        typer.echo(json.dumps(asdict(state), ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(as_dict(state), ensure_ascii=False, indent=2))
     elif not state.is_there:
         typer.echo(
             f"None: {state.folder} has no model. Tools are chosen without one. `cortex encoder install` fetches it."

@@ -1,15 +1,15 @@
 """Whether chances are what they say: how often what was given a chance of p came true, by p. Knows nothing of tools."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 TOLD_FROM = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bin:
+class Bin(Struct, frozen=True, kw_only=True):
     """The cases whose chance lies from `least` up to `most`: their mean chance, and the share that came true."""
 
     least: float
@@ -19,8 +19,7 @@ class Bin:
     true: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReliabilityCurve:
+class ReliabilityCurve(Struct, frozen=True, kw_only=True):
     """One kind of chance: its name, what it is a chance of, and its bins that hold anything, rising."""
 
     name: str

@@ -6,8 +6,10 @@ stages and thresholds that real messages meet. Says also whether a file of weigh
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.commands.reliability import TOLD_FROM, ReliabilityCurve, curve, rows
@@ -30,8 +32,7 @@ MEND = "run `make train`"
 Rows = Sequence[Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Struct, frozen=True, kw_only=True):
     """An utterance that was left out: its category or kind, what it needs, what it would have been sent."""
 
     group: str
@@ -40,8 +41,7 @@ class Wish:
     is_beyond_web: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingResult:
+class TrainingResult(Struct, frozen=True, kw_only=True):
     """The fit with its judgement: what became of each utterance, and whether the chances are what they say."""
 
     fitted: "FittedModel"

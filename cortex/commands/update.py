@@ -5,13 +5,13 @@ import json
 import os
 import signal
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cortex.base.errors import UserError
+from cortex.base.record import as_dict
 from cortex.base.serve_lock import is_served, server_of
 from cortex.base.settings import Settings
 from cortex.base.start import settings_in_force
@@ -40,7 +40,7 @@ def update(
     if as_json or preview or not (wheel or back):
         found = asyncio.run(updates.preview())
         if as_json:
-            typer.echo(json.dumps(asdict(found), ensure_ascii=False, indent=2))
+            typer.echo(json.dumps(as_dict(found), ensure_ascii=False, indent=2))
             return
         _show(found)
         if preview or not found.version:

@@ -6,9 +6,10 @@ Each part is made where it is first asked for, once: `services.py` says how the 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from cortex.base.crypto import Vault
 from cortex.base.settings import Settings
@@ -395,6 +396,5 @@ class Foundation(FileServices):
 
 def _connector(settings: Settings) -> Connect:
     """Say how models are reached: the egress policy is the registry's word on each, the offline pace a setting."""
-    delay_s = settings.offline_delay_ms / 1000
-    given = ProviderContext(chunk_delay_s=delay_s, timings=LazyReader())
+    given = ProviderContext(chunk_delay_s=settings.offline_delay_ms / 1000, timings=LazyReader())
     return lambda entry, secret, policy: connect(entry, secret, replace(given, policy=policy))

@@ -1,9 +1,10 @@
 """The tools, the run of a turn, and what starts turns: agents and jobs. Over `foundation.py`."""
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex import providers
 from cortex.agent.execute import Executor

@@ -1,6 +1,6 @@
 """Keeps the steps of a run (`ports/steps.py`) with the engine, as portable JSON and back, exactly; errors included.
 
-Tuples stay tuples, frozen dataclasses their class. Only the classes of `ports/stored_names.py` pass, under the names
+Tuples stay tuples, records their class. Only the classes of `ports/stored_names.py` pass, under the names
 they have there. A field that a later version added takes its default when an older record is read; one it dropped is
 left out. Half a surrogate becomes U+FFFD.
 """
@@ -8,11 +8,11 @@ left out. Half a surrogate becomes U+FFFD.
 import re
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from typing import Any, Protocol, TypeVar, cast
 
 from cortex.base.errors import CortexError, DatabaseUnavailable
 from cortex.base.outages import Outages
+from cortex.base.record import field_names, is_record
 from cortex.ports import steps
 from cortex.ports.stored_names import ERRORS, VALUES
 
@@ -93,10 +93,10 @@ def encode(value: object) -> Any:
             return [encode(item) for item in value]
         case dict():
             return _encode_mapping(value)
-        case _ if type(value) in _TAGS and is_dataclass(value):
+        case _ if type(value) in _TAGS and is_record(value):
             return {
                 TAG: _TAGS[type(value)],
-                "v": {field.name: encode(getattr(value, field.name)) for field in fields(value)},
+                "v": {name: encode(getattr(value, name)) for name in field_names(value)},
             }
         case _:
             raise TypeError(f"{type(value).__name__!r} is no value of a step: it belongs into ports/stored_names.py")
@@ -126,7 +126,7 @@ def decode(data: Any) -> Any:
     kind = VALUES.get(tag)
     if kind is None:
         raise TypeError(f"A recorded step holds an unknown class: {tag!r}")
-    known = {field.name for field in fields(kind)}
+    known = field_names(kind)
     return kind(**{key: decode(item) for key, item in inner.items() if key in known})
 
 

@@ -9,9 +9,9 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base import scan
@@ -46,8 +46,7 @@ class ProcessLine(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Far:
+class _Far(Struct):
     """A part that another process writes, as far as it was heard."""
 
     part: OpenPart

@@ -4,11 +4,11 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote
 
+from msgspec import Struct
 from pydantic import BaseModel, Field, ValidationError
 
 from cortex.base.errors import NotFound, ServiceDown, UserError
@@ -101,8 +101,7 @@ class _Page(BaseModel):
     next: str | None = Field(default=None, max_length=1_000)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AetherJournals:
+class AetherJournals(Struct, frozen=True, kw_only=True):
     """Implements `JournalBook` for one user over the server."""
 
     server: Requests

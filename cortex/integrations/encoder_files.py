@@ -6,9 +6,10 @@ Puts both in place or neither. Loads no model; where it lies is decided by `serv
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from cortex.base import private, scan
 from cortex.base.address import PUBLIC, AddressPolicy, named
@@ -20,8 +21,7 @@ SIZE_MAX_BYTES = 200_000_000
 PORTS = {"https": 443, "http": 80}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedFile:
+class PinnedFile(Struct, frozen=True, kw_only=True):
     """A file: its name in the folder, where it lies below the address, its digest, how long it may be."""
 
     name: str

@@ -10,12 +10,13 @@ import secrets
 import stat
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.integrations import jail
@@ -30,8 +31,7 @@ SAMPLE_BYTES = 8_192
 MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
+class Root(Struct, frozen=True, kw_only=True):
     """A folder that tools may enter; `name` "" is the user's own."""
 
     name: str
@@ -39,8 +39,7 @@ class Root:
     is_writable: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderItem:
+class FolderItem(Struct, frozen=True, kw_only=True):
     """One thing in a folder. `kind`: file, folder, link or other; `path` as the tools take it."""
 
     path: str
@@ -49,8 +48,7 @@ class FolderItem:
     changed_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteResult:
+class WriteResult(Struct, frozen=True, kw_only=True):
     """The content that a write replaced (None: nothing was there) and the version that now stands."""
 
     before: bytes | None

@@ -4,9 +4,9 @@ Nothing that is searched can hang the server: the lock is let go while it search
 """
 
 import asyncio
-from dataclasses import dataclass
 
 import regex
+from msgspec import Struct
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed
@@ -18,8 +18,7 @@ FILE_BYTES = 2_000_000
 TOTAL_S = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatchedLine:
+class MatchedLine(Struct, frozen=True, kw_only=True):
     """A line that matched; `number` counts from 1."""
 
     number: int

@@ -6,8 +6,9 @@
 import errno
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations import landlock, seccomp
@@ -18,8 +19,7 @@ Level = Literal["bubblewrap", "landlock", "none"]
 SHORT_OF = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)  # processes, memory, files: not for good
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Struct, frozen=True, kw_only=True):
     """The abilities of this machine, and why not more. `is_final`: whether it would say so at any other time."""
 
     level: Level

@@ -7,9 +7,9 @@ CORTEX_OTEL_ENDPOINT is set; sent in the background, and what cannot be sent is 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -64,8 +64,7 @@ def _span(tracer: Tracer, name: str) -> AbstractContextManager[Span]:
     return span
 
 
-@dataclass(frozen=True, slots=True)
-class _TracedModelCalls:
+class _TracedModelCalls(Struct, frozen=True):
     inner: ModelCalls
     tracer: Tracer
 
@@ -79,8 +78,7 @@ class _TracedModelCalls:
             return reply
 
 
-@dataclass(frozen=True, slots=True)
-class _TracedToolRunner:
+class _TracedToolRunner(Struct, frozen=True):
     inner: ToolRunner
     tracer: Tracer
 

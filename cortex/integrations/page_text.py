@@ -7,10 +7,10 @@ It has a process of its own, because the parser is native, holds the interpreter
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
+from msgspec import Struct
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
@@ -34,8 +34,7 @@ def readable(html: str, url: str) -> tuple[str, str]:
     return " ".join((tree.title or "").split()), main if is_found else whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WholePage:
+class WholePage(Struct, frozen=True, kw_only=True):
     """All text of a page, as Markdown. `frames`: what it shows of elsewhere, or holds without showing it."""
 
     title: str

@@ -2,10 +2,10 @@
 
 import asyncio
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from msgspec import Struct, field
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from cortex.base.errors import ToolFailed, UserError
@@ -43,8 +43,7 @@ class _Refusal(BaseModel):
 _Made: TypeAdapter[_Answer | _Refusal] = TypeAdapter(_Answer | _Refusal)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureMaker:
+class PictureMaker(Struct, frozen=True, kw_only=True):
     """Implements the port `Pictures`."""
 
     sandbox: Sandbox

@@ -9,9 +9,10 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
+
+from msgspec import Struct
 
 from cortex.base import scan
 
@@ -33,8 +34,7 @@ _RUN_BY_PYTHON = ("sitecustomize.py", "usercustomize.py")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginPackage:
+class PluginPackage(Struct, frozen=True, kw_only=True):
     """An installed package with entry points in `cortex.tools` or `cortex.channels`.
 
     `modules`: group, name and dotted module of each. `digest`: of its real files, their names among them; compiled ones

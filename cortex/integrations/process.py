@@ -12,9 +12,10 @@ from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed
@@ -29,8 +30,7 @@ ROUND_S = 0.01
 Watch = Callable[[int], Awaitable[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessResult:
+class ProcessResult(Struct, frozen=True, kw_only=True):
     """The end of a program. `code` is negative for a signal; `killed`: why Cortex ended it, "" when it did not."""
 
     code: int

@@ -9,8 +9,9 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base.clock import worked_s
 from cortex.integrations.process import tree_of
@@ -18,8 +19,7 @@ from cortex.integrations.process import tree_of
 BLOCK_BYTES = 512  # of st_blocks, whatever the file system's own are (stat(2))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiskUsage:
+class DiskUsage(Struct, frozen=True, kw_only=True):
     """Bytes on the disk (a sparse file's holes are none), names below the folder, folders that could not be read."""
 
     used_bytes: int = 0
@@ -77,8 +77,7 @@ SLACK = DiskUsage(used_bytes=MB, files=50)  # so that in a full workspace a comm
 COUNT_MOST = 10_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
+class Quota(Struct, frozen=True, kw_only=True):
     """Bytes on the disk and names (files, folders, links) that are allowed."""
 
     most_bytes: int
@@ -88,8 +87,7 @@ class Quota:
         return f"{self.most_bytes // MB:,} MB or {self.most_files:,} files"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Watched:
+class _Watched(Struct, frozen=True, kw_only=True):
     """A folder, the most it may come to hold, and the reason that is given when there is more."""
 
     folder: str

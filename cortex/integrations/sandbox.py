@@ -12,10 +12,12 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base import private
 from cortex.base.errors import ToolFailed
@@ -51,8 +53,7 @@ ENVIRONMENT = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """The limits of a program. `memory_bytes` holds for the whole tree, `address_bytes` for one process.
 
     `growth`: what it may add to its folder.
@@ -69,8 +70,7 @@ class Limits:
     growth: Quota = GROWTH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
+class _Job(Struct, frozen=True, kw_only=True):
     """One run, all of it."""
 
     argv: Sequence[str]
@@ -87,8 +87,7 @@ class _Job:
     total: Quota | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningService:
+class RunningService(Struct, frozen=True, kw_only=True):
     """A program that goes on running. `excess`: waits until it takes more than it may, and says so in words."""
 
     process: asyncio.subprocess.Process

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlencode
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.address import PUBLIC, AddressPolicy, named
@@ -20,8 +21,7 @@ BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 SNIPPET_CHARACTERS = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True, kw_only=True):
     """One result."""
 
     title: str

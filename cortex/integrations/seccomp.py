@@ -8,7 +8,8 @@ import errno
 import platform
 import struct
 import sys
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 LOAD, EQUAL, ABOVE, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06
@@ -114,8 +115,7 @@ PAST_LANDLOCK = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Struct, frozen=True):
     """A look at one argument (its lower 32 bits) of a call."""
 
     argument: int
@@ -123,8 +123,7 @@ class _Test:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     """The fate of a call when all tests hold, and otherwise."""
 
     call: str

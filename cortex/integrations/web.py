@@ -3,10 +3,11 @@
 import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.address import PUBLIC, is_inside_name
@@ -30,8 +31,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebPage:
+class WebPage(Struct, frozen=True, kw_only=True):
     """A page that was read: its place in the end, its title, its readable text."""
 
     url: str

@@ -5,9 +5,10 @@ sends is loaded when the first notice goes that way.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.errors import ConfigError, DeliveryError, UserError
@@ -18,8 +19,7 @@ from cortex.ports.channels import Channel, ChannelName, Notice, Target
 FOLDER = f"{__name__}.channels"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelField:
+class ChannelField(Struct, frozen=True, kw_only=True):
     """A field that a person fills in for a channel. `name`: the part of `Target` that it becomes.
 
     `address` and `key` are shown as far as `is_shown` says: whole, or of a web address the server alone. A `secret` is
@@ -41,8 +41,7 @@ def _lacks_nothing(_: Settings) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelKind:
+class ChannelKind(Struct, frozen=True, kw_only=True):
     """All that a channel says of itself. Its key is the name of its file; rows in homes hold it, so it stays.
 
     `label`: what people read; `offer`: the same where a job may choose it, "" for the label. `order`: its place on

@@ -1,41 +1,44 @@
 """The parts of the server that channels get: its page, where notices may go, the mail server, the keys of push."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from msgspec import Struct
+
 from cortex.base.clock import now
 from cortex.base.contact import push_subject
+from cortex.base.record import Veiled
 from cortex.base.settings import Settings
 from cortex.ports.channels import TalkRooms
 
 PORTS = {"starttls": 587, "tls": 465, "none": 25}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vapid:
+class Vapid(Veiled, Struct, frozen=True, kw_only=True):
     """The keys by which push services know this server, newest first, and whom they may write to."""
 
-    keys: tuple[str, ...] = field(repr=False)
+    VEILED = ("keys",)
+
+    keys: tuple[str, ...]
     subject: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SmtpServer:
+class SmtpServer(Veiled, Struct, frozen=True, kw_only=True):
     """The mail server and how to speak to it. `sender`: the address that mails come from; `user` "" means no login."""
+
+    VEILED = ("password",)
 
     host: str
     port: int
     security: Literal["starttls", "tls", "none"]
     sender: str
     user: str = ""
-    password: str = field(default="", repr=False)
+    password: str = ""
     ca_file: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelContext:
+class ChannelContext(Struct, frozen=True, kw_only=True):
     """The parts of the server that channels need.
 
     `site`: the page's address as people type it, in which every link begins. `hosts`: servers inside the network that

@@ -3,9 +3,10 @@
 import email.policy
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
+
+from msgspec import Struct
 
 from cortex.notify.words import clean, cut, label, link, one_line, shown
 from cortex.ports.channels import Notice
@@ -14,8 +15,7 @@ SUBJECT_BYTES = 400
 TEXT_BYTES = 400_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class Letter(Struct, frozen=True, kw_only=True):
     """A mail. `id`: the same for a second try, and so is its Message-ID, by which mailboxes know a double.
 
     `reply_to`: who is meant by an answer, or "". `is_automatic`: nobody wrote it, so that no holiday answer comes

@@ -7,9 +7,10 @@ Used by channels that speak HTTP. Addresses may be secrets by themselves: errors
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.errors import DeliveryError, UserError
@@ -20,8 +21,7 @@ URL_CHARACTERS = 2_000
 _URL = re.compile(r"[\x21-\x7e]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpAnswer:
+class HttpAnswer(Struct, frozen=True, kw_only=True):
     """The answer that came back. `reason`: the other side's own in one line, or ""; `value`: its JSON object, or {}."""
 
     host: str

@@ -8,9 +8,9 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import aiosmtplib
+from msgspec import Struct
 
 from cortex.base.address import named
 from cortex.base.dial import vetted
@@ -48,8 +48,7 @@ async def hand_over(server: SmtpServer, mail: bytes, to: Sequence[str], total_s:
     return {address: _quoted(server, answer.code, answer.message) for address, answer in refused.items()}
 
 
-@dataclass(slots=True)
-class _Course:
+class _Course(Struct):
     """The way of a mail: whether its text was given to the server yet."""
 
     is_given: bool = False

@@ -4,9 +4,9 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Callable
-from dataclasses import replace
 
 import regex
+from msgspec.structs import replace
 
 from cortex.ports.channels import PRIVATE_TEXT, PRIVATE_TITLE, Action, Notice
 

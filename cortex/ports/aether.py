@@ -1,13 +1,13 @@
 """The sockets of the Aether tools: journals with entries, the board of tasks, the read-only database."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Journal:
+
+class Journal(Struct, frozen=True, kw_only=True):
     """A journal of the user with the number of its entries. `is_tainted`: its name holds words from outside.
 
     `version` guards against lost updates; `disabled_at`, `disabled_by`: since when and by whom it is taken away.
@@ -23,8 +23,7 @@ class Journal:
     disabled_by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalEntry:
+class JournalEntry(Struct, frozen=True, kw_only=True):
     """An entry of a journal. `is_tainted`: it holds words from outside; `version` guards against lost updates.
 
     `changed_at`, `changed_by`: its last change; `disabled_at`, `disabled_by`: since when and by whom it is taken away.
@@ -44,8 +43,7 @@ class JournalEntry:
     disabled_by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryChange:
+class EntryChange(Struct, frozen=True, kw_only=True):
     """The changes of an entry; None leaves a field as it is. `is_tainted` can only be set."""
 
     title: str | None = None
@@ -88,8 +86,7 @@ class JournalPlace(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Struct, frozen=True, kw_only=True):
     """A task on the board."""
 
     id: str
@@ -99,8 +96,7 @@ class Card:
     is_tainted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoardColumn:
+class BoardColumn(Struct, frozen=True, kw_only=True):
     """A column of the board with its cards in order; `total` may be more than are handed over.
 
     `is_tainted`: its name may hold words from outside.
@@ -120,8 +116,7 @@ class Board(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class Rows(Struct, frozen=True, kw_only=True):
     """A result table, values as text. `is_cut`: there was more than the limit."""
 
     columns: tuple[str, ...]
@@ -130,8 +125,7 @@ class Rows:
     took_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableFacts:
+class TableFacts(Struct, frozen=True, kw_only=True):
     """A table or view. Of a single one also `columns` as "name type", `indexes`, and `keys` to other tables."""
 
     name: str
@@ -143,8 +137,7 @@ class TableFacts:
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewFacts:
+class ViewFacts(Struct, frozen=True, kw_only=True):
     """The statement that defines a view, and its first rows where some were asked for."""
 
     definition: str

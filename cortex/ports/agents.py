@@ -4,15 +4,15 @@ Each is opened for one user; another user's runs are unknown to it (NotFound).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 RunState = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRun:
+class AgentRun(Struct, frozen=True, kw_only=True):
     """A background run: an agent of ours or a coding agent. `result` is a short text.
 
     `is_tainted`: task or result may hold words from outside.
@@ -54,16 +54,14 @@ class Agents(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeRepository:
+class CodeRepository(Struct, frozen=True, kw_only=True):
     """A repository that coding agents may work in, by its alias; `folder` "" = no admin gave it one yet."""
 
     alias: str
     folder: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodingTask:
+class CodingTask(Struct, frozen=True, kw_only=True):
     """A task for the coding agent: files are paths inside the repository; `is_told`: push when it ends."""
 
     repository: str
@@ -72,8 +70,7 @@ class CodingTask:
     is_told: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodingRun:
+class CodingRun(Struct, frozen=True, kw_only=True):
     """A run of the coding agent. `waiting`: its diff is to be approved; judged by the commit, not by exit codes."""
 
     id: str

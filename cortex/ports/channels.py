@@ -4,8 +4,11 @@ A channel sends once and keeps nothing: the outbox decides who is told when, tri
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from cortex.base.record import Veiled
 
 Urgency = Literal["low", "normal", "high"]
 ActionKind = Literal["approve", "deny", "ack", "snooze"]
@@ -19,8 +22,7 @@ DAY_S = 86_400
 _PATH = re.compile(r"/(?!/)[\x21-\x5b\x5d-\x7e]*")  # no second slash in front, no backslash: both lead elsewhere
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class Action(Struct, frozen=True, kw_only=True):
     """A button of a notification. `path`: the single-use link that it opens; `title`: "" takes the kind's own word."""
 
     kind: ActionKind
@@ -32,8 +34,7 @@ class Action:
         must_be_ours(self.path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Struct, frozen=True, kw_only=True):
     """A notice to one person by one channel.
 
     `id`: of the delivery; a second try bears the same one. `kind`: its category, such as reminder or approval.
@@ -61,8 +62,7 @@ class Notice:
         must_be_ours(self.path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Target:
+class Target(Veiled, Struct, frozen=True, kw_only=True):
     """The place that a channel sends to. Never shown: an address may be a secret by itself.
 
     The fields of a channel say what `address`, `key` and `secret` are; one without a field `key` finds there the

@@ -4,12 +4,12 @@ Implemented in `integrations/`; `services/documents/` keeps the results.
 """
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageText:
+
+class PageText(Struct, frozen=True, kw_only=True):
     """The text of a page, numbered from 1, and its first heading. What has no pages is cut into parts at headings."""
 
     number: int
@@ -17,8 +17,7 @@ class PageText:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extracted:
+class Extracted(Struct, frozen=True, kw_only=True):
     """Text that could be read. `outline`: its headings in order; `note`: a sentence for the person on what is missing.
 
     `is_paged`: the pages are the document's own, not parts that we cut. `processor_s`: seconds of processor it took.
@@ -51,8 +50,7 @@ class Extractor(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentHit:
+class DocumentHit(Struct, frozen=True, kw_only=True):
     """A page that was found. `passage`: its words round the match; `is_paged`: its number is the document's own."""
 
     path: str
@@ -62,16 +60,14 @@ class DocumentHit:
     is_paged: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentHits:
+class DocumentHits(Struct, frozen=True, kw_only=True):
     """The finds of a search, best first; `unread`: how many files are still being read."""
 
     hits: tuple[DocumentHit, ...]
     unread: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentText:
+class DocumentText(Struct, frozen=True, kw_only=True):
     """Pages of a document: those that were asked for, of `count`."""
 
     pages: tuple[PageText, ...]
@@ -93,8 +89,7 @@ class DocumentTexts(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadyPicture:
+class ReadyPicture(Struct, frozen=True, kw_only=True):
     """A picture as models get it: encoded anew, without what a camera writes into it. `small`: a WebP to be shown."""
 
     data: bytes

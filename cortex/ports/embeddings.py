@@ -5,13 +5,13 @@
 
 from array import array
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.ports.model_lists import ModelServer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingRequest:
+class EmbeddingRequest(Struct, frozen=True, kw_only=True):
     """A request to one server. `inputs`: texts, or the numbers of their tokens. `dimensions`: None = all."""
 
     server: ModelServer
@@ -20,8 +20,7 @@ class EmbeddingRequest:
     dimensions: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Embeddings:
+class Embeddings(Struct, frozen=True, kw_only=True):
     """A vector (of doubles) for each input, in their order, and the tokens that the server counted; 0: it said none."""
 
     vectors: "tuple[array[float], ...]"

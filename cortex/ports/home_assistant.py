@@ -4,13 +4,13 @@ A house may have 3,000 entities: nothing here ever hands over all of them, and n
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
+
+class Entity(Struct, frozen=True, kw_only=True):
     """A device or value of the house as it stands; `attributes` are portable JSON, read by name only."""
 
     id: str
@@ -22,24 +22,21 @@ class Entity:
     changed_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedEntities:
+class NamedEntities(Struct, frozen=True, kw_only=True):
     """The entities that a person's words certainly mean, or none and those that come `near`."""
 
     entities: tuple[Entity, ...] = ()
     near: tuple[Entity, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundEntities:
+class FoundEntities(Struct, frozen=True, kw_only=True):
     """Up to the number asked for, best first, of `total` that fit."""
 
     entities: tuple[Entity, ...]
     total: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateChange:
+class StateChange(Struct, frozen=True, kw_only=True):
     """A state that an entity took on."""
 
     state: str
@@ -78,8 +75,7 @@ class ServiceChecks(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HouseOrder:
+class HouseOrder(Struct, frozen=True, kw_only=True):
     """One service call: `domain.service`, on the entities of these ids, with this data."""
 
     service: str
@@ -87,8 +83,7 @@ class HouseOrder:
     data: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HouseCommand:
+class HouseCommand(Struct, frozen=True, kw_only=True):
     """The certain order or question of a message. `done`: what to say, in its language, once that is done.
 
     `looks`: the ids of the entities whose state is asked for, where nothing is ordered.

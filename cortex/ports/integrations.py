@@ -4,9 +4,9 @@ Those that this version has are files in `integrations/cards`; nothing here know
 """
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
@@ -26,8 +26,7 @@ class IntegrationClient(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class Setup(Struct, frozen=True, kw_only=True):
     """The reason why a tool cannot be used: a sentence, and the page on which an admin changes that ("" = none does).
 
     `title`: what it waits for. `state`: how that is, as it follows "is". `is_own`: the person can change it themselves,
@@ -61,8 +60,7 @@ class Setup:
         return {"text": self.text, "page": self.page}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrationKind:
+class IntegrationKind(Struct, frozen=True, kw_only=True):
     """A kind of outside system. `name`: in addresses and tables, so it stays; `about`: what it is good for.
 
     On the page. order: its place. note: what the card says besides. has_many: several may be set up, each with a name.

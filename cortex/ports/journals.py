@@ -4,25 +4,24 @@ Implemented by Cortex's own tables and by the client of an Aether server, so tha
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from msgspec import Struct
 
 from cortex.ports.aether import Journal, JournalEntry, Journals
 
 PERSON, ASSISTANT = "person", "assistant"  # who changed something: by hand on a page, or a tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryPage:
+class EntryPage(Struct, frozen=True, kw_only=True):
     """Entries of one page, the newest first; `after`: what to ask the next one with, "" for none."""
 
     entries: Sequence[JournalEntry]
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryVersion:
+class EntryVersion(Struct, frozen=True, kw_only=True):
     """An entry as it stood from `at` on, until the next version; `by`: who made it so."""
 
     version: int
@@ -34,8 +33,7 @@ class EntryVersion:
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalChange:
+class JournalChange(Struct, frozen=True, kw_only=True):
     """The changes of a journal; None leaves a field as it is."""
 
     name: str | None = None

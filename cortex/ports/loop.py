@@ -4,9 +4,10 @@ Five methods at most each. Implementations stand on the floors above or beside; 
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from cortex.base.messages import Message, ToolCall, ToolSchema, Usage
 from cortex.base.turn import Answer, Decision, Need, Past, Performed, PlainCommand, Reply, RoundPlan, Turn
@@ -18,8 +19,7 @@ T = TypeVar("T")
 # --- models -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """One model call, provider-neutral. Wire providers drop `hints` and `purpose`.
 
     `late_from`: the place in `tools` from which they came after the prefix was cached. A wire that can declare late
@@ -43,16 +43,14 @@ class Request:
     parameters: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
+class Delta(Struct, frozen=True, kw_only=True):
     """A piece of the answer as it arrives; `kind` text or thinking; `void` takes back all before it."""
 
     kind: Literal["text", "thinking", "void"]
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamEnd:
+class StreamEnd(Struct, frozen=True, kw_only=True):
     """The last item of a stream that came to its proper end: the whole message, checked, and the true usage.
 
     finish: `repeats`: it said the same again and again and was stopped; the message is what it said before.
@@ -139,8 +137,7 @@ class ToolRunner(Protocol):
 # --- the executor's world (agent/execute.py) ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFacts:
+class CallFacts(Struct, frozen=True, kw_only=True):
     """The facts about a turn that the gate needs, read fresh at each decision.
 
     `permitted` depends on user, role and policy alone. `taint_title`: the call that brought text from outside, in words
@@ -168,8 +165,7 @@ class CallFacts:
     is_written: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
+class CallRecord(Struct, frozen=True, kw_only=True):
     """One call as the log keeps it; `arguments` is canonical JSON, `hash` its SHA-256.
 
     For the person: `title` says what it does, `shown` the whole of it, such as a diff.
@@ -185,8 +181,7 @@ class CallRecord:
     shown: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoOffer:
+class UndoOffer(Struct, frozen=True, kw_only=True):
     """The way to take a call back for 24 hours; see `toolkit/context.py`."""
 
     category: str
@@ -196,8 +191,7 @@ class UndoOffer:
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallEnding:
+class CallEnding(Struct, frozen=True, kw_only=True):
     """The end of a call: what the model reads, what the card shows, what can be undone.
 
     `words`: for the person, short; "" where the state says it. `has_looked`: refused by the tool's own check, which may
@@ -214,8 +208,7 @@ class CallEnding:
     has_looked: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readers:
+class Readers(Struct, frozen=True, kw_only=True):
     """Other people, or another server, who will read what a call writes. `key`: this place with exactly these readers.
 
     words: where it goes and who they are, for the person who is asked. No blank is in `key`.
@@ -225,8 +218,7 @@ class Readers:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequest:
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """The question of an approval card: our verb, where to, the whole command, because of what.
 
     readers: who else will read it, where that has to be asked. is_grantable: whether what was allowed before may count.
@@ -242,8 +234,7 @@ class ApprovalRequest:
     is_grantable: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedCall:
+class ChangedCall(Struct, frozen=True, kw_only=True):
     """The call that a person put in place of one that asked, with its own approval. `hash`: what that is bound to.
 
     destination: the place that the person allowed. readers: keys of those whom they knew to read it.

@@ -1,13 +1,13 @@
 """The socket of what Cortex remembers of a user: single facts, each with its source and date."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+
+class Fact(Struct, frozen=True, kw_only=True):
     """A fact. `source`: who said it or what it was read in; `is_tainted`: it came from outside.
 
     `is_proposed`: it is not remembered until the person says so.

@@ -5,7 +5,8 @@
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cortex.base.address import AddressPolicy
 from cortex.base.model import Price
@@ -17,8 +18,7 @@ _TAIL = re.compile(r"(?:-\d{5}-of-\d{5})?\.(?:gguf|safetensors)$", re.IGNORECASE
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")  # where Hugging Face's programs keep the model org/name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedModel:
+class ListedModel(Struct, frozen=True, kw_only=True):
     """One model of a server's list; None where the list does not say. `label`: its name there, "" if it is the id.
 
     `id`: what it is asked for by, which may be the path of a file on the server.
@@ -55,8 +55,7 @@ def is_path(id: str) -> bool:
     return _PATH.match(id) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelList:
+class ModelList(Struct, frozen=True, kw_only=True):
     """A server's models that can chat, in its own order, newest first where it says when they came.
 
     `base_url`: the address that answered, as an entry of the registry needs it. `left_out`: how many do not chat.
@@ -69,8 +68,7 @@ class ModelList:
     engine: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelServer:
+class ModelServer(Struct, frozen=True, kw_only=True):
     """Where to ask, by which key and under which rule. `provider`: openai or anthropic; base_url "" = the maker's own.
 
     `ca`: authorities (PEM) to trust besides the usual ones. `engine`: what server it is, where that is known and its
@@ -92,8 +90,7 @@ class ModelServer:
 AskList = Callable[[ModelServer], Awaitable[ModelList]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerFacts:
+class ServerFacts(Struct, frozen=True, kw_only=True):
     """A server's word on one model as it is served now; None where it does not say.
 
     `engine`: as in ModelList. `context_tokens`: what one request may take in. `tools`: whether the model's template

@@ -4,13 +4,13 @@ Each is opened for one user, sends once per id (an outbox row), and keeps its ow
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushCount:
+
+class PushCount(Struct, frozen=True, kw_only=True):
     """The number of the user's devices that the push service took it for, and how many it could not reach.
 
     `waiting`: those it goes to later, when quiet hours end or the service answers again.
@@ -41,8 +41,7 @@ class Mail(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Room(Struct, frozen=True, kw_only=True):
     """A Talk conversation of the user."""
 
     token: str
@@ -50,8 +49,7 @@ class Room:
     unread: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
+class Post(Struct, frozen=True, kw_only=True):
     """A message in a room."""
 
     id: int

@@ -4,13 +4,13 @@ Reminders and jobs are opened by `ctx.use` for one user; another user's ids are 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+
+class Timing(Struct, frozen=True, kw_only=True):
     """When something is due. `expression`: an ISO moment (at), a cron line in `time_zone` (cron), an interval (every).
 
     An interval is "900 from 2026-11-21T09:15+00:00", seconds of real time from its first moment, or "14 days from
@@ -23,7 +23,7 @@ class Timing:
     expression: str
     time_zone: str
     words: str
-    typed: str = field(default="", compare=False)
+    typed: str = ""
 
     def words_in(self, time_zone: str) -> str:
         """The words beside moments of this zone: they name their own where it is another."""
@@ -42,8 +42,7 @@ class Timings(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reminder:
+class Reminder(Struct, frozen=True, kw_only=True):
     """A text that is told at `next_at`. `is_tainted`: it holds words from outside; `version` guards changes."""
 
     id: str
@@ -74,8 +73,7 @@ class Reminders(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """A prompt that runs by itself. `last`: how its newest slot ended, in a few words, or ""."""
 
     id: str

@@ -1,11 +1,11 @@
 """The sockets that tools open by `ctx.use` and that are neither a table nor a client of the outside."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovered:
+
+class Discovered(Struct, frozen=True, kw_only=True):
     """The finds of a search for tools: words for the model (signatures among them) and the names it may now call.
 
     is_tainted: words of MCP servers are among them.
@@ -40,8 +40,7 @@ class Logs(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upgrade:
+class Upgrade(Struct, frozen=True, kw_only=True):
     """The news of another version: `version` ("" = nothing newer), a line a change, how many migrations.
 
     rollback_to: the version that one could go back to. progress: what is being prepared now, "" for nothing.

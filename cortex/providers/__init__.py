@@ -6,8 +6,9 @@ Nothing heavy is imported with this package.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from cortex.base import scan, tokens
 from cortex.base.address import PUBLIC, AddressPolicy
@@ -21,8 +22,7 @@ from cortex.ports.model_lists import AskList, LookAtModel, ModelList, ModelServe
 from cortex.ports.schedule import Timings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderContext:
+class ProviderContext(Struct, frozen=True, kw_only=True):
     """The parts of the server that a provider needs.
 
     `policy`: where its requests may go. `count`: tokens of a text. `chunk_delay_s`: the pause between two pieces of

@@ -6,8 +6,9 @@ call that is not whole yet: some servers send the name, or a new id, with each p
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
@@ -15,8 +16,7 @@ from cortex.base.messages import ToolCall
 _READ_MOST = 10_000_000  # characters, over all looks whether a call is whole
 
 
-@dataclass(slots=True, kw_only=True)
-class _Call:
+class _Call(Struct, kw_only=True):
     id: str
     name: str
     pieces: list[str] = field(default_factory=list)

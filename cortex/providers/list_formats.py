@@ -6,8 +6,9 @@ xAI, Azure, Anthropic, Google), and one for each server's own pages: Ollama, LM 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.base.hidden import is_hiding
 from cortex.base.model import LOCAL_WINDOW_TOKENS, Price

@@ -5,9 +5,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
+
+from msgspec.structs import replace
 
 from cortex.base.errors import ProviderError
 from cortex.base.hidden import show_hidden

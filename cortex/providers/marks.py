@@ -7,8 +7,9 @@ parsers of vLLM and SGLang, Open WebUI's tags, OpenAI's harmony format (read 202
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Kind = Literal["text", "thinking", "void"]
 Piece = tuple[Kind, str]
@@ -61,8 +62,7 @@ _QUOTES = "`'\"\u201d\u2019»"
 _STOPS = ".!?。\uff01\uff1f"
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(Struct, frozen=True):
     """Reasoning that is under way: the mark that began it, and what ends it."""
 
     begin: str

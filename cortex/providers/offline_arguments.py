@@ -5,9 +5,10 @@ Used by the offline model only. No rule names a tool; what a rule took is cut fr
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.messages import ToolSchema
 from cortex.ports.schedule import Timings
@@ -48,8 +49,7 @@ _LINKED = re.compile(r"\b(?:url|uri|link|web address)\b", re.IGNORECASE)
 _NOT = re.compile(r"\b(?:no|not|don'?t|without|never)\b", re.IGNORECASE)
 
 
-@dataclass(slots=True)
-class _Sentence:
+class _Sentence(Struct):
     """The rest of the person's words, the day they were said, and who reads times in them."""
 
     rest: str

@@ -8,12 +8,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
+from msgspec import Struct
 
 from cortex.base import outside_text
 from cortex.base.clock import ticks_s
@@ -28,8 +28,7 @@ from cortex.providers.server_row import ServerRow
 from cortex.providers.servers import headers_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerPages:
+class ServerPages(Struct, frozen=True, kw_only=True):
     """The pages of one server, within one time limit. Make it with `pages_of`."""
 
     _client: httpx.AsyncClient

@@ -6,8 +6,9 @@ people ask for may repeat (tables, refrains, zeros), and the limit of output tok
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from cortex.base.messages import Part, Text, Thinking
 

@@ -1,8 +1,9 @@
 """What can be said of a model server: how it is reached, what it takes, gives and says. The rows are `servers.py`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from cortex.base.errors import RejectionKind
 
@@ -17,8 +18,7 @@ CallIds = Literal["any", "short", "safe", "nine"]
 Order = Literal["any", "turns", "strict"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerRow:
+class ServerRow(Struct, frozen=True, kw_only=True):
     """A row. What is not said is what most servers of the protocol do.
 
     Place. `id`, `label`: for the Models page. `base_url`: "" where there is no fixed one, and then an `example`.

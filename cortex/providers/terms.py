@@ -9,8 +9,10 @@ import json
 import re
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.attachments import words_of_gone, words_of_unseen
 from cortex.base.errors import ProviderError
@@ -34,8 +36,7 @@ _CALLS_MOST, _ARGUMENTS_MOST = 500, 2_000_000  # of one answer; characters of al
 _ID_MOST, _NAME_MOST = 50_000, 200  # characters; some put a signature into an id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """The terms on which one model is spoken to. `name`: whose opaque parts go back to it, the maker or the host.
 
     `late`: how it takes tools that came after the prefix was cached.
@@ -58,8 +59,7 @@ class Terms:
 Finish = Literal["stop", "length", "window", "filtered", "error"]
 
 
-@dataclass(slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, kw_only=True):
     """The content of an answer. `finish`: None until it said how it ended; `is_over`: the protocol's own end."""
 
     parts: list[Part] = field(default_factory=list)

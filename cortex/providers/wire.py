@@ -7,10 +7,11 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import httpx
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ProviderError
@@ -36,8 +37,7 @@ _FAILURES = (failures.Unwanted, httpx.HTTPError, httpx.StreamError, httpx.Invali
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """Where one model is asked and how. `body` builds a request of at most so many output tokens."""
 
     url: str

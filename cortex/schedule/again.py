@@ -1,8 +1,9 @@
 """Makes the timing of a phrase that comes again: a cron line where one can say it, else an interval."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
 
 from cortex.ports.schedule import Timing
 from cortex.schedule.cron import parse

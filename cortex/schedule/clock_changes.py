@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from cortex.ports.schedule import Timing
 from cortex.schedule.cron import parse, wall_times
@@ -16,8 +17,7 @@ from cortex.schedule.moments import OffsetChange, changes, utc_of, zone_of
 TIMES_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockChange:
+class ClockChange(Struct, frozen=True, kw_only=True):
     """A day on which the zone's clock jumps or goes back, and what the timing does then, as one sentence."""
 
     day: date

@@ -5,11 +5,11 @@ Knows no zone and no clock change (`moments.py`) and no words for people (`cron_
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 
@@ -29,16 +29,14 @@ _SHAPE = re.compile(r"(?:[\d*?]|L|LW)[\dLW*/,?#-]*|(?:[A-Z]{3}|\d)(?:[,/#-](?:[A
 _EPOCH = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall clock without a zone, only to ask whether a line ever matches
 
 
-@dataclass(frozen=True, slots=True)
-class Nth:
+class Nth(Struct, frozen=True):
     """The nth such weekday of a month (0 is Sunday); LAST for the last one."""
 
     weekday: int
     nth: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CronLine:
+class CronLine(Struct, frozen=True, kw_only=True):
     """The times that a line names. Weekdays: 0 is Sunday. `is_both`: a day must fit the month's days and the weekdays.
 
     Otherwise, as in Debian's cron, where both are restricted either is enough. `is_wall`: it names its minutes and

@@ -6,12 +6,13 @@ comes twice counts the first time; a cron line with a star for minutes or hours 
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from heapq import heappop, heappush
 from itertools import islice
 from typing import assert_never
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 from cortex.ports.schedule import Timing
@@ -23,8 +24,7 @@ HORIZON = timedelta(days=366)
 GIVES_UP_AFTER = timedelta(days=50 * 366)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetChange:
+class OffsetChange(Struct, frozen=True, kw_only=True):
     """The clock's offset is another from this moment on (UTC)."""
 
     at: datetime

@@ -1,9 +1,10 @@
 """Makes the one moment that a phrase means: `tomorrow at 9`, `next Tuesday 6pm`, `25 December`, `in 20 minutes`."""
 
 import calendar
-from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
 
 from cortex.ports.schedule import Timing
 from cortex.schedule.cron_words import WEEKDAYS

@@ -1,8 +1,9 @@
 """A phrase about time while it is read: finders take out what they understand; what is left was not understood."""
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 
@@ -19,8 +20,7 @@ _FILLERS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
+class Clock(Struct, frozen=True, kw_only=True):
     """A time of day. `is_bare`: it was said without morning or evening, so that 7 may mean 19."""
 
     hour: int
@@ -28,8 +28,7 @@ class Clock:
     is_bare: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delay:
+class Delay(Struct, frozen=True, kw_only=True):
     """A time from now: months and days by the calendar, seconds in real time."""
 
     months: int = 0
@@ -37,8 +36,7 @@ class Delay:
     seconds: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnDate:
+class OnDate(Struct, frozen=True, kw_only=True):
     """A day and month, with its year if that was said."""
 
     year: int | None
@@ -46,8 +44,7 @@ class OnDate:
     day: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Days:
+class Days(Struct, frozen=True, kw_only=True):
     """Days as they are named. Weekdays: 0 is Sunday; `nths`: (which, weekday or `day` or `weekday`), -1 is the last."""
 
     date: OnDate | None = None
@@ -61,8 +58,7 @@ class Days:
     is_repeating: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """All that a phrase says. `every`: (2, `week`); `times_in`: (2, `day`), twice a day; `mark`: minute of the hour."""
 
     every: tuple[int, Unit] | None

@@ -4,9 +4,10 @@ Which slots are due is `slots.py`. Storage keeps the values, the job runner asks
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.base.job import OnMiss, Overlap
@@ -17,8 +18,7 @@ SUCH_HOURS = "Write quiet hours such as 22:00-07:00."
 _QUIET = re.compile(r"(\d{1,2}):(\d{2}) ?(?:-|\u2013|to) ?(\d{1,2}):(\d{2})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissedPolicy:
+class MissedPolicy(Struct, frozen=True, kw_only=True):
     """A job's policy for slots that it did not run in time. Times in seconds.
 
     `on_miss`: leave late slots out, run the newest alone, or all of them up to `catchup_most`.
@@ -40,8 +40,7 @@ class MissedPolicy:
     timeout_s: int = 3600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuietHours:
+class QuietHours(Struct, frozen=True, kw_only=True):
     """A span of the day in which nobody is disturbed; one that ends before it starts goes on over midnight."""
 
     start: time

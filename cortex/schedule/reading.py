@@ -1,8 +1,9 @@
 """The port `Timings`: reads words and cron lines to a timing and follows it. `Reader` holds nothing; share one."""
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from cortex.base.errors import ToolFailed
 from cortex.ports.schedule import Timing

@@ -3,9 +3,10 @@
 The table of slots is `storage`'s; this decides from the last slot, the present moment and the job's policy.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
+
+from msgspec import Struct
 
 from cortex.ports.schedule import Timing
 from cortex.schedule.moments import following, moments
@@ -15,16 +16,14 @@ LISTED_MOST = 1_000
 MADE_UP = "a later one ran for it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissedSlot:
+class MissedSlot(Struct, frozen=True, kw_only=True):
     """A slot that will not run; `why` is shown."""
 
     slot: datetime
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueSlots:
+class DueSlots(Struct, frozen=True, kw_only=True):
     """The decision for a job. `run` and `missed` are in order, aware UTC; `next_at` is None when it is never due again.
 
     `unlisted`: (after, until) of older slots that were missed too, too many to name one by one; None as a rule.

@@ -5,7 +5,8 @@ domains that exist. Grants nothing.
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.selection.index.index import index_of
 from cortex.selection.types import Snapshot
@@ -18,8 +19,7 @@ from cortex.selection.words.thesaurus import in_english
 MOST = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveryResult:
+class DiscoveryResult(Struct, frozen=True, kw_only=True):
     """Up to five hits, best first, and the words for the model: signatures, or the domains that exist."""
 
     hits: tuple[ToolHit, ...]

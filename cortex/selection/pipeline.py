@@ -4,7 +4,8 @@ The only door to the stages. Same input, same plan, to the byte (`portable.dumps
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.memory import give_back

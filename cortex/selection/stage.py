@@ -1,8 +1,9 @@
 """A stage of a recipe: a function from a draft to the next one, with all that is said of it elsewhere."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import PlanDraft
@@ -11,8 +12,7 @@ from cortex.selection.types import PlanInput
 StageFunction = Callable[[PlanInput, Index, PlanDraft], PlanDraft]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stage:
+class Stage(Struct, frozen=True, kw_only=True, eq=False):
     """A stage, which is called as its function is; receipts and pages know it by that one's name.
 
     `label`: what it decides, for people. `speaks_as`: other names that its reasons stand under. `is_guess`: it judges

@@ -5,8 +5,10 @@ All frozen and portable (`base/portable.py`); nothing here reads a clock, a disk
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.fact import FactFit
 from cortex.base.messages import ToolSchema
@@ -21,16 +23,14 @@ PLAIN = Profile()
 SNAPSHOTS_KEPT = 4  # of which what is worked out is kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger:
+class Trigger(Struct, frozen=True, kw_only=True):
     """A phrase that was added on this server to a category. `tools` = () speaks for all of them."""
 
     text: str
     tools: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(Struct, frozen=True, kw_only=True):
     """An utterance as people speak, and the tools that it wants. `is_own`: added on this server."""
 
     text: str
@@ -38,8 +38,7 @@ class Example:
     is_own: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
+class Domain(Struct, frozen=True, kw_only=True):
     """A category with what is known about how people ask for it. `tokens`: its line in a catalog."""
 
     name: str
@@ -50,8 +49,7 @@ class Domain:
     tokens_name: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEntry:
+class ToolEntry(Struct, frozen=True, kw_only=True):
     """One tool with what each of its forms costs, counted beforehand: the planner never tokenizes.
 
     `is_shy`: sent only when named, found or called, never by its chance. `is_grave`: it ends, sends, runs or spends.
@@ -114,8 +112,7 @@ def _kind(node: dict[str, Any]) -> str:
     return f"{words} ({node['format']})" if "format" in node else words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Snapshot:
+class Snapshot(Struct, frozen=True, kw_only=True, eq=False):
     """All tools in registry order. Equal content has an equal `version`, so snapshots are compared and hashed by that.
 
     several: utterances with needs of more than one domain. none: such as need no tool, their kind (chat, llm, open)
@@ -133,6 +130,9 @@ class Snapshot:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Snapshot) and other.version == self.version
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a record's own would compare them by identity
 
     def __hash__(self) -> int:
         return hash(self.version)
@@ -154,8 +154,7 @@ class NamesKey:
 NO_TOOLS = Snapshot(version="", entries=(), domains=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastTurn:
+class PastTurn(Struct, frozen=True, kw_only=True):
     """An earlier turn, its voices kept apart. `untrusted` is recorded and never read by a stage.
 
     `arguments` (strings of the calls) and the beginnings of `results` are read by the recipe `punch` alone, which
@@ -170,8 +169,7 @@ class PastTurn:
     results: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentTool:
+class SentTool(Struct, frozen=True, kw_only=True):
     """A tool as it stands in the `tools` array of the epoch."""
 
     name: str
@@ -180,8 +178,7 @@ class SentTool:
     reason: str = "sent earlier in this epoch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannerMemory:
+class PlannerMemory(Struct, frozen=True, kw_only=True):
     """The planner's knowledge of the conversation so far; can be re-derived from its receipts (`plan/receipt.py`).
 
     `opening`: how many of `sent` stood there when the epoch opened; the frozen catalog lists what they leave out.
@@ -216,8 +213,7 @@ class PlannerMemory:
         return self.grown if self.recipe == recipe else ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanInput:
+class PlanInput(Struct, frozen=True, kw_only=True):
     """Everything that a plan depends on. What a new stage reads besides is a field here, filled in where it is known.
 
     It goes to the end, and its default says nothing: so what was stored before is read and verified as it was.
@@ -261,8 +257,7 @@ class PlanInput:
     never: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDecision:
+class ToolDecision(Struct, frozen=True, kw_only=True):
     """Why one permitted tool is in or out."""
 
     name: str
@@ -275,8 +270,7 @@ class ToolDecision:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class Costs(Struct, frozen=True, kw_only=True):
     """Tokens. `tools`, `catalog` are paid each round, `notes`, `skills` once; `total` is every ready tool in full."""
 
     tools: int = 0
@@ -287,8 +281,7 @@ class Costs:
     permitted: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolPlan:
+class ToolPlan(Struct, frozen=True, kw_only=True):
     """The tools that go out with one model call, and the memory to keep for the next.
 
     `catalog` belongs into the system text of the epoch, `notes` behind the user's message. `added`: tools that this

@@ -4,7 +4,8 @@ Grants and sends nothing; the gate has the last word on whose wish it is. Asked 
 """
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cortex.selection.index.index import index_of
 from cortex.selection.pipeline import plan

@@ -4,8 +4,9 @@ A notice is written by whoever commits what it is about, in the same transaction
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from cortex.base.ids import derived_id
 from cortex.ports.channels import ChannelName
@@ -33,8 +34,7 @@ def wake(hub: Hub, user_id: str = "") -> None:
     hub.announce(OUTBOX)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingNotice:
+class PendingNotice(Struct, frozen=True, kw_only=True):
     """A notice that is ready to be written, with the ways it will go. `is_muted`: it waits for nobody to read it."""
 
     id: str

@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cortex.base.clock import Clock
 from cortex.base.outages import Outages
@@ -13,8 +14,7 @@ from cortex.storage.db import Database, Opener
 from cortex.toolkit.registry import Registry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
+class Runtime(Struct, frozen=True, kw_only=True):
     """The collaborators of every service."""
 
     settings: Settings

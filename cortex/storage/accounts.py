@@ -3,11 +3,11 @@
 import hashlib
 import unicodedata
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Select, case, delete, func, insert, select, update
 
 from cortex.base.errors import Conflict, NotFound
@@ -25,8 +25,7 @@ from cortex.storage.schema import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountRow:
+class AccountRow(Struct, frozen=True, kw_only=True):
     """A person's account; without `password_hash` nobody can sign in until a link was used."""
 
     id: str
@@ -44,8 +43,7 @@ class AccountRow:
         return self.password_hash is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoginRow:
+class LoginRow(Struct, frozen=True, kw_only=True):
     """A signed-in browser. `confirmed_until`: the password was given again, good until then."""
 
     id: str
@@ -58,8 +56,7 @@ class LoginRow:
     confirmed_until: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetupLinkRow:
+class SetupLinkRow(Struct, frozen=True, kw_only=True):
     """The purpose of a one-time link: `account_id` None makes the first admin."""
 
     account_id: str | None

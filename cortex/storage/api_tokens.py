@@ -1,10 +1,10 @@
 """Tokens of other programs, and the requests that came with them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import Select, exists, func, select
 
 from cortex.storage.repository import Repository, SharedRepository, reading, selected
@@ -14,8 +14,7 @@ MOST_TOKENS = "max_tokens"  # among a request's parameters: how long each answer
 USED_AGAIN = timedelta(minutes=1)  # when it was used last is kept so exactly
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiTokenRow:
+class ApiTokenRow(Struct, frozen=True, kw_only=True):
     """A token as it is kept, without the token itself. `tools`: categories and names of its scope, None = the role's.
 
     `limit_tokens`, `limit_usd`: of a day. `wait_s`: how long a call that asks waits for its person. `is_own_words`:
@@ -40,8 +39,7 @@ class ApiTokenRow:
     used_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiRequestRow:
+class ApiRequestRow(Struct, frozen=True, kw_only=True):
     """A request of a program. `model`: the one it asked for by name, "" for the role's.
 
     `parameters`: what tunes its answer, under the names of chat completions, as JSON texts.

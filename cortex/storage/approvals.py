@@ -1,11 +1,11 @@
 """Calls that wait for a person's yes, and standing grants. Each yes is bound to exact arguments and used once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, or_, update
 
 from cortex.base.errors import Conflict
@@ -30,8 +30,7 @@ _LATE: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRow:
+class ApprovalRow(Struct, frozen=True, kw_only=True):
     """A question to the person. `detail` is the whole command or diff; `why` says what the model read before.
 
     `readers`: keys of who else will read what it writes (`ports/loop.py: Readers`), with blanks between.
@@ -203,8 +202,7 @@ def _closed_late() -> Select[Any]:
     return found.order_by(question.created_at, question.id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrantRow:
+class GrantRow(Struct, frozen=True, kw_only=True):
     """A standing yes for a tool and one exact destination; everywhere when `conversation_id` is None.
 
     `readers`: for whatever tool (`tool` is ""), where exactly these others will read it, in the conversation or by the
@@ -289,15 +287,13 @@ class GrantsRepository(Repository):
         return statement.where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnedApproval(ApprovalRow):
+class OwnedApproval(ApprovalRow, frozen=True, kw_only=True):
     """A question with whose it is."""
 
     owner_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnedGrant(GrantRow):
+class OwnedGrant(GrantRow, frozen=True, kw_only=True):
     """A standing yes with whose it is."""
 
     owner_id: str

@@ -6,10 +6,11 @@ The key is the database's (`storage/db.py`), made from the secret key; the newes
 import hmac
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import func, insert, or_, select, text
 
 from cortex.storage.audit_head import BEGINNING, Head
@@ -22,8 +23,7 @@ _LOCK = 0x0C07_7E31
 _STRIDE = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRow:
+class AuditRow(Struct, frozen=True, kw_only=True):
     """A link of the chain. `detail` is canonical JSON; `hash` covers everything else and the hash before."""
 
     number: int
@@ -36,8 +36,7 @@ class AuditRow:
     hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainVerdict:
+class ChainVerdict(Struct, frozen=True, kw_only=True):
     """The verdict on the chain: `entries` that hold; the number of the first that does not, or None, and why."""
 
     entries: int
@@ -45,8 +44,7 @@ class ChainVerdict:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditFilter:
+class AuditFilter(Struct, frozen=True, kw_only=True):
     """A choice of rows; an empty field means any.
 
     `person`: the id of who acted, `name`: of whom it was about; either will do. `kind`: an action or what it begins

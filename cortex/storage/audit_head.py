@@ -11,16 +11,16 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base import private
 
 FILE = "audit.head"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(Struct, frozen=True, kw_only=True):
     """A row of the chain: its number, 0 before the first, and its hash."""
 
     number: int

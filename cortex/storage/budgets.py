@@ -1,11 +1,11 @@
 """Budgets of the server: what a person, a role, a job or everybody together may take in a day."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import Select, delete
 
 from cortex.base.ids import new_id
@@ -17,8 +17,7 @@ Kind = Literal["user", "role", "job", "house", "model"]
 AtLimit = Literal["stop", "model", "chat"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetRow:
+class BudgetRow(Struct, frozen=True, kw_only=True):
     """A limit for a day. `subject`: account id, role or job; "" = each person for themselves (kind user), or nobody.
 
     No row is of kind model: that limit stands with the share of a model, and is shown like one.

@@ -4,11 +4,11 @@ How tools fare over the whole server is counted here too: what was said in a cal
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, Update, and_, case, func, select, update
 
 from cortex.storage import kept
@@ -19,8 +19,7 @@ Came = Literal["", "rescued", "discovered", "missing"]
 CallState = Literal["decided", "intended", "done", "failed", "unknown", "refused"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRow:
+class CallRow(Struct, frozen=True, kw_only=True):
     """A call. `id` is unique on the server; `arguments` is canonical JSON; `spill` names the file of a long result.
 
     is_rescued: the turn's first request did not carry this tool. came: how it was had then, at its first call.
@@ -159,8 +158,7 @@ RAN: tuple[CallState, ...] = ("done", "failed", "unknown")
 FAILED: tuple[CallState, ...] = ("failed", "unknown")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOutcomes:
+class ToolOutcomes(Struct, frozen=True, kw_only=True):
     """The outcomes of a tool's calls. `rescued`: those whose turn began without it; `failed_at`: the last time."""
 
     name: str
@@ -170,8 +168,7 @@ class ToolOutcomes:
     failed_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UseOfTool:
+class UseOfTool(Struct, frozen=True, kw_only=True):
     """One call, without its words."""
 
     id: str

@@ -1,10 +1,10 @@
 """Runs of coding agents, of one user; the folders in which they may work, of the whole server."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import delete, select
 
 from cortex.ports.agents import CodingTask, RunState
@@ -12,8 +12,7 @@ from cortex.storage.repository import Repository, SharedRepository, reading, sel
 from cortex.storage.schema import CodingFolderTable, CodingRunTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodingRow:
+class CodingRow(Struct, frozen=True, kw_only=True):
     """A run as it is stored; the fields are those of `CodingRunTable`."""
 
     id: str

@@ -1,11 +1,11 @@
 """Conversations and their logs: one ordered list of events each, numbered without gaps. Turns stand beside."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, Required, TypedDict, Unpack, cast
 
+from msgspec import Struct, field
 from sqlalchemy import Result, Select, Update, func, select, update
 
 from cortex.base.errors import NotFound
@@ -26,8 +26,7 @@ _TITLE_LENGTH = 200
 _APPENDED = "appended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationRow:
+class ConversationRow(Struct, frozen=True, kw_only=True):
     """A conversation's head. `seq` is its last event's; `selection_state` is the planner's memory.
 
     is_title_tainted: its title was made of words from outside, or by who had read some.

@@ -4,10 +4,11 @@ A delivery whose sender died comes back when its lease is over; a sender that wa
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, case, func, select, update
 
 from cortex.base.errors import Conflict
@@ -16,8 +17,7 @@ from cortex.storage.repository import Repository, SharedRepository, reading, sel
 from cortex.storage.schema import DeliveryTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryRow:
+class DeliveryRow(Struct, frozen=True, kw_only=True):
     """A notice on its way. `next_at`: None when it is over; `attempt`: which try it is; only its maker books it."""
 
     id: str
@@ -33,8 +33,7 @@ class DeliveryRow:
     ended_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelLine:
+class ChannelLine(Struct, frozen=True, kw_only=True):
     """The deliveries of one channel that are on their way. `next_at`: of the first, perhaps long ago; `due`: now."""
 
     channel: ChannelName

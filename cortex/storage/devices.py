@@ -1,22 +1,22 @@
 """Browsers that take push messages, and the single-use links of a notification's buttons."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import delete
 
 from cortex.base.errors import Conflict
 from cortex.base.ids import derived_id
+from cortex.base.record import Veiled
 from cortex.ports.channels import ActionKind
 from cortex.storage.accounts import token_hash
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ActionLinkTable, DeliveryTable, NoticeTable, PushDeviceTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class DeviceRow:
+class DeviceRow(Veiled, Struct, frozen=True, kw_only=True):
     """A browser's subscription. Never shown whole: who has endpoint and keys can send to it.
 
     `signed_for`: the public key of ours under which it subscribed; `error`: why the last push failed, "" if it did
@@ -116,8 +116,7 @@ class DevicesRepository(Repository):
         await self._must_touch(change, PushDeviceTable.id, "This device does not exist.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionLinkRow:
+class ActionLinkRow(Struct, frozen=True, kw_only=True):
     """A button of a notification, behind a link. `used_at`: when it was pressed."""
 
     notice_id: str

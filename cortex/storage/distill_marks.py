@@ -1,10 +1,10 @@
 """How far conversations were read for facts, and which went quiet with something new. A mark only moves on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import aliased
 
@@ -13,8 +13,7 @@ from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, ConversationTable, DistillMarkTable, TurnTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistillMarkRow:
+class DistillMarkRow(Struct, frozen=True, kw_only=True):
     """A mark. `tries`: calls begun for what comes next and not ended; `outcome`: what the last look came to."""
 
     conversation_id: str
@@ -24,8 +23,7 @@ class DistillMarkRow:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuietRow:
+class QuietRow(Struct, frozen=True, kw_only=True):
     """A conversation that went quiet. `upto_ordinal`: its last turn by now."""
 
     owner_id: str

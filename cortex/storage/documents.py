@@ -1,11 +1,11 @@
 """Files that people gave: what they are, whether their text was read, and that text by page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Literal, Required, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, func, or_, select, update
 
 from cortex.ports.documents import Extracted, PageText
@@ -22,8 +22,7 @@ TRIES_MOST = 3
 PAGES_AT_ONCE = 100  # in one transaction: 2,000 pages took the writer for 2.5 s (2026-11-27)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentRow:
+class DocumentRow(Struct, frozen=True, kw_only=True):
     """A file as it is kept. `opening`: the first `OPENING_CHARACTERS` of the `characters` of its text.
 
     `note`: a sentence on what could not be read; `pages`: 0 until it was read; `is_paged`: they are the file's own.
@@ -63,8 +62,7 @@ class DocumentRow:
         return self.characters <= len(self.opening)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileMark:
+class FileMark(Struct, frozen=True, kw_only=True):
     """By which a file is known again: where it is, how large, when it was changed."""
 
     id: str

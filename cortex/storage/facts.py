@@ -1,10 +1,10 @@
 """What is remembered of a user: facts, each with what it was before. Two that say exactly the same are one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import delete, func, select
 
 from cortex.base.errors import Conflict
@@ -16,8 +16,7 @@ from cortex.storage.table import each_word
 STANDING: tuple[FactState, ...] = ("kept", "proposed")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactValues:
+class FactValues(Struct, frozen=True, kw_only=True):
     """A fact to be kept. `source`: who said it, in words; `quote`: the user's own words it comes from, "" for none.
 
     `turn_id`: where it was said, "" for nowhere; `replaces`: the fact that a proposal would take the place of, or "".
@@ -36,8 +35,7 @@ class FactValues:
     is_seen: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactRow:
+class FactRow(Struct, frozen=True, kw_only=True):
     """A fact as it is kept. `at`: when it was said; `is_tainted`: it holds words from outside."""
 
     id: str
@@ -59,8 +57,7 @@ class FactRow:
     forgotten_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactVersionRow:
+class FactVersionRow(Struct, frozen=True, kw_only=True):
     """A fact as it stood at an earlier version; `changed_by` had made it so."""
 
     fact_id: str
@@ -141,7 +138,7 @@ class FactsRepository(Repository):
         if state != "forgotten" and same is not None and same.id != id:
             raise Conflict(f"Already remembered: {same.text}")
         now = self.clock()
-        old = {name: getattr(before, name) for name in FactVersionRow.__dataclass_fields__ if name != "fact_id"}
+        old = {name: getattr(before, name) for name in FactVersionRow.__struct_fields__ if name != "fact_id"}
         values: dict[str, Any] = {
             **fields,
             "key": fact_key(text),

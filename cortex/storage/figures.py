@@ -1,10 +1,10 @@
 """Counts over everybody's rows, for the health page and `/metrics`: no text, name or id of a person among them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec import Struct
 from sqlalchemy import case, func, select
 
 from cortex.storage.repository import SharedRepository, reading
@@ -30,8 +30,7 @@ _COUNTED: dict[Counted, type[Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFigures:
+class ModelFigures(Struct, frozen=True, kw_only=True):
     """Model calls that ended one way ("answered", "failed", …), with what they took together. `ms`: of `timed` ones."""
 
     state: str
@@ -45,8 +44,7 @@ class ModelFigures:
     cost_usd: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointFigures:
+class EndpointFigures(Struct, frozen=True, kw_only=True):
     """Calls of one model since a moment. `failed_last`: when one failed last, None when none did."""
 
     model: str

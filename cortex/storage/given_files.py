@@ -12,10 +12,11 @@ import os
 import stat
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import PurePath
 from typing import IO
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.media import Sniffer, safe_name, why_not_taken
@@ -32,8 +33,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # non-blocki
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenFile:
+class GivenFile(Struct, frozen=True, kw_only=True):
     """A file that is in its place. `path`: below `files/`."""
 
     path: str
@@ -43,8 +43,7 @@ class GivenFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenFiles:
+class GivenFiles(Struct, frozen=True, kw_only=True):
     """Those of one person."""
 
     home: Home

@@ -1,11 +1,11 @@
 """What is stopped until it is lifted. Every process reads it before it starts anything, so it outlives them all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, update
 
 from cortex.base.turn import LIVING
@@ -17,8 +17,7 @@ EVERYBODY = "everybody"
 OUTWARD = "outward"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HaltRow:
+class HaltRow(Struct, frozen=True, kw_only=True):
     """A stop in force. `scope`: EVERYBODY, OUTWARD (tools that reach outside), or the account whose work stands.
 
     `by_id`: who ordered it, "" for no account; `who`: the same in words.

@@ -13,10 +13,11 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from cortex.base import private
 from cortex.base.clock import ticks_s
@@ -41,8 +42,7 @@ class HomeFile(NamedTuple):
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HomeEntry:
+class HomeEntry(Struct, frozen=True, kw_only=True):
     """An entry of a folder."""
 
     name: str

@@ -1,9 +1,9 @@
 """Web addresses that start jobs: one a job, and what came by it, each with the slot that it began."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 from sqlalchemy import func, select
 
 from cortex.base.errors import NotFound
@@ -11,8 +11,7 @@ from cortex.storage.repository import Repository, SharedRepository, reading, sel
 from cortex.storage.schema import AccountTable, HookDeliveryTable, HookTable, JobTable, SlotTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookRow:
+class HookRow(Struct, frozen=True, kw_only=True):
     """The address of a job, and how it fared. `because`: why the last one that was refused was."""
 
     job_id: str
@@ -27,16 +26,14 @@ class HookRow:
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookDelivery:
+class HookDelivery(Struct, frozen=True, kw_only=True):
     """A delivery as it came, and the slot that it began."""
 
     slot_id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedHook:
+class NamedHook(Struct, frozen=True, kw_only=True):
     """The address of a job, by the job's name."""
 
     job_id: str

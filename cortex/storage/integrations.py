@@ -1,10 +1,10 @@
 """The outside systems that admins set up, for the whole server: settings, who may use them, how the last calls went."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import delete, update
 
 from cortex.storage.repository import SharedRepository, reading, selected
@@ -13,8 +13,7 @@ from cortex.storage.schema import IntegrationTable
 PLUGIN = "plugin"  # the kind of a package of others that an admin allowed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrationRow:
+class IntegrationRow(Struct, frozen=True, kw_only=True):
     """One system as it is stored; the fields are those of `IntegrationTable`. `settings` holds no secret."""
 
     kind: str

@@ -1,8 +1,9 @@
 """Jobs as values: what a person or a tool says of one, the row, which are wanted. Made and read by `jobs.py`."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cortex.base.job import JobKind, NotifyOn, OnMiss, Overlap, TimingKind
 from cortex.base.role import ToolMode
@@ -10,8 +11,7 @@ from cortex.ports.channels import ChannelName
 from cortex.ports.schedule import Timing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobValues:
+class JobValues(Struct, frozen=True, kw_only=True):
     """The values of a job, as a person or a tool says them. `prompt`: the text that is asked, or sent by a message job.
 
     `role`, `model`, `mode`: "" takes the default; `tools`: None takes the role's; `arguments`: those of a call job.
@@ -62,8 +62,7 @@ class JobValues:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRow(JobValues):
+class JobRow(JobValues, frozen=True, kw_only=True):
     """A job as it is kept. `next_at`: None when it is paused or never due again; `failures`: in a row.
 
     `planned`: the tools that were chosen from a long list of its own, None for no such list; `planned_for`: a digest of
@@ -84,8 +83,7 @@ class JobRow(JobValues):
     removed_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobName:
+class JobName(Struct, frozen=True, kw_only=True):
     """The name of a job, and its owner."""
 
     id: str
@@ -93,16 +91,14 @@ class JobName:
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFilter:
+class JobFilter(Struct, frozen=True, kw_only=True):
     """A choice of jobs; `words`: all in name, prompt, tool or timing. What is empty narrows nothing."""
 
     state: Literal["", "enabled", "over", "paused", "failing"] = ""
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobCounts:
+class JobCounts(Struct, frozen=True, kw_only=True):
     """The number of jobs of each state; `over`: switched on, and no time of it is to come."""
 
     all: int
@@ -112,8 +108,7 @@ class JobCounts:
     failing: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmedJob:
+class ArmedJob(Struct, frozen=True, kw_only=True):
     """A job that the timer waits for."""
 
     id: str

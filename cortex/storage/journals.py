@@ -4,15 +4,16 @@ A version on each journal and entry guards against lost updates; nothing is dele
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select, text
 from sqlalchemy.exc import IntegrityError
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.journal_rules import name_key
+from cortex.base.record import field_names
 from cortex.ports.aether import EntryChange, Journal, JournalEntry
 from cortex.ports.journals import EntryVersion
 from cortex.storage.repository import Repository, reading
@@ -25,8 +26,7 @@ _MATCHES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryFilter:
+class EntryFilter(Struct, frozen=True, kw_only=True):
     """A choice of entries; `since`: the first moment, `until`: the first too late, `after`: the last one seen."""
 
     journal_id: str | None = None
@@ -218,7 +218,7 @@ class JournalEntriesRepository(Repository):
     def _entries(self) -> Select[Any]:
         """An entry shows its journal's name, so the mark of that is its own too."""
         row = JournalEntryTable
-        plain = [getattr(row, one.name) for one in fields(JournalEntry) if one.name not in ("journal", "is_tainted")]
+        plain = [getattr(row, name) for name in field_names(JournalEntry) if name not in ("journal", "is_tainted")]
         is_tainted = or_(row.is_tainted, JournalTable.is_tainted).label("is_tainted")
         statement = select(*plain, JournalTable.name.label("journal"), is_tainted)
         return statement.join(JournalTable, JournalTable.id == row.journal_id).where(row.owner_id == self.owner_id)

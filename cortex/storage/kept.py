@@ -5,13 +5,13 @@ and names that stand in the code, never under what a person or a row says. `Repo
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import cache
 from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Insert, Select, Update, bindparam, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from cortex.base.record import field_names
 from cortex.storage.table import Table
 
 OWNER = "owner"
@@ -46,7 +46,7 @@ def is_own(table: type[Table]) -> ColumnElement[bool]:
 def whole(kind: type[Any], table: type[Table], *more: Any) -> Select[Any]:
     """The rows of everybody, as the columns that `kind` asks for and the table has, then the columns `more`."""
     has = columns(table)
-    return select(*(has[field.name] for field in fields(kind) if field.name in has), *more)
+    return select(*(has[name] for name in field_names(kind) if name in has), *more)
 
 
 def owned(kind: type[Any], table: type[Table], *more: Any) -> Select[Any]:

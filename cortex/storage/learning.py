@@ -1,10 +1,10 @@
 """Cases of what a message needed and what was answered to them. Words stand here with their writer's consent alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import delete, select
 
 from cortex.base.errors import NotFound
@@ -13,8 +13,7 @@ from cortex.storage.repository import Repository, SharedRepository, reading, sel
 from cortex.storage.schema import ConversationTable, LearningAnswerTable, LearningCaseTable, TurnTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningCaseRow:
+class LearningCaseRow(Struct, frozen=True, kw_only=True):
     """A turn whose first request did not fit. `needed`: tool -> how it came; `text`: None without consent.
 
     `unused`: sent and not called; `unneeded`: what its person reported as not needed.
@@ -32,8 +31,7 @@ class LearningCaseRow:
     unneeded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordingAnswerRow:
+class WordingAnswerRow(Struct, frozen=True, kw_only=True):
     """An admin's answer to a wording for a tool. `kind`: example, phrase, or empty where it was turned down."""
 
     id: str

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import delete, update
 
 from cortex.base.ids import digest
@@ -16,8 +16,7 @@ from cortex.storage.schema import McpToolTable
 Listed = dict[str, Any]  # a tool's JSON as its server sent it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpToolRow:
+class McpToolRow(Struct, frozen=True, kw_only=True):
     """A tool as it is stored; the fields are those of `McpToolTable`."""
 
     server: str

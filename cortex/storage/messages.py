@@ -1,12 +1,12 @@
 """The transcript: finished messages, append-only, each written once however often its step is run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import groupby
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Select, insert, select
 
 from cortex.base.errors import NotFound
@@ -22,8 +22,7 @@ from cortex.storage.words import indexed
 LATER = (1 << 31) - 1  # than any turn's ordinal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRow:
+class MessageRow(Struct, frozen=True, kw_only=True):
     """A message with the turn it belongs to; `ordinal` is the turn's place in the conversation."""
 
     id: str
@@ -35,8 +34,7 @@ class MessageRow:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TurnHead:
+class _TurnHead(Struct, frozen=True, kw_only=True):
     id: str
     conversation_id: str
 

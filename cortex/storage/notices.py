@@ -4,10 +4,10 @@ Who is notified by which channel is the services' matter; the way of a delivery 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, case, delete, exists, func, or_, select, tuple_
 
 from cortex.base.ids import derived_id, new_id
@@ -21,8 +21,7 @@ KEPT_FOR = timedelta(days=90)
 _PRUNED_AT_ONCE = 500  # nobody else writes meanwhile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeValues:
+class NoticeValues(Struct, frozen=True, kw_only=True):
     """The content of a notice. `tag`: a later one of the same tag takes its place; `path`: the page it opens.
 
     `subject_id`: the slot, reminder, approval or turn that it is about.
@@ -40,8 +39,7 @@ class NoticeValues:
     expires_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeRow(NoticeValues):
+class NoticeRow(NoticeValues, frozen=True, kw_only=True):
     """A notice as it is kept. `is_replaced`: a later one stands in its place, and it is in no list."""
 
     id: str
@@ -52,8 +50,7 @@ class NoticeRow(NoticeValues):
     acknowledged_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(Struct, frozen=True, kw_only=True):
     """By what a notice goes out. `device_id`: of a push device; `not_before`: held until then, None goes at once."""
 
     channel: ChannelName
@@ -61,8 +58,7 @@ class Way:
     not_before: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeFilter:
+class NoticeFilter(Struct, frozen=True, kw_only=True):
     """The notices that are wanted; what is empty narrows nothing."""
 
     kinds: Sequence[NoticeKind] = ()

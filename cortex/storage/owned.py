@@ -3,7 +3,6 @@
 import base64
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import date, datetime
 from itertools import count
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from sqlalchemy import delete, exists, select, tuple_
 
 from cortex.base.attachments import Attachment
+from cortex.base.record import as_dict
 from cortex.storage.event_rows import at_length
 from cortex.storage.plans import unpacked
 from cortex.storage.repository import Repository, reading
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, tuple):
-        return [asdict(each) if isinstance(each, Attachment) else each for each in value]
+        return [as_dict(each) if isinstance(each, Attachment) else each for each in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return value

@@ -5,11 +5,11 @@ What a round took stands in `rounds.py`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Select, delete, select, tuple_, update
 
 from cortex.base.errors import CortexError
@@ -23,8 +23,7 @@ _AT_ONCE = 200
 _NOWHERE_ELSE: dict[str, Any] = {"receipt": {}, "given": {}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRow:
+class PlanRow(Struct, frozen=True, kw_only=True):
     """One round. `receipt` as in `selection/plan/receipt.py`; `given`: what it was planned from, `tools/replays.py`."""
 
     turn_id: str

@@ -1,17 +1,16 @@
 """What a user set in the browser: small JSON values by name. Defaults and files are the services' matter."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import select
 
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, PreferenceTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
+class _Kept(Struct, frozen=True, kw_only=True):
     key: str
     value: dict[str, Any]
 

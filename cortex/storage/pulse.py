@@ -3,11 +3,11 @@
 An idle server pays for this one query; what stirs is then read by `jobs.py`, `reminders.py` and `slots.py`.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Select, or_, select
 
 from cortex.storage import kept
@@ -15,8 +15,7 @@ from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import JobTable, ReminderTable, SlotTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatRow:
+class HeartbeatRow(Struct, frozen=True, kw_only=True):
     """The heartbeat of a server: whether jobs or reminders are due soon, and whether slots wait or run."""
 
     jobs: bool

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound
 from cortex.storage.given_files import PICTURES
@@ -16,8 +17,7 @@ _SMALL = "small.webp"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptPicture:
+class KeptPicture(Struct, frozen=True, kw_only=True):
     """A picture in its file, whose name says how large it is."""
 
     path: Path
@@ -26,8 +26,7 @@ class KeptPicture:
     height: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadyPictures:
+class ReadyPictures(Struct, frozen=True, kw_only=True):
     """Those of one person."""
 
     home: Home

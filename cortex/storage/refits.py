@@ -1,10 +1,10 @@
 """Fitted models of this server, numbered; at most one is in force. The bytes are read only when they are needed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import func, insert, select, update
 
 from cortex.base.errors import NotFound
@@ -12,8 +12,7 @@ from cortex.storage.repository import SharedRepository, reading, selected
 from cortex.storage.schema import RefitTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefitRow:
+class RefitRow(Struct, frozen=True, kw_only=True):
     """A fitted model without its bytes. `base`: the shipped utterances it rests on; `digest`: of the bytes."""
 
     number: int

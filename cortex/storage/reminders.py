@@ -4,10 +4,10 @@ A recurring one has two clocks: `next_at` goes on with its rhythm while `again_a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, Update, and_, case, delete, func, or_, select
 
 from cortex.base.errors import Conflict
@@ -23,8 +23,7 @@ DONE_KEPT_FOR = timedelta(days=90)
 TOLD_MOST = 24  # notices in a row without an answer; then it waits in the list
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReminderValues:
+class ReminderValues(Struct, frozen=True, kw_only=True):
     """The values of a reminder, as a person or a tool says them.
 
     `repeat_s`: notified again so often until acknowledged, TOLD_MOST times at most; None: once.
@@ -44,8 +43,7 @@ class ReminderValues:
         return Timing(kind=self.timing_kind, expression=self.expression, time_zone=self.time_zone, words=self.words)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReminderRow(ReminderValues):
+class ReminderRow(ReminderValues, frozen=True, kw_only=True):
     """A reminder as it is kept. `next_at`: of its rhythm, None when that is over.
 
     `due_at`: the time that was notified, not acknowledged; `again_at`: when that is repeated, or a snooze is over;
@@ -76,8 +74,7 @@ class ReminderRow(ReminderValues):
         return min((at for at in (self.next_at, self.again_at) if at is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmedReminder:
+class ArmedReminder(Struct, frozen=True, kw_only=True):
     """A reminder that the timer waits for, by one or both of its clocks."""
 
     id: str

@@ -7,7 +7,6 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import fields
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Delete, Executable, Result, Select, Update, delete, select, update
@@ -16,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cortex.base.clock import Clock, now
 from cortex.base.errors import NotFound
+from cortex.base.record import field_names
 from cortex.storage import kept
 from cortex.storage.table import Table
 
@@ -39,17 +39,17 @@ def reading(method: F) -> F:
 
 @functools.cache
 def selected(kind: type[Any], table: type[Table]) -> Select[Any]:
-    """The rows of `table`, of everybody, as the columns that the dataclass `kind` asks for and the table has."""
-    return select(*(getattr(table, field.name) for field in fields(kind) if hasattr(table, field.name)))
+    """The rows of `table`, of everybody, as the columns that the record `kind` asks for and the table has."""
+    return select(*(getattr(table, name) for name in field_names(kind) if hasattr(table, name)))
 
 
 def _matching(kind: type[Any], table: type[Table], names: tuple[str, ...], order: tuple[str, ...] = ()) -> Select[Any]:
     return kept.matching(kind, table, names, order)  # type: ignore[arg-type]  # mypy takes no class for hashable
 
 
-def as_row(value: Any, kind: type[Any] | None = None) -> dict[str, Any]:  # Any: a dataclass
+def as_row(value: Any, kind: type[Any] | None = None) -> dict[str, Any]:  # Any: a record
     """The fields of a value by name, of one that adds to `kind` those of that alone."""
-    return {field.name: getattr(value, field.name) for field in fields(kind or value)}
+    return {name: getattr(value, name) for name in field_names(kind or value)}
 
 
 def _in_a_scope(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -101,7 +101,7 @@ class Repository:
         return str(cast("Any", self.session.bind).dialect.name) == "postgresql"  # Any: an engine of either kind
 
     def _mine(self, kind: type[Any], table: type[Any], *more: Any) -> Select[Any]:
-        """The user's rows of `table`, as the columns that the dataclass `kind` asks for, then the columns `more`."""
+        """The user's rows of `table`, as the columns that the record `kind` asks for, then the columns `more`."""
         return selected(kind, table).add_columns(*more).where(self._reach(table))  # type: ignore[arg-type]
 
     def _change(self, table: type[Any]) -> Update:

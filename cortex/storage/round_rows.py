@@ -1,8 +1,9 @@
 """Rows of the ledger of rounds as values, and a receipt as figures of it. No query: those are in `rounds.py`."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from cortex.base.role import Channel
 
@@ -11,8 +12,7 @@ CUTS = {"gate": "cut_role", "mode": "cut_mode", "budget": "cut_budget", "form": 
 META = "meta"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRow:
+class RoundRow(Struct, frozen=True, kw_only=True):
     """A model call.
 
     Tokens of tools: `total` = all that are ready in full, `sent` of them, `extra` = the way back and the catalog,
@@ -55,8 +55,7 @@ class RoundRow:
     sent: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Struct, frozen=True, kw_only=True):
     """A sum over rounds: tokens in and out, dollars where the price is known, and how many rounds have none.
 
     `held_*`: what calls that are under way may take at most.
@@ -76,8 +75,7 @@ class Spent:
 _SPENT = ("tokens", "usd", "unpriced", "held_tokens", "held_usd")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpentBy:
+class SpentBy(Struct, frozen=True, kw_only=True):
     """The calls of one person in one role, for one job and with one model, summed; the last three may be ""."""
 
     owner_id: str
@@ -87,8 +85,7 @@ class SpentBy:
     spent: Spent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Borrowed:
+class Borrowed(Struct, frozen=True, kw_only=True):
     """One person's use of one shared model; `model` is its name as the person has it."""
 
     person_id: str
@@ -99,8 +96,7 @@ class Borrowed:
     unpriced: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundBefore:
+class RoundBefore(Struct, frozen=True, kw_only=True):
     """The last answered request of a conversation, as far as a cache is concerned. `is_replaced`: its turn was."""
 
     created_at: datetime
@@ -112,8 +108,7 @@ class RoundBefore:
     is_replaced: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheSample:
+class CacheSample(Struct, frozen=True, kw_only=True):
     """A provider's report on a request whose beginning it had seen before, whole."""
 
     idle_s: float
@@ -123,7 +118,7 @@ class CacheSample:
 
 def figures(receipt: dict[str, Any]) -> dict[str, int]:
     """The tool tokens of a receipt as the ledger has them."""
-    found = {name: 0 for name in RoundRow.__dataclass_fields__ if name.startswith("cut_")}
+    found = {name: 0 for name in RoundRow.__struct_fields__ if name.startswith("cut_")}
     for stage, tokens in receipt.get("left_out", {}).items():
         found[CUTS.get(stage, "cut_choice")] += tokens
     sent = receipt.get("sent", ())

@@ -4,11 +4,11 @@ Budgets read it before each call, with what other calls hold in the meantime (`s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, RowMapping, Select, Update, case, func, select, text, update
 
 from cortex.base.errors import NotFound
@@ -24,8 +24,7 @@ _LOCK = 0x0C07_B4D6
 _LONGEST = timedelta(days=1)  # of a turn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Head:
+class _Head(Struct, frozen=True, kw_only=True):
     conversation_id: str
     role: str
     channel: Channel

@@ -1,10 +1,10 @@
 """Runs: the turns of a person, or of everybody, newest first, with what their rounds took and the tools they called."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, case, func, select
 
 from cortex.base.role import Channel
@@ -14,8 +14,7 @@ from cortex.storage.repository import Repository, SharedRepository, reading, sel
 from cortex.storage.schema import CallTable, ConversationTable, RoundTable, TurnTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
+class RunRow(Struct, frozen=True, kw_only=True):
     """A turn as it stands in the list. `is_dropped`: a later try took its place."""
 
     id: str
@@ -35,8 +34,7 @@ class RunRow:
     is_dropped: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSum:
+class RunSum(Struct, frozen=True, kw_only=True):
     """The sum over the rounds of a turn. `unpriced`: answered rounds whose price is unknown."""
 
     turn_id: str
@@ -47,8 +45,7 @@ class RunSum:
     unpriced: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
+class RunFilter(Struct, frozen=True, kw_only=True):
     """A choice of runs; what is empty narrows nothing."""
 
     states: Sequence[TurnState] = ()

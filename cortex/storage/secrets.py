@@ -1,10 +1,10 @@
 """Sealed secrets by name. Sees ciphertext only: `base/crypto.py` seals and opens."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Select, delete, inspect, select, update
 
 from cortex.storage import kept
@@ -15,8 +15,7 @@ MODEL_KEYS = "model:"  # how the names of model keys begin
 SERVER, PEOPLE = ServerSecretTable.__tablename__, SecretTable.__tablename__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedRow:
+class SealedRow(Struct, frozen=True, kw_only=True):
     """A sealed value: whose it is by id and name, both "" for the server's own, and what it is called."""
 
     owner_id: str

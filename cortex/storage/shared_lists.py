@@ -5,11 +5,11 @@ the same, so the gate counts them (`SharedListRow.readers`), and accepting asks 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
+from msgspec import Struct, field
 from sqlalchemy import ColumnElement, Select, and_, delete, exists, func, or_, select, update
 
 from cortex.base.errors import Conflict, NotFound
@@ -18,8 +18,7 @@ from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import AccountTable, TaskListMemberTable, TaskListTable, TaskTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedListRow:
+class SharedListRow(Struct, frozen=True, kw_only=True):
     """A shared list as one person sees it. `owner`: its owner's name, "" for the reader's own; `people`: id -> name.
 
     `people` are all who see it besides the reader: its owner first, then the members by name; closed accounts are not
@@ -55,8 +54,7 @@ class SharedListRow:
         return f"{self.label}, shared with {', '.join([*self.people.values(), *self.later.values()])}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvitationRow:
+class InvitationRow(Struct, frozen=True, kw_only=True):
     """A list that somebody shares with a person who has not answered yet. `owner`: that somebody's name."""
 
     id: str

@@ -1,10 +1,10 @@
 """Which models are given to whom: an admin's own gifts, and what a person has been given."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Select, select
 
 from cortex.storage import kept
@@ -12,8 +12,7 @@ from cortex.storage.repository import Repository, SharedRepository, as_row, read
 from cortex.storage.schema import AccountTable, SharedModelTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareRow:
+class ShareRow(Struct, frozen=True, kw_only=True):
     """A model of the owner's for one person, or for everybody with `person_id` ""; limits of a day, None = none."""
 
     model: str
@@ -22,8 +21,7 @@ class ShareRow:
     limit_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenModel:
+class GivenModel(Struct, frozen=True, kw_only=True):
     """A model as somebody has been given it: whose it is, its name there, and what each day may take."""
 
     owner_id: str

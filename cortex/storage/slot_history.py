@@ -4,10 +4,10 @@ Each is one query for all jobs of a page, and reads the newest slots only, howev
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Double, Select, cast, func, select
 from sqlalchemy.orm import aliased
 
@@ -20,8 +20,7 @@ BARS = 14
 MEAN_OF = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunBar:
+class RunBar(Struct, frozen=True, kw_only=True):
     """A slot as a bar."""
 
     id: str
@@ -36,8 +35,7 @@ class RunBar:
     cost_usd: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunMean:
+class RunMean(Struct, frozen=True, kw_only=True):
     """The average run of a job. `runs`: how many were looked at; None: no price is known."""
 
     job_id: str

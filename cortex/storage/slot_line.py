@@ -4,9 +4,9 @@ Its order is that of `AllSlotsRepository.ready`: everybody's next run in turn, e
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import aliased
 
@@ -15,8 +15,7 @@ from cortex.storage.schema import JobTable, SlotTable
 from cortex.storage.slots import in_order
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Newcomer:
+class Newcomer(Struct, frozen=True, kw_only=True):
     """A slot that could begin now and stands in no line yet. `attempt`: 0 for the first, which alone can be missed.
 
     `fire_within_s`: of its job; later than this it is missed.

@@ -4,10 +4,10 @@ Bars, means and the history stand in `slot_history.py`; `AllSlotsRepository` is 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select
 from sqlalchemy.orm import aliased
 
@@ -26,8 +26,7 @@ KEPT_ANYHOW = 14  # what the bars show
 _PRUNED_AT_ONCE = 500  # nobody else writes meanwhile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotRow:
+class SlotRow(Struct, frozen=True, kw_only=True):
     """A slot. `attempt`: how often it was started; `ready_at`: not before then; `result`: its first characters.
 
     `in_line_at`: since when it waits for a free place alone, and is late rather than missed.
@@ -55,15 +54,13 @@ class SlotRow:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningSlot(SlotRow):
+class RunningSlot(SlotRow, frozen=True, kw_only=True):
     """A slot that runs, with the state of its turn; None when it has none."""
 
     turn_state: TurnState | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotEnd:
+class SlotEnd(Struct, frozen=True, kw_only=True):
     """The meaning of an ending. `failures`: of the job, in a row; `has_changed`: other than the last good result."""
 
     slot: SlotRow
@@ -71,8 +68,7 @@ class SlotEnd:
     has_changed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misses:
+class Misses(Struct, frozen=True, kw_only=True):
     """The number of slots of a job that were missed, from the first one on."""
 
     first: datetime
@@ -235,7 +231,7 @@ class AllSlotsRepository(SharedRepository):
         The longest due first, but a person's second one comes behind everybody's first, and those at work count as
         well; messages, which nobody waits for, are counted apart.
         """
-        columns = tuple(getattr(SlotTable, name) for name in SlotRow.__dataclass_fields__)
+        columns = tuple(getattr(SlotTable, name) for name in SlotRow.__struct_fields__)
         return await self._all(SlotRow, in_order(columns, self.clock()).limit(limit))
 
     @reading

@@ -1,11 +1,11 @@
 """Summaries: what stands for the older turns in the model's view. The transcript itself is never touched."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Select, exists
 
 from cortex.base.ids import derived_id
@@ -15,8 +15,7 @@ from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import ConversationTable, SummaryTable, TurnTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryRow:
+class SummaryRow(Struct, frozen=True, kw_only=True):
     """A summary of the turns up to and including `upto_ordinal`."""
 
     id: str

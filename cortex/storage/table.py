@@ -1,7 +1,6 @@
 """The declarative base of all tables and the column types that mean the same on SQLite and on PostgreSQL."""
 
 import re
-from dataclasses import asdict
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar
 
@@ -26,6 +25,7 @@ from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mappe
 from sqlalchemy.types import TypeDecorator
 
 from cortex.base.attachments import Attachment
+from cortex.base.record import as_dict
 from cortex.storage.words import pieces
 
 # PostgreSQL refuses U+0000 in text, and neither database can encode half of a surrogate pair.
@@ -102,7 +102,7 @@ class Attachments(TypeDecorator[tuple[Attachment, ...]]):
 
     def process_bind_param(self, value: tuple[Attachment, ...] | None, dialect: Dialect) -> list[dict[str, Any]]:
         """Each as an object."""
-        return [asdict(each) for each in value or ()]
+        return [as_dict(each) for each in value or ()]
 
     def process_result_value(self, value: list[dict[str, Any]] | None, dialect: Dialect) -> tuple[Attachment, ...]:
         """Each as a value."""

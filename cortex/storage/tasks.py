@@ -5,10 +5,10 @@ A version number on each task guards against lost updates. Who shares what stand
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Required, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, and_, case, exists, func, or_, select
 from sqlalchemy.orm import aliased
 
@@ -23,8 +23,7 @@ from cortex.storage.table import each_word
 INBOX = "inbox"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskRow:
+class TaskRow(Struct, frozen=True, kw_only=True):
     """A task as its reader sees it. `priority` 0 is none, higher is more; `position` orders a list.
 
     is_tainted: it holds words that the reader did not write: `is_from_outside` (a page, a mail), or another person's.
@@ -60,8 +59,7 @@ class TaskRow:
         return labelled(self.list_name, self.owner)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskListRow:
+class TaskListRow(Struct, frozen=True, kw_only=True):
     """A list by its name, with how many tasks are open and done. `is_tainted`: its name may be from outside.
 
     owner: whose it is, "" for the reader's own. shared: with whom, None where it is not.
@@ -85,8 +83,7 @@ class TaskListRow:
         return self.shared.with_whom if self.shared else ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPlace:
+class TaskPlace(Struct, frozen=True, kw_only=True):
     """The list on which tasks stand: whose, and its name as the owner wrote it."""
 
     owner_id: str
@@ -221,7 +218,7 @@ class TasksRepository(Repository):
             lists = await SharedListsRepository(self.session, self.owner_id, self.clock).list()
             where = (task.owner_id, task.list_name)
             place = await self._hold(next((one for one in lists if (one.owner_id, one.name) == where), None))
-        values = {name: getattr(task, name) for name in TaskRow.__dataclass_fields__ if hasattr(TaskTable, name)}
+        values = {name: getattr(task, name) for name in TaskRow.__struct_fields__ if hasattr(TaskTable, name)}
         values |= {"version": task.version + 1, "updated_at": self.clock()}
         if task.owner_id:
             values["is_tainted"] = task.is_from_outside
@@ -278,7 +275,7 @@ class TasksRepository(Repository):
         """The tasks that the user sees, as `TaskRow` has them."""
         people = {name: aliased(AccountTable) for name in ("owner_id", "added_by", "done_by")}
         shown = {"owner_id": "owner", "added_by": "adder", "done_by": "doer"}
-        columns = [getattr(TaskTable, name) for name in TaskRow.__dataclass_fields__ if hasattr(TaskTable, name)]
+        columns = [getattr(TaskTable, name) for name in TaskRow.__struct_fields__ if hasattr(TaskTable, name)]
         statement = select(
             *(column for column in columns if column.key != "is_tainted"),
             self._is_tainted().label("is_tainted"),

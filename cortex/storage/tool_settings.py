@@ -4,11 +4,11 @@ And messages with the tools that they must be given: kept by the admins, run on 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
+from msgspec import Struct
 from sqlalchemy import Select, delete, insert, select, update
 
 from cortex.base.errors import NotFound
@@ -22,8 +22,7 @@ Kind = Literal["phrase", "example"]
 COUNTER = "tools"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSettingRow:
+class ToolSettingRow(Struct, frozen=True, kw_only=True):
     """The settings of a tool; None = as it ships. `description`: read by models in place of the shipped one."""
 
     tool: str
@@ -33,8 +32,7 @@ class ToolSettingRow:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolWordRow:
+class ToolWordRow(Struct, frozen=True, kw_only=True):
     """A phrase or an example of a category: added here, or an example that ships and `is_left_out`.
 
     text_key: the text as it is compared. tools: whom it speaks for, () = the whole category.
@@ -129,8 +127,7 @@ def _number() -> Select[Any]:
     return select(counter.number).where(counter.name == COUNTER)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCaseRow:
+class ToolCaseRow(Struct, frozen=True, kw_only=True):
     """A message that somebody of this rank writes in this role. `tools`: all must be sent; () = none may be."""
 
     id: str

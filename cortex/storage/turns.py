@@ -1,10 +1,10 @@
 """Turns: a user's message until its answer, in order, with the state the engine left it in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
+from msgspec import Struct
 from sqlalchemy import Select, func, select
 
 from cortex.base.attachments import Attachment
@@ -18,8 +18,7 @@ from cortex.storage.schema import ConversationTable, TurnTable
 AGENT_MOST = timedelta(days=1)  # longer than that no background agent is at work
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRow:
+class TurnRow(Struct, frozen=True, kw_only=True):
     """A turn as it is kept. `taken_by`: the turn that took this queued message in as steering, at `taken_round`.
 
     `parent_id`: the turn before it in its branch, "" for the first. Turns of one parent are versions of each other, of
@@ -64,8 +63,7 @@ class TurnRow:
         return self.is_tainted or self.has_read_outside or self.has_read_private
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reads:
+class Reads(Struct, frozen=True, kw_only=True):
     """The text that stands before a model: words from outside, and private data of the user's."""
 
     outside: bool = False
@@ -75,8 +73,7 @@ class Reads:
 NOTHING_READ = Reads()
 
 
-@dataclass(frozen=True, slots=True)
-class NewTurn:
+class NewTurn(Struct, frozen=True):
     """A turn to be kept. `is_tainted`: its text is not its person's own.
 
     `reads`: what its text was written from, such as the conversation that hands a task over, or what is attached.
@@ -85,16 +82,15 @@ class NewTurn:
     id: str
     conversation_id: str
     text: str
-    _: KW_ONLY
     mode: ToolMode
     role: str
+    is_tainted: bool
+    reads: Reads
     channel: Channel = "chat"
     job_id: str = ""
     model: str = ""
     max_rounds: int | None = None
     state: TurnState = "queued"
-    is_tainted: bool
-    reads: Reads
     attachments: tuple[Attachment, ...] = ()
 
 
@@ -125,7 +121,7 @@ class TurnsRepository(Repository):
             return known[0]
         at = self.clock()
         values = {
-            **{each.name: getattr(new, each.name) for each in fields(new) if each.name != "reads"},
+            **{name: value for name, value in as_row(new).items() if name != "reads"},
             "ordinal": await self._next_ordinal(new.conversation_id),
             "parent_id": await self._last_in_view(new.conversation_id),
             "created_at": at,

@@ -1,9 +1,10 @@
 """The way back: how a call's effect can be taken back for a while, once. The category's own `undo` does it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.errors import Conflict
 from cortex.base.ids import derived_id
@@ -12,8 +13,7 @@ from cortex.storage.repository import Repository, as_row, reading
 from cortex.storage.schema import CallTable, UndoTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoRow:
+class UndoRow(Struct, frozen=True, kw_only=True):
     """`before` is put back at `target` when it still stands at version `expected`; `label` is the button's words."""
 
     id: str

@@ -6,10 +6,10 @@ tools 0.44. So nothing is kept summed, and no sum can be wrong.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec import Struct
 from sqlalchemy import (
     ColumnElement,
     Integer,
@@ -24,6 +24,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from cortex.base.record import field_names
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ApiRequestTable, ApiTokenTable, CallTable, RoundTable
 from cortex.storage.table import Moment
@@ -40,8 +41,7 @@ _COLUMNS = {
 Span = tuple[datetime, datetime]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
+class Sum(Struct, frozen=True, kw_only=True):
     """The sum over some rounds: sent, taken, cost. `unpriced` rounds are not in `cost_usd`."""
 
     rounds: int = 0
@@ -71,11 +71,10 @@ class Sum:
         return self.cut_role + self.cut_mode + self.cut_choice + self.cut_budget + self.cut_form
 
 
-SUMMED = tuple(each.name for each in fields(Sum) if each.name not in ("rounds", "unpriced", "cost_usd"))
+SUMMED = tuple(name for name in field_names(Sum) if name not in ("rounds", "unpriced", "cost_usd"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell(Sum):
+class Cell(Sum, frozen=True, kw_only=True):
     """Answered rounds of one day (its place in the spans asked for), one key and one cache outcome, summed."""
 
     day: int
@@ -83,8 +82,7 @@ class Cell(Sum):
     cache: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpensiveTurn:
+class ExpensiveTurn(Struct, frozen=True, kw_only=True):
     """A turn with what it took; `cost_usd` None = no round of it has a known price."""
 
     turn_id: str
@@ -96,8 +94,7 @@ class ExpensiveTurn:
     cost_usd: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUsage:
+class ToolUsage(Struct, frozen=True, kw_only=True):
     """A tool: in how many requests its definition went out, with how many tokens, and how often it was called."""
 
     name: str

@@ -1,9 +1,10 @@
 """`Ctx`: what a tool function gets besides its arguments. Hidden from the schema; bound to one user and one call."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from cortex.base.user import User
 from cortex.ports.loop import Scope, Targets
@@ -11,8 +12,7 @@ from cortex.ports.loop import Scope, Targets
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoNote:
+class UndoNote(Struct, frozen=True, kw_only=True):
     """The way to take a call back: the category's `undo` gets `target`, `before` and the version it must still have."""
 
     target: str
@@ -21,8 +21,7 @@ class UndoNote:
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ctx:
+class Ctx(Struct, frozen=True, kw_only=True):
     """The world of one call.
 
     `call_id` seeds deterministic primary keys (uuid5), so that a repeated step writes the same row. `is_tainted`,

@@ -3,7 +3,7 @@
 Fails closed: what is not written out is not permitted, an unknown name permits nothing.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cortex.base.role import Channel, Role, RoleView
 from cortex.ports.mcp import FAMILY
@@ -21,8 +21,7 @@ CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolGrant:
+class ToolGrant(Struct, frozen=True, kw_only=True):
     """The tools that `words` and, unless it is None, `within` mean: categories, names or `all`.
 
     `lacks`: names that are taken out of it again.

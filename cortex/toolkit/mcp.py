@@ -8,12 +8,12 @@ The source of the fields: https://modelcontextprotocol.io/specification/2026-07-
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from msgspec import Struct
 from pydantic import BaseModel, RootModel, model_validator
 
 from cortex.base.messages import ToolSchema
@@ -34,8 +34,7 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer:
+class McpServer(Struct, frozen=True, kw_only=True):
     """A server as an admin set it up. `place`: the host it sends what it gets to, "" where nothing leaves this machine.
 
     about: what it is good for, in the admin's words. is_private: what it reads is private data.
@@ -47,8 +46,7 @@ class McpServer:
     is_private: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpTool:
+class McpTool(Struct, frozen=True, kw_only=True):
     """A tool as its server lists it. `words`: the admin's own in place of the server's, "" = the server's."""
 
     name: str

@@ -5,8 +5,9 @@ from outside are marked, and stay so until the page is emptied or written anew.
 """
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.toolkit.context import Ctx
@@ -73,8 +74,7 @@ def _before(was: dict[str, Any]) -> dict[str, Any] | None:
     return None if was["version"] == ABSENT else {"text": was["text"], "is_marked": was["is_marked"]}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """A page at `path`; `title` is what the model and the person call it, `heading` what a new one begins with."""
 
     ctx: Ctx

@@ -9,12 +9,12 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from traceback import format_exception
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar, get_args
 
+from msgspec.structs import replace
 from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from cortex.base import scan

@@ -5,19 +5,20 @@ What ships never changes; what is set up besides (tools of MCP servers) is put i
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType, ModuleType
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.toolkit.examples import Example, examples_of
 from cortex.toolkit.schema import canonical
 from cortex.toolkit.spec import Category, Function, Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ToolSet:
+class ToolSet(Struct, frozen=True, kw_only=True, eq=False):
     """Every category and tool at one moment, ordered by category name, then by definition.
 
     several: utterances with needs of more than one category. none: such as need no tool, by kind (chat, llm, open) in

@@ -8,11 +8,11 @@ import inspect
 import json
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime
 from hashlib import sha256
 from typing import Annotated, Any
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
@@ -23,8 +23,7 @@ SUMMARY_CHARACTERS = 70
 SECTIONS = ("Args:", "Returns:", "Raises:", "Yields:", "Example:", "Examples:", "Note:")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocstringParts:
+class DocstringParts(Struct, frozen=True, kw_only=True):
     """A docstring taken apart: first line, the paragraphs after it, and a line a parameter."""
 
     summary: str
@@ -32,8 +31,7 @@ class DocstringParts:
     arguments: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forms:
+class Forms(Struct, frozen=True, kw_only=True):
     """All that a model may see of a tool, and the model that checks its calls."""
 
     arguments: type[BaseModel]

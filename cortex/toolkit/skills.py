@@ -4,9 +4,11 @@ Pure over two protocols; the caller hands in the real home and the real marks. W
 """
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import NotFound, ToolFailed, UserError
 from cortex.base.skill import FOLDER, SKILLS_MAX, SUFFIX, TEXT_CHARS_MAX, Skill, needs_yaml, path_of, skill_of
@@ -60,8 +62,7 @@ class MarkNames(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillFile:
+class SkillFile(Struct, frozen=True, kw_only=True):
     """A file of the skills folder. `skill` is None, and `error` says why, when it cannot be used.
 
     `is_read`: whether that is so until the file changes; else it could only not be read now.

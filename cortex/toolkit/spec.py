@@ -1,9 +1,9 @@
 """What a tool is: the value that `@tool` makes from a function, and the category it stands in. No behaviour here."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from cortex.base.messages import ToolSchema
@@ -21,8 +21,7 @@ Precheck = Callable[..., Awaitable[None]]  # called as the tool's function is
 ReadBy = Callable[..., Awaitable[Sequence[Readers]]]  # called as the tool's function is
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallPreview:
+class CallPreview(Struct, frozen=True, kw_only=True):
     """A call's effect, for the person who is asked. detail: the whole of it, such as a diff; "": the arguments."""
 
     title: str
@@ -32,8 +31,7 @@ class CallPreview:
 PreviewOf = Callable[..., Awaitable[CallPreview]]  # called as the tool's function is
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(Struct, frozen=True, kw_only=True):
     """A tool's result when plain text is not enough. `is_tainted`: it holds words from outside.
 
     words: the result in a few words for the person ("4 tasks"), where `text` is for the model.
@@ -48,8 +46,7 @@ class Output:
 Function = Callable[..., Awaitable[str | Output]]  # of `Ctx` and the arguments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     """One tool. `arguments` validates a call (extra=forbid); `full` and `stub` are what a model is sent.
 
     effect: reads of one round run side by side, writes one after the other. idempotent: run again after a kill, it has
@@ -137,8 +134,7 @@ class ToolFacts(TypedDict, total=False):
 Undo = Callable[[Any, str, dict[str, Any] | None, str], Awaitable[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Category:
+class Category(Struct, frozen=True, kw_only=True):
     """A file of tools with what selection needs to choose them.
 
     `undo(ctx, target, before, expected)` puts `before` back at `target` if it still stands at version `expected`

@@ -7,9 +7,10 @@ call is still checked by the whole schema, so that nothing is lost but a hint to
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.toolkit.json_schema import one_line, without_words
 from cortex.toolkit.schema import canonical
@@ -27,8 +28,7 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 Node = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireSchema:
+class WireSchema(Struct, frozen=True, kw_only=True):
     """`parameters`: what goes to models. `names`: for each argument that is called otherwise there, its own name."""
 
     parameters: Node

@@ -1,9 +1,9 @@
 """The user's journals and their entries: list, search, read, write, extend, disable. Disabling is soft."""
 
-from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from cortex.base.errors import NotFound, ToolFailed

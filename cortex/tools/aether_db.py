@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from cortex.base.csv_text import csv_text

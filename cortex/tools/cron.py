@@ -1,7 +1,6 @@
 """The user's scheduled jobs: prompts that run by themselves. Slots and firing are the scheduler's, not this file's."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.ids import derived_id, is_named
 from cortex.base.ids import short as short_id
+from cortex.base.record import as_dict
 from cortex.base.zone import moment, short_moment
 from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
@@ -82,7 +82,7 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
 
     async def find() -> dict[str, Any]:
         timing, times = _times(ctx, when)
-        return {"timing": asdict(timing), "next": _shown(ctx, times)}
+        return {"timing": as_dict(timing), "next": _shown(ctx, times)}
 
     target = await ctx.target(find)
     timing, marks = Timing(**target["timing"]), {"is_tainted": ctx.is_tainted, "is_private": ctx.has_read_private}

@@ -1,11 +1,11 @@
 """Reminders and alarms: a text that is told at its time. Words of time are read by the `Timings` port."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.ids import derived_id, is_named, short
+from cortex.base.record import as_dict
 from cortex.base.zone import day, local
 from cortex.ports.schedule import Reminder, Reminders, Timing, Timings
 from cortex.toolkit.context import Ctx
@@ -55,7 +55,7 @@ async def reminders_add(ctx: Ctx, text: str, when: str) -> str:
 
     async def find() -> dict[str, Any]:
         timing, first_at = _first(ctx, when)
-        return {"timing": asdict(timing), "next_at": first_at.isoformat()}
+        return {"timing": as_dict(timing), "next_at": first_at.isoformat()}
 
     target = await ctx.target(find)
     timing, next_at = Timing(**target["timing"]), datetime.fromisoformat(target["next_at"])

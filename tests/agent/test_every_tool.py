@@ -4,10 +4,10 @@ what can be taken back runs unasked.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import pytest
+from msgspec.structs import replace
 
 from cortex import tools
 from cortex.agent.execute import Executor

@@ -1,10 +1,10 @@
 import asyncio
 import json
-from dataclasses import replace
 from types import ModuleType
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.agent.arguments import digest
 from cortex.agent.execute import Executor

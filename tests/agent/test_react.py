@@ -1,7 +1,7 @@
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.agent.react import LoopPorts, run_turn
 from cortex.agent.toolless import as_text

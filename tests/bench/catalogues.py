@@ -4,9 +4,10 @@ Token figures are estimated (four characters a token): ranking reads none, and c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.base.messages import ToolSchema
 from cortex.selection.types import Domain, Example, Snapshot, ToolEntry

@@ -8,11 +8,12 @@ import asyncio
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base import scan

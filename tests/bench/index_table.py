@@ -1,13 +1,13 @@
 """Makes `selection/index/shipped_index.bin` of what ships, for `make train`: each time the same."""
 
 from collections import Counter
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cortex.base import memory, packed
+from cortex.base.record import as_dict
 from cortex.selection.index import semantic_index, shipped_index, tool_words
 from cortex.selection.index.documents import TermNumbers
 from cortex.selection.index.index import Index, index_of
@@ -65,7 +65,7 @@ def _telling(said: str) -> tuple[str, ...]:
 
 def _curves(snapshot: Snapshot, index: Index) -> dict[str, Any] | None:
     found = semantic_index.fitted(snapshot, index.learned, "", index.tools.words)
-    return asdict(found) if found else None
+    return as_dict(found) if found else None
 
 
 def main() -> None:

@@ -8,11 +8,13 @@ carried. Every tool counts as set up, as in the other measures; each message beg
 import resource
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
+
+from msgspec.structs import replace
 
 from cortex.agent.arguments import digest
 from cortex.app import Cortex

@@ -5,8 +5,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base import portable, tokens
 from cortex.base.fact import RECALL_TOKENS, FactFit, KnownFact
@@ -16,16 +17,14 @@ from cortex.selection.index.recall import listing, recalled
 TABLE = Path(__file__).parent / "recall"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallCase:
+class RecallCase(Struct, frozen=True, kw_only=True):
     """A message of a person, and the facts of theirs that fit it: names of `facts`, none for a plain message."""
 
     text: str
     fits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallPerson:
+class RecallPerson(Struct, frozen=True, kw_only=True):
     """A made-up person. `set`: tune (the rule was fitted on it), held (looked at once), blind (written after it)."""
 
     name: str
@@ -40,8 +39,7 @@ def rows_digest() -> str:
     return digest("\n".join(portable.dumps([person.facts, person.cases]) for person in rows))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallScore:
+class RecallScore(Struct, frozen=True, kw_only=True):
     """What came of a person's messages. Tokens: a message's mean, of those with a fit and of those without."""
 
     name: str

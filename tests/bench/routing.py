@@ -1,9 +1,11 @@
 """Plans every row of a routing file through the real pipeline; conversations in order, the planner's memory kept."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+
+from msgspec.structs import replace
 
 from cortex.selection.discover import Ranking
 from cortex.selection.pipeline import plan

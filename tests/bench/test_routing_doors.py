@@ -1,8 +1,7 @@
 """A search counts only where the request declares one; what a rescue round brings is a figure of its own."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.discover import RANKINGS, rank
 from tests.bench import routing, scores

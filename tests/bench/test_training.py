@@ -1,9 +1,9 @@
 """`cortex train`: what it says is of utterances that were left out; weights of other utterances are refused."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from cortex.commands import reliability, training

@@ -3,10 +3,11 @@
 import asyncio
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec.structs import replace
 from pydantic import ConfigDict, create_model
 
 from cortex.agent.execute import Executor

@@ -1,13 +1,13 @@
 """What any caller could send to any route: the document of all routes, its values widened by nonsense."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from cortex.base import scan
+from cortex.base.record import field_names
 from cortex.services.jobs.forms import JobForm
 from web.app import frame_routes
 from web.register import PAGES
@@ -62,7 +62,7 @@ def document(ids: Mapping[str, Sequence[str]]) -> dict[str, Any]:
                 own = [{"enum": list(ids[given["name"]])}] if given["name"] in ids else []
                 given["schema"] = {"anyOf": [*own, *own, given["schema"], {"enum": list(NONSENSE)}]}
             if path in BY_HAND and "post" in operations:
-                names = ["version", *(field.name for field in fields(BY_HAND[path]))]
+                names = ["version", *field_names(BY_HAND[path])]
                 typed = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
                 operation["requestBody"] = {"content": {"application/x-www-form-urlencoded": {"schema": typed}}}
     for schema in found.get("components", {}).get("schemas", {}).values():

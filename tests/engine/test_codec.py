@@ -1,7 +1,7 @@
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import ConfigError, NotFound, ProviderError, Throttled
 from cortex.base.messages import Message, Opaque, Text, Thinking, ToolCall, ToolResult, ToolSchema, Usage

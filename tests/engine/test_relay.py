@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.background import background_tasks
 from cortex.base.events import OpenPart

@@ -7,11 +7,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import cortex
+from cortex.base.record import as_dict
 from cortex.integrations import landlock
 from cortex.integrations.ladder import Level
 from cortex.integrations.process import ProcessResult, run
@@ -23,7 +24,6 @@ NOBODY = 65_534
 PYTHON = "/usr/bin/python3"
 CHILD = """
 import asyncio, json, sys
-from dataclasses import asdict
 from pathlib import Path
 from cortex.integrations.quota import Quota
 from cortex.integrations.sandbox import Limits, Sandbox
@@ -33,7 +33,20 @@ total = Quota(**order["total"]) if order["total"] else None
 sandbox = Sandbox(forced=order["level"], home=Path(order["home"]), total=total)
 workspace, is_writable = Path(order["files"]), order["is_writable"]
 ended = asyncio.run(sandbox.run(order["argv"], workspace=workspace, limits=limits, is_writable=is_writable))
-print(json.dumps(asdict(ended)))
+print(json.dumps(vars(ended)))
+"""
+
+# In place of msgspec: the system's Python, which nobody may start, has no packages.
+RECORDS = """
+import sys, types
+from dataclasses import dataclass, field, replace
+
+class Struct:
+    def __init_subclass__(cls, frozen=False, kw_only=False, eq=True, **_):
+        dataclass(frozen=frozen, kw_only=kw_only, eq=eq)(cls)
+
+structs = sys.modules["msgspec.structs"] = types.ModuleType("msgspec.structs")
+structs.replace = replace
 """
 
 
@@ -63,7 +76,7 @@ class Rung:
         if not _is_as_nobody(self.level):
             sandbox = Sandbox(forced=self.level, home=self.home, total=total)
             return await sandbox.run(argv, workspace=self.files, limits=limits, is_writable=is_writable)
-        order: dict[str, Any] = {"argv": argv, "limits": asdict(limits), "total": asdict(total) if total else None}
+        order: dict[str, Any] = {"argv": argv, "limits": as_dict(limits), "total": as_dict(total) if total else None}
         order |= {"home": str(self.home), "files": str(self.files), "level": self.level, "is_writable": is_writable}
         nobody = ["/usr/bin/setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
         ended = await run(
@@ -113,5 +126,6 @@ def _give_to_nobody(home: Path) -> None:
         copy = shutil.copytree if (package / part).is_dir() else shutil.copy
         (home / "code" / "cortex").mkdir(parents=True, exist_ok=True)
         copy(package / part, home / "code" / "cortex" / part)
+    (home / "code" / "msgspec.py").write_text(RECORDS)
     for path in (home, *home.rglob("*")):
         os.chown(path, NOBODY, NOBODY)

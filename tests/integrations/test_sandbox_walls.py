@@ -3,9 +3,9 @@
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import Limits

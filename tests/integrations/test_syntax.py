@@ -1,10 +1,10 @@
 """Well formed or not, said with the place; nothing of the text is run."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.process import tree_of

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from cortex.base.address import named
 from cortex.base.errors import ProviderError

@@ -3,11 +3,11 @@
 import ssl
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.errors import ConfigError, DeliveryError, UserError

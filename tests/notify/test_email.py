@@ -4,7 +4,6 @@ import asyncio
 import email
 import email.policy
 import socket
-from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.base.errors import DeliveryError, ToolFailed, UserError
 from cortex.notify import ChannelContext

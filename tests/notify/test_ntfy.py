@@ -2,9 +2,9 @@
 
 import base64
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import DeliveryError, UserError
 from cortex.notify import ChannelContext

@@ -5,13 +5,13 @@ What decrypts and what checks signatures are http_ece and py_vapid, which share 
 
 import json
 import struct
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.base.errors import DeliveryError, UserError
 from cortex.notify import ChannelContext

@@ -1,11 +1,10 @@
 """What may be said on a channel: cuts, clean text, private notices."""
 
-from dataclasses import replace
-
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.notify.words import clean, cut, json_bytes, label, one_line, shown, utf8_bytes
 from cortex.ports.channels import PRIVATE_TEXT, PRIVATE_TITLE, Action, Notice

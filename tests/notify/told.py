@@ -1,6 +1,6 @@
 """Notices to send in tests."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cortex.ports.channels import Action, Notice
 

@@ -2,11 +2,11 @@
 
 import json
 import string
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.base.model import ModelEntry
 from cortex.providers.failures import Unwanted, mapped

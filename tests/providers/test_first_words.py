@@ -1,11 +1,11 @@
 """What new people type first, through the real plan of their role, to the offline model: what it does and says."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.messages import user
 from cortex.base.model import OFFLINE

@@ -1,9 +1,9 @@
 """What every wire makes of reasoning marks and of answers without end."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import ProviderError
 from cortex.base.messages import Message, Opaque, Part, Text, Thinking, user

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.address import named
 from cortex.base.messages import Message, Reveal, ToolCall, ToolResult, ToolSchema, assistant, results, to_json, user

@@ -1,9 +1,9 @@
 """Servers' own lists of models, each in its documented form, and everything else that may come in their place."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.address import PUBLIC, named
 from cortex.base.errors import ProviderError

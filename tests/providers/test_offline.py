@@ -1,12 +1,12 @@
 """The offline model through its door: `connect` and `stream`."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from time import thread_time
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.messages import Message, Text, ToolResult, ToolSchema, assistant, results, user
 from cortex.base.model import OFFLINE

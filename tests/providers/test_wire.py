@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.address import PUBLIC, named
 from cortex.base.errors import ProviderError

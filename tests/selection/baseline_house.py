@@ -1,7 +1,8 @@
 """A made-up registry with the names of the shipped tools, for the baselines: their tables speak of those names."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.selection.pipeline import plan
 from cortex.selection.types import (

@@ -1,11 +1,11 @@
 """A made-up garden whose tools a model was fitted on: five tools, a hundred utterances, fitted in a blink."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from cortex.selection.model import fit, weights
@@ -101,4 +101,4 @@ class SmallEncoder:
 def garden(version: str = "garden-fitted", **changes: object) -> Snapshot:
     """The garden judged by its model, which is brought to where plans are made."""
     weights.keep(KEY, fitted().weights)
-    return replace(GARDEN, version=version, weights=KEY, **changes)  # type: ignore[arg-type]  # fields of a snapshot
+    return replace(GARDEN, version=version, weights=KEY, **changes)

@@ -1,7 +1,8 @@
 """A made-up registry of nine tools, and inputs over it: small enough to read, wide enough for every rule."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.base.messages import ToolSchema
 from cortex.base.model import Profile

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.discover import discover
 from cortex.selection.pipeline import plan

@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Domain, Example, PastTurn, RoleView, Snapshot, ToolEntry

@@ -1,9 +1,9 @@
 """What the person chose for a conversation: "always" sends and permits nothing, "never" holds and rewrites nothing."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES

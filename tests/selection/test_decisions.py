@@ -1,8 +1,7 @@
 """Why each tool is in or out: a sequence like any other, made when somebody looks."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cortex.base import portable
 from cortex.selection.pipeline import plan

@@ -1,8 +1,7 @@
 """Texts with slots: whatever way they came in they score the same, and a change cuts only what changed."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.index.documents import Documents, Texts, tools_as_documents
 from cortex.selection.index.index import Index

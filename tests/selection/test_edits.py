@@ -1,9 +1,9 @@
 """A house's changes laid over the shipped snapshot."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot, Trigger

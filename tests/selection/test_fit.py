@@ -1,9 +1,8 @@
 """The fit: what it learns from, that it is the same each time, and that it judges what it has not seen."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.model import fit, ridge, weights
 from cortex.selection.model.fit import LabelledUtterance

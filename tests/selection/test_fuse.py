@@ -1,9 +1,9 @@
 """One chance a tool: votes together; the model's gates stand before what is weak, not before this house's words."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.index.index import index_of
 from cortex.selection.plan.cache_economics import price

@@ -2,15 +2,15 @@
 brings what the message speaks for."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.model import Profile
 from cortex.selection.index.index import Index
 from cortex.selection.pipeline import plan
-from cortex.selection.plan.draft import ModelChances, PlanDraft, marked
+from cortex.selection.plan.draft import ModelChances, PlanDraft
 from cortex.selection.recipes import RECIPES
 from cortex.selection.stage import StageFunction
 from cortex.selection.stages.basics import learned
@@ -29,7 +29,7 @@ def planned(given: PlanInput, wish: float = DOOR_WISH, chances: Mapping[str, flo
 
     def judged(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         found = {"repo_diff": 0.01} if chances is None else chances
-        return marked(draft, learned=ModelChances(chances=found, wish=wish, work=1.0))
+        return replace(draft, learned=ModelChances(chances=found, wish=wish, work=1.0))
 
     stages: list[StageFunction] = [judged if stage is learned else stage for stage in RECIPES["cortex"]]
     return plan(given, stages)

@@ -1,8 +1,8 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base import portable
 from cortex.base.errors import UserError

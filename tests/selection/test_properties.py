@@ -5,12 +5,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.base import portable
 from cortex.base.model import Profile
@@ -123,7 +123,7 @@ def conversation(recipe: str, case: Case, outside: str = "", seen: str = "") -> 
             role=role,
             profile=profile,
             is_admin=is_admin,
-            mode=mode,  # type: ignore[arg-type]
+            mode=mode,
             memory=memory,
             past=past,
             always=always,

@@ -2,11 +2,11 @@
 
 import gc
 import weakref
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.selection.discover import rank
 from cortex.selection.index.index import Index, index_of

@@ -1,11 +1,11 @@
 """Which facts go along with a message: the table, the budget, and what no message and no fact can bring about."""
 
-from dataclasses import replace
 from typing import Any
 
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.base import tokens
 from cortex.base.fact import FROM_OUTSIDE, RECALL_TOKENS, FactFit, KnownFact

@@ -1,9 +1,8 @@
 """The shipped model moved towards a house's own cases: the smallest change that serves them, the rest as it was."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cortex.app import shipped_registry
 from cortex.selection.index.index import index_of

@@ -1,9 +1,9 @@
 """What may be used: worked out once for a combination, anew for any other."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.registry.rights import rights_of
 from tests.selection.made import HOUSE, ROLE, asked, entry

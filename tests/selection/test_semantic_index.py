@@ -1,10 +1,10 @@
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.discover import rank
 from cortex.selection.index import semantic_index

@@ -1,10 +1,10 @@
 """Choosing by meaning with the real model: what a small one can only pretend."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cortex.integrations.sentences import Sentences
 from cortex.selection.discover import rank

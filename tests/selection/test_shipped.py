@@ -1,8 +1,7 @@
 """The shipped tools: ordinary requests find their tool at the first request, plain talk finds none."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cortex.base import tokens
 from cortex.selection.discover import rank

@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base import packed
 from cortex.selection.index import shipped_index

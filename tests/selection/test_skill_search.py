@@ -1,11 +1,11 @@
 """Which skills are shown for a message: threshold, limits, order, budget; who may read none is shown none."""
 
-from dataclasses import replace
 from typing import Any
 
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.base import portable
 from cortex.base.skill import Skill

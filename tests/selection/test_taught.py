@@ -1,8 +1,7 @@
 """What a house teaches acts at the next message, with the weights as they are and the gates as they judge."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cortex.app import shipped_registry
 from cortex.selection.pipeline import plan

@@ -1,9 +1,9 @@
 """A tool as one text: what of it is read for its meaning, whatever its schema looks like."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.selection.index.tool_words import worded
 from tests.selection.made import entry

@@ -1,6 +1,6 @@
 """A small model chooses worse among many tools, and reads each of them: it is told fewer late ones than others."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cortex.base.model import Profile
 from cortex.selection.pipeline import plan

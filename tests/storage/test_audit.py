@@ -1,7 +1,7 @@
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 

@@ -1,9 +1,9 @@
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.ports.loop import UndoOffer

@@ -1,8 +1,8 @@
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.storage.accounts import AccountsRepository
@@ -35,7 +35,7 @@ async def test_a_job_comes_back_as_it_was_said(db: Database, ann: str, values: J
     jobs = db.repository(JobsRepository, ann)
     made = await jobs.add("news", values, NINE)
     assert made == JobRow(
-        **{name: getattr(values, name) for name in JobValues.__dataclass_fields__},
+        **{name: getattr(values, name) for name in JobValues.__struct_fields__},
         id="news",
         owner_id=ann,
         planned=None,

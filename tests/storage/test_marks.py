@@ -3,11 +3,11 @@
 import inspect
 import pkgutil
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import cortex.storage
 from cortex.base import scan
+from cortex.base.record import defaults, field_names, is_kind
 from cortex.storage.repository import Repository
 from cortex.storage.table import Table
 
@@ -39,8 +39,8 @@ def given_to(method: Callable[..., Any]) -> dict[str, bool]:
         if parameter.kind is parameter.VAR_KEYWORD and get_origin(kind) is Unpack:
             (kind,) = get_args(kind)
             found |= {name: name in kind.__required_keys__ for name in kind.__annotations__}
-        elif isinstance(kind, type) and is_dataclass(kind) and kind.__name__ not in UNWRITTEN:
-            found |= {one.name: one.default is MISSING for one in fields(kind)}
+        elif is_kind(kind) and kind.__name__ not in UNWRITTEN:
+            found |= {name: name not in defaults(kind) for name in field_names(kind)}
         else:
             found[parameter.name] = parameter.default is parameter.empty
     return found
@@ -60,8 +60,8 @@ def test_no_query_that_writes_takes_a_text_for_clean_unasked() -> None:
 
 
 def test_no_row_that_is_written_is_clean_unasked() -> None:
-    rows = [kind for kind in of_storage(object) if is_dataclass(kind) and kind.__name__ not in UNWRITTEN]
-    marked = [(kind.__name__, field) for kind in rows for field in fields(kind) if field.name in MARKS]
-    assert {"NewTurn", "NoticeValues", "JobValues", "ReminderValues"} <= {name for name, _ in marked}
-    lax = [name for name, field in marked if field.default is not MISSING]
+    rows = [kind for kind in of_storage(object) if is_kind(kind) and kind.__name__ not in UNWRITTEN]
+    marked = [(kind, name) for kind in rows for name in field_names(kind) if name in MARKS]
+    assert {"NewTurn", "NoticeValues", "JobValues", "ReminderValues"} <= {kind.__name__ for kind, _ in marked}
+    lax = [kind.__name__ for kind, name in marked if name in defaults(kind)]
     assert lax == ["EntryChange", "TaskListRow"], "one can only set the mark, the other is only read"

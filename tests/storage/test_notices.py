@@ -1,7 +1,7 @@
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.storage.db import Database
@@ -26,8 +26,8 @@ async def test_a_notice_is_told_once_with_its_deliveries(db: Database, ann: str)
     assert await notices.add("one", values, [PUSH, NTFY, NTFY, replace(MAIL, not_before=db.clock() + HOUR)]) is True
     assert await notices.add("one", TOLD, [PUSH]) is False
     notice = await notices.get("one")
-    assert {name: getattr(notice, name) for name in type(values).__dataclass_fields__} == {
-        name: getattr(values, name) for name in type(values).__dataclass_fields__
+    assert {name: getattr(notice, name) for name in type(values).__struct_fields__} == {
+        name: getattr(values, name) for name in type(values).__struct_fields__
     }
     assert {name: (row.state, row.next_at) for name, row in (await sent(db, "one", ann)).items()} == {
         "web_push": ("pending", db.clock()),

@@ -1,7 +1,7 @@
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.storage.accounts import AccountsRepository

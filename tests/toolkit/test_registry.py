@@ -1,9 +1,9 @@
 """The registry is whole, ordered and versioned, or it does not come up."""
 
-from dataclasses import replace
 from types import ModuleType
 
 import pytest
+from msgspec.structs import replace
 
 from cortex import tools
 from cortex.base import tokens

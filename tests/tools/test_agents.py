@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from cortex.base.errors import NotFound, ToolFailed

@@ -1,9 +1,9 @@
 """The coding agent from the chat: only in repositories that an admin gave a folder, followed to its commit."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from cortex.base.errors import ToolFailed

@@ -3,9 +3,9 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from cortex.base.errors import Conflict, CortexError, ToolFailed

@@ -1,10 +1,11 @@
 """The house's devices from the chat: found by names, switched and put back, each call at its own risk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from cortex.base.errors import Conflict, ToolFailed

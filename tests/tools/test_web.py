@@ -2,13 +2,13 @@
 
 import socket
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpcore
 import httpx
 import pytest
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from cortex.base.address import PUBLIC

@@ -1,9 +1,9 @@
 """The registry is the one that was designed: every tool, at its risk; what is not set up says what it lacks."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base import tokens
 from cortex.base.role import Channel

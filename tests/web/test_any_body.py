@@ -7,7 +7,7 @@ import json
 import zipfile
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
 import pytest
@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from cortex.app import Cortex
 from cortex.base import scan
+from cortex.base.record import field_names
 from tests.e2e.fuzzed import BY_HAND, ENDS_THE_LOGIN, LEAVES_THE_MACHINE
 from tests.web.conftest import Browser
 from tests.web.sender import FORM, JSON, PARTS, Sender, costs
@@ -127,7 +128,7 @@ def _routes() -> Iterator[APIRoute]:
 def _names(route: APIRoute) -> Iterator[str]:
     """The fields of its form."""
     if route.path in BY_HAND:
-        yield from (one.name for one in fields(BY_HAND[route.path]))
+        yield from field_names(BY_HAND[route.path])
     for name, given in inspect.signature(route.endpoint, eval_str=True).parameters.items():
         marks = getattr(given.annotation, "__metadata__", ())
         kind = getattr(given.annotation, "__origin__", given.annotation)

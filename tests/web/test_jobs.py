@@ -1,14 +1,15 @@
 """The pages of jobs: what a person reads before and after saving, what their forms change, and what a run leaves."""
 
 import re
-from dataclasses import asdict, replace
 from datetime import timedelta
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import insert
 
 from cortex.app import Cortex
+from cortex.base.record import as_dict
 from cortex.services.jobs.forms import SETTINGS, JobForm
 from cortex.services.jobs.jobs import JobFilter, JobView
 from cortex.services.notifier import notice_id
@@ -31,7 +32,7 @@ BRIEF = JobForm(name="Brief", prompt="Say what is due.", when="every weekday at 
 def fields(form: JobForm, **more: str) -> dict[str, str]:
     """The form as a browser sends it: a switch that is off is not there."""
     switches = ("own_tools", "keeps_quiet_hours", "may_make_jobs", "deliver_to")
-    return {name: value for name, value in {**asdict(form), **more}.items() if value or name not in switches}
+    return {name: value for name, value in {**as_dict(form), **more}.items() if value or name not in switches}
 
 
 async def made(house: Cortex, who: Browser, form: JobForm = BRIEF) -> JobRow:
@@ -114,9 +115,9 @@ async def test_a_time_stays_as_it_was_written_with_its_reading_beside_it(
 async def test_the_form_shows_every_choice_with_a_line_of_help(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/jobs/new")).text
     names = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', page)) - {"q"}
-    assert names >= set(asdict(JobForm()))
+    assert names >= set(as_dict(JobForm()))
     helped = set(re.findall(r'id="f-(\w+)-h"', page))
-    assert helped >= set(asdict(JobForm())) - {"conversation_id"}
+    assert helped >= set(as_dict(JobForm())) - {"conversation_id"}
 
 
 async def test_a_way_to_be_told_says_at_its_box_what_is_missing(house: Cortex, ada: Browser) -> None:
@@ -466,8 +467,8 @@ async def test_a_thousand_jobs_with_ten_thousand_runs_are_shown(house: Cortex, a
     runs = [replace(slot, id=slot_id(one.id, at), job_id=one.id, due_at=at) for one in jobs for at in times]
     async with house.runtime.db.transaction(ada.user.id) as repository:
         session = repository(JobsRepository).session
-        await session.execute(insert(JobTable), [asdict(one) for one in jobs])
-        await session.execute(insert(SlotTable), [asdict(one) for one in runs])
+        await session.execute(insert(JobTable), [as_dict(one) for one in jobs])
+        await session.execute(insert(SlotTable), [as_dict(one) for one in runs])
     page = (await ada.get("/jobs")).text
     assert page.count('<tr id="job-') == 40
     assert page.count(f"{slot.why}</title>") >= 39 * 10

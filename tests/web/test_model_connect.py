@@ -4,11 +4,11 @@ import json
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.storage.secrets import SecretsRepository

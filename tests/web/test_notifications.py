@@ -3,13 +3,13 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from fastapi import FastAPI
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.clock import now

@@ -1,11 +1,11 @@
 """The reminders page: what a person reads before and after saving, and what their forms change."""
 
 import re
-from dataclasses import replace
 from datetime import timedelta
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.services.reminders.due import DueReminders, Waking

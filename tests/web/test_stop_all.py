@@ -1,8 +1,7 @@
 """The page behind the stop button: who may stop and lift what, and that every page says so."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.storage.audit import AuditRepository

@@ -1,12 +1,12 @@
 """What use teaches, on the admin's page: whose words are shown, what an answer changes, how each is undone."""
 
 import re
-from dataclasses import asdict
 
 import pytest
 
 from cortex.app import Cortex
 from cortex.base.crypto import wording_key
+from cortex.base.record import as_dict
 from cortex.selection.words import text
 from cortex.services.tools.own_weights import digest_of, rests_on
 from cortex.services.turns.tool_outcomes import SHARES
@@ -27,7 +27,7 @@ PLACE = "/admin/tools/learn"
 SAID = "zorblax frobnication please"
 TOOL = "task_create"
 SAME = Figure(recall=1.0, tools=2.0)
-REPORT = asdict(
+REPORT = as_dict(
     Report(
         cases=8,
         unknown=0,

@@ -1,9 +1,10 @@
 """My settings: the page's look, what a new chat starts with, the persona, the password, the logins."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 
 from fastapi.responses import Response
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
 from cortex.services.accounts.accounts import LoginRow
@@ -31,8 +32,7 @@ NAV = NavEntry(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Errors:
+class Errors(Struct, frozen=True, kw_only=True):
     """Why a form of this page was refused, by form or field."""
 
     preferences: str = ""
@@ -45,8 +45,7 @@ class Errors:
     password: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountContext(Context):
+class AccountContext(Context, frozen=True, kw_only=True):
     """The account page."""
 
     chosen: Preferences = described("the preferences in force")

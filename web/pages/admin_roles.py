@@ -1,7 +1,6 @@
 """Admin: roles whole. Prompt, models, tools, core, rounds, recipe, budgets; each value says where it comes from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Form
@@ -58,16 +57,14 @@ class RoleForm(BaseModel):
     default: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolesContext(Context):
+class RolesContext(Context, frozen=True, kw_only=True):
     """The list of roles."""
 
     roles: Sequence[RoleSheet] = described("every role with what is in force")
     removed: Sequence[str] = described("roles that were deleted lately and can be brought back")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleEditContext(Context):
+class RoleEditContext(Context, frozen=True, kw_only=True):
     """One role to edit."""
 
     sheet: RoleSheet = described("what is in force, with where it comes from")

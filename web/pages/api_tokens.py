@@ -1,7 +1,6 @@
 """Tokens for other programs: the list, a new one shown once, what was asked with one, revoking it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -38,8 +37,7 @@ NAV = NavEntry(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokensContext(Context):
+class TokensContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     tokens: Sequence[TokenView] = described("the person's tokens, the newest first")
@@ -53,16 +51,14 @@ class TokensContext(Context):
     secret: str = described("the token that was made just now, shown this once", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenCallsContext(Context):
+class TokenCallsContext(Context, frozen=True, kw_only=True):
     """The requests that were made with one token."""
 
     token: ApiTokenRow = described("the token")
     calls: Sequence[RoundRow] = described("the newest model calls of its requests")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTokenContext(Context):
+class NewTokenContext(Context, frozen=True, kw_only=True):
     """The form of a new token."""
 
     roles: Sequence[tuple[str, str]] = described("the roles to choose from: value, words")

@@ -1,7 +1,6 @@
 """Edit before allowing: the arguments of a call that waits for its person, as a form. Works without script."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -19,8 +18,7 @@ PLACE = "/approvals/{approval_id}/edit"
 ARGUMENT = "a."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalEditContext(Context):
+class ApprovalEditContext(Context, frozen=True, kw_only=True):
     """The request and its arguments."""
 
     found: Editable = described("the request, its tool, and whether it can still be answered")

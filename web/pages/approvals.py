@@ -4,7 +4,6 @@ The buttons of a question stand only where it was put to this admin: nobody allo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fastapi import Form, Query
@@ -40,8 +39,7 @@ NAV = NavEntry(
 Name = Annotated[str, Query(max_length=200)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalsContext(Context):
+class ApprovalsContext(Context, frozen=True, kw_only=True):
     """The requests that wait, those that were answered, and the grants."""
 
     waiting: Sequence[OwnedApproval] = described("questions that can still be answered, oldest first")

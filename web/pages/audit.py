@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Annotated, Literal
 
@@ -34,8 +33,7 @@ COLUMNS = ("number", "at", "person", "actor", "action", "subject", "detail", "pr
 RUN_BY_SHEETS = ("=", "+", "-", "@", "\t", "\r")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditContext(Context):
+class AuditContext(Context, frozen=True, kw_only=True):
     """The log."""
 
     page: AuditPage = described("the rows that are meant, the newest first")

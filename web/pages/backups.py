@@ -1,7 +1,6 @@
 """Admin: backups. How old the last one is, what is kept, and one at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from fastapi.responses import Response
@@ -42,8 +41,7 @@ NAV = NavEntry(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupsContext(Context):
+class BackupsContext(Context, frozen=True, kw_only=True):
     """The backups."""
 
     kept: Sequence[Stored] = described("what is kept, the newest first")

@@ -1,7 +1,6 @@
 """Admin: what a person, a role, a job or the whole server may take in a day, and what happens then."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Form
@@ -48,8 +47,7 @@ class BudgetForm(BaseModel):
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetsContext(Context):
+class BudgetsContext(Context, frozen=True, kw_only=True):
     """Every budget, and the form that sets one."""
 
     standings: Sequence[BudgetStanding] = described("each budget with everybody's day under it")

@@ -1,11 +1,11 @@
 """The conversation: read it, write into it, stop it, follow it."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Form, Header
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from cortex.base.errors import Busy, UserError

@@ -1,6 +1,5 @@
 """One's data: chats of another program taken over and that taken back; everything that is one's own as an archive."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import File as FormFile
@@ -29,8 +28,7 @@ NAV = NavEntry(
 NO_FILE = "Choose a file first."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatImportContext(Context):
+class ChatImportContext(Context, frozen=True, kw_only=True):
     """The import."""
 
     state: ImportState | None = described("the import that waits, runs or is done; None for none")

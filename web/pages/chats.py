@@ -1,7 +1,6 @@
 """All chats, with a box at each: archive, pin, delete or export several; and the archived ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 from urllib.parse import quote
@@ -27,8 +26,7 @@ Act = Literal["archive", "unarchive", "pin", "delete", "export"]
 Ids = Annotated[tuple[str, ...], Form()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatsContext(Context):
+class ChatsContext(Context, frozen=True, kw_only=True):
     """A page of the list."""
 
     groups: tuple[SideGroup, ...] = described("chats by day of last use, pinned first")

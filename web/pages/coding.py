@@ -1,7 +1,6 @@
 """Admin: the coding agent. Its runs, one of them live with its diff to merge or drop, the folders it was given."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from fastapi.responses import Response
@@ -28,8 +27,7 @@ NAV = NavEntry(
 SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodingContext(Context):
+class CodingContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     runs: Sequence[CodingRow] = described("the newest runs of this admin")
@@ -39,8 +37,7 @@ class CodingContext(Context):
     is_live: bool = described("whether one runs, so that the page looks again")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodingRunContext(Context):
+class CodingRunContext(Context, frozen=True, kw_only=True):
     """One run."""
 
     run: CodingRow = described("the run")

@@ -1,7 +1,5 @@
 """One conversation among others: rename, pin, archive, delete and undo that, export."""
 
-from dataclasses import dataclass
-
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
@@ -13,8 +11,7 @@ from web.visit import UserVisit, Visit
 router = PageRouter()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenameContext(Context):
+class RenameContext(Context, frozen=True, kw_only=True):
     """The rename form."""
 
     cid: str = described("the conversation's id")

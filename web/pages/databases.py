@@ -1,7 +1,6 @@
 """The databases that are open to this person: tables, columns, first rows, and a box for one reading statement."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from fastapi.responses import Response
@@ -34,8 +33,7 @@ SQL_CHARACTERS = 8_000
 CSV = "text/csv; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabasesContext(Context):
+class DatabasesContext(Context, frozen=True, kw_only=True):
     """One database."""
 
     names: Sequence[str] = described("the databases that this person may read")

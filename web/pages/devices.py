@@ -1,7 +1,6 @@
 """Devices that take push: their list, adding this one, names, tests, removal; and what scripts ask under `/push`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import JSONResponse, Response
 
@@ -28,8 +27,7 @@ NAV = NavEntry(
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevicesContext(Context):
+class DevicesContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     devices: Sequence[DeviceView] = described("the person's devices, the oldest first")
@@ -37,8 +35,7 @@ class DevicesContext(Context):
     is_plain: bool = described("whether the page came without https from another machine: no browser does push then")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceContext(Context):
+class DeviceContext(Context, frozen=True, kw_only=True):
     """One device."""
 
     device: DeviceView = described("the device")

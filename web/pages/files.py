@@ -1,12 +1,12 @@
 """The files that a person gave: listed, searched, opened, deleted and brought back; and the way in for new ones."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from io import BufferedReader
 from os import fstat
 from urllib.parse import quote
 
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from msgspec.structs import replace
 from starlette.datastructures import FormData, UploadFile
 
 from cortex.app import Cortex
@@ -31,8 +31,7 @@ NO_FILE = "Choose a file first."
 PIECE_BYTES = 262_144
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesContext(Context):
+class FilesContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     files: Sequence[DocumentRow] = described("the person's files, the newest first")
@@ -47,8 +46,7 @@ class FilesContext(Context):
     errors: Sequence[str] = described("why some were not taken", default=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileContext(Context):
+class FileContext(Context, frozen=True, kw_only=True):
     """One file."""
 
     file: DocumentRow = described("the file")
@@ -58,8 +56,7 @@ class FileContext(Context):
     later: int = described("the page from which those behind these are shown, 0 for none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletedFileContext(Context):
+class DeletedFileContext(Context, frozen=True, kw_only=True):
     """One file that was deleted and can be restored."""
 
     file: DocumentRow = described("the file")

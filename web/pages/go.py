@@ -1,6 +1,5 @@
 """The page behind a button of a notification: a single-use link that needs the login and acts when pressed here."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi.responses import RedirectResponse, Response
@@ -20,8 +19,7 @@ router = PageRouter()
 DONE = {"approve": "Allowed.", "deny": "Denied.", "ack": "Done.", "snooze": "Snoozed."}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoContext(Context):
+class GoContext(Context, frozen=True, kw_only=True):
     """The question before the button is pressed."""
 
     token: str = described("the link's own part of the address")

@@ -1,7 +1,6 @@
 """How the server is doing: the doctor's findings for admins, a plain yes or no for everybody else."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -34,8 +33,7 @@ NAV = NavEntry(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthContext(Context):
+class HealthContext(Context, frozen=True, kw_only=True):
     """The health page."""
 
     is_ready: bool = described("whether the database answers with the newest tables")

@@ -1,7 +1,6 @@
 """The page as an app: its manifest, its service worker, and what stands there without a network. Open to everybody."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
@@ -18,8 +17,7 @@ FILES = (*STYLES, "vendor/bundle.js", "icon.svg", "vendor/icon-192.png", "vendor
 GROUND = "#fbfbf9"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfflineContext(Context):
+class OfflineContext(Context, frozen=True, kw_only=True):
     """The page without a network; the frame is a visitor's, for it is kept on the device."""
 
 

@@ -1,12 +1,12 @@
 """Admin: the outside systems. A card each: how it stands, its form, a test, who may use it, off, and away."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from fastapi.responses import RedirectResponse, Response
+from msgspec import Struct, field
 
 from cortex.app import Cortex
 from cortex.base.errors import UserError
@@ -44,8 +44,7 @@ ENV_FILE = str(Path(".env").absolute())  # which `base/settings.py` reads
 VALUE_CHARACTERS = 100_000  # the forms have limits of their own, far below
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardReport:
+class CardReport(Struct, frozen=True, kw_only=True):
     """The outcome of an act on one card: news of a test, or why it was refused.
 
     `typed`: what stays in the form, None for what is stored; `errors`: field -> what is wrong with it.
@@ -65,8 +64,7 @@ class CardReport:
         return cls(kind=kind, name=name, text=refused.message, is_ok=False, typed=typed, errors=errors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrationsContext(Context):
+class IntegrationsContext(Context, frozen=True, kw_only=True):
     """The cards."""
 
     cards: Sequence[IntegrationCard] = described("the systems, set up or not, in the order of the page")

@@ -1,7 +1,5 @@
 """The web address of a job: made, shown with its secret once, taken away; and what comes there from other programs."""
 
-from dataclasses import dataclass
-
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
@@ -21,8 +19,7 @@ router = PageRouter()
 HOME = "/jobs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobAddressContext(JobWordsContext):
+class JobAddressContext(JobWordsContext, frozen=True, kw_only=True):
     """The job's address."""
 
     job: JobView = described("the job")

@@ -1,7 +1,6 @@
 """Jobs out of a crontab: paste it, read what each line would be or why it is none, choose, save them switched off."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Form
@@ -21,8 +20,7 @@ HREF = "/jobs/import"
 CHARACTERS = 60_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobImportContext(JobWordsContext):
+class JobImportContext(JobWordsContext, frozen=True, kw_only=True):
     """The crontab and its reading."""
 
     text: str = described("what was pasted")

@@ -1,7 +1,6 @@
 """Where a job may write although others read it: the shared lists that its person allows beforehand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -17,8 +16,7 @@ router = PageRouter()
 HOME = "/jobs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobListsContext(JobWordsContext):
+class JobListsContext(JobWordsContext, frozen=True, kw_only=True):
     """The shared lists of the job's person."""
 
     job: JobView = described("the job")

@@ -1,7 +1,6 @@
 """A job at work: its runs with what each took and told; run now, pause and go on, delete and bring back."""
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -27,8 +26,7 @@ SHOWN: dict[str, tuple[str, tuple[SlotState, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRunsContext(JobWordsContext):
+class JobRunsContext(JobWordsContext, frozen=True, kw_only=True):
     """The runs of a job."""
 
     job: JobView = described("the job")

@@ -1,11 +1,11 @@
 """Jobs: `/jobs`, the form of a new one and of one that stands, and the reading of its times while they are typed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from fastapi import Request
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.numbers import whole_number
@@ -46,8 +46,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobsContext(JobWordsContext):
+class JobsContext(JobWordsContext, frozen=True, kw_only=True):
     """The list."""
 
     view: JobList = described("this page's jobs with their last runs, and how many there are of each state")
@@ -59,8 +58,7 @@ class JobsContext(JobWordsContext):
     moment: int = described("a number that differs each time, so that the next look is a new one")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobReadingContext(JobWordsContext):
+class JobReadingContext(JobWordsContext, frozen=True, kw_only=True):
     """The meaning of a time's words and of the names of tools, which the page shows while they are typed."""
 
     form: JobForm = described("what is typed, or what stands")
@@ -73,8 +71,7 @@ class JobReadingContext(JobWordsContext):
     carried: JobToolPlan | None = described("what a list of own tools comes to, None for the role's", default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobContext(JobReadingContext):
+class JobContext(JobReadingContext, frozen=True, kw_only=True):
     """The form of a job."""
 
     job: JobView | None = described("the job, None for a new one", default=None)

@@ -1,9 +1,9 @@
 """An entry of a journal: read, written, changed, taken away and brought back, and what it was before."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, CortexError, ToolFailed, UserError
 from cortex.base.journal_rules import ENTRY_CHARS_MAX, TITLE_CHARS_MAX
@@ -20,16 +20,14 @@ router = PageRouter()
 JOURNALS = "/journals"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryContext(Context):
+class EntryContext(Context, frozen=True, kw_only=True):
     """An entry to read."""
 
     entry: JournalEntry = described("the entry")
     is_whole: bool = described("whether a long text is shown whole, as it was written")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryFormContext(Context):
+class EntryFormContext(Context, frozen=True, kw_only=True):
     """An entry to write or to change."""
 
     action: str = described("where the form posts")
@@ -44,8 +42,7 @@ class EntryFormContext(Context):
     text_most: int = described("how long a text may be", default=ENTRY_CHARS_MAX)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryHistoryContext(Context):
+class EntryHistoryContext(Context, frozen=True, kw_only=True):
     """An entry as it was before."""
 
     entry: JournalEntry = described("the entry as it stands")

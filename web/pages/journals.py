@@ -1,7 +1,6 @@
 """Journals: the list, search over all of them, and one journal with its entries."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response, StreamingResponse
 
@@ -24,8 +23,7 @@ NAV = NavEntry(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalsContext(Context):
+class JournalsContext(Context, frozen=True, kw_only=True):
     """The list of journals, or what a search over all of them found."""
 
     journals: Sequence[Journal] = described("the journals in use, by name")
@@ -37,8 +35,7 @@ class JournalsContext(Context):
     draft: str = described("a name that was refused", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalContext(Context):
+class JournalContext(Context, frozen=True, kw_only=True):
     """One journal with its entries."""
 
     journal: Journal = described("the journal")
@@ -49,8 +46,7 @@ class JournalContext(Context):
     older: str = described("address of the next page, or empty")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalNameContext(Context):
+class JournalNameContext(Context, frozen=True, kw_only=True):
     """A journal's name to change."""
 
     journal: Journal = described("the journal as it stands")

@@ -1,6 +1,5 @@
 """Log in, log out, and the password again before admin pages."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Form, Request
@@ -16,16 +15,14 @@ from web.visit import UserVisit
 router = PageRouter()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoginContext(Context):
+class LoginContext(Context, frozen=True, kw_only=True):
     """The login page."""
 
     name: str = described("what was typed before", default="")
     next: str = described("where to go afterwards, a path of ours", default="/")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PasswordAgainContext(Context):
+class PasswordAgainContext(Context, frozen=True, kw_only=True):
     """The page that asks for the password again."""
 
     next: str = described("where to go afterwards, a path of ours", default="/")

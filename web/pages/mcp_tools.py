@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from fastapi.responses import Response
+from msgspec import Struct
 
 from cortex.app import Cortex
 from cortex.base.errors import CortexError, UserError
@@ -42,8 +42,7 @@ NAV = NavEntry(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerLine:
+class ServerLine(Struct, frozen=True, kw_only=True):
     """A server in the list."""
 
     name: str
@@ -54,16 +53,14 @@ class ServerLine:
     changed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServersContext(Context):
+class ServersContext(Context, frozen=True, kw_only=True):
     """The list, and the box to paste into."""
 
     servers: Sequence[ServerLine] = described("the servers that are set up")
     pasted: str = described("what was pasted and refused", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolChoice:
+class ToolChoice(Struct, frozen=True, kw_only=True):
     """A tool to allow or not. `diff`: lines of what changed since it was allowed, with a sign each."""
 
     seen: SeenTool
@@ -71,8 +68,7 @@ class ToolChoice:
     diff: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerContext(Context):
+class ServerContext(Context, frozen=True, kw_only=True):
     """One server with its tools."""
 
     line: ServerLine = described("the server")
@@ -83,8 +79,7 @@ class ServerContext(Context):
     login_host: str = described("its host", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeedsContext(Context):
+class NeedsContext(Context, frozen=True, kw_only=True):
     """The page of what programs need of this machine."""
 
     servers: Sequence[ServerNeeds] = described("the servers of which there is something to say")

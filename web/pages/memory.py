@@ -1,10 +1,10 @@
 """What Cortex remembers of a person: `/memory` with what is new and what is proposed, and one fact's own page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.fact import FACT_CHARS_MAX
@@ -30,8 +30,7 @@ PAGE_ROWS = 100
 JSON = "application/json; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryContext(Context):
+class MemoryContext(Context, frozen=True, kw_only=True):
     """Everything that is remembered, or what was searched for."""
 
     view: MemoryView = described("facts kept, new and proposed, with the switches")
@@ -43,8 +42,7 @@ class MemoryContext(Context):
     draft: str = described("a fact that was refused", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactContext(Context):
+class FactContext(Context, frozen=True, kw_only=True):
     """One fact."""
 
     fact: FactRow = described("the fact as it stands")

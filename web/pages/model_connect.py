@@ -1,7 +1,6 @@
 """Connecting a provider: choose it, paste a key, see its own list of models, tick those to use."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -20,8 +19,7 @@ router = PageRouter()
 REFUSALS = (UserError, ProviderError, Conflict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelConnectContext(Context):
+class ModelConnectContext(Context, frozen=True, kw_only=True):
     """The form, or the list of the server that answered."""
 
     presets: Sequence[Preset] = described("providers and servers to connect")

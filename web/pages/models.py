@@ -1,7 +1,6 @@
 """The person's models: add, test the connection, edit, remove, and which role tries which in what order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -114,8 +113,7 @@ class ModelFormInput(BaseModel):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelsContext(Context):
+class ModelsContext(Context, frozen=True, kw_only=True):
     """The list and the chains."""
 
     registry: ModelRegistry = described("entries, default chain, role -> chain, which have a key")
@@ -132,8 +130,7 @@ class ModelsContext(Context):
     limits: Mapping[str, str] = described("another's model -> what the reader may take a day", default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelContext(Context):
+class ModelContext(Context, frozen=True, kw_only=True):
     """One model's form."""
 
     typed: ModelFormInput = described("the fields; never the key")

@@ -1,7 +1,6 @@
 """More and Admin: a card for each page that is not in the sidebar, with how it is just now."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -18,8 +17,7 @@ NAV = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardsContext(Context):
+class CardsContext(Context, frozen=True, kw_only=True):
     """A page of cards."""
 
     title: str = described("heading of the page")

@@ -1,10 +1,10 @@
 """Notes, the scratchpad, and what the assistant keeps for itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.plain_text import plain_text
@@ -20,8 +20,7 @@ LINE_CHARACTERS = 1_000  # of the line that a search led to; the page shows 200
 NAV = NavEntry(title="Notes", href="/notes", icon="note", order=20)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotesContext(Context):
+class NotesContext(Context, frozen=True, kw_only=True):
     """The list of everything."""
 
     notes: Sequence[Note] = described("the person's notes, latest first")
@@ -31,8 +30,7 @@ class NotesContext(Context):
     draft: str = described("a name that was refused", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteContext(Context):
+class NoteContext(Context, frozen=True, kw_only=True):
     """One text."""
 
     title: str = described("heading of the page")

@@ -1,11 +1,11 @@
 """Settings of notifications: quiet hours, digest, channels by kind, what a lock screen may show, addresses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Form
 from fastapi.responses import Response
+from msgspec import Struct, field
 
 from cortex.base.errors import UserError
 from cortex.ports.channels import ChannelName, NoticeKind
@@ -33,8 +33,7 @@ Words = Annotated[list[str], Form()]
 Ticked = Mapping[NoticeKind, tuple[ChannelName, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormOutcome:
+class FormOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a form of this page.
 
     `channel`: whose form, "" for the choices. `about`: the field that is wrong. `tested`: why a test did not go out, ""
@@ -49,8 +48,7 @@ class FormOutcome:
     secret: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsContext(Context):
+class SettingsContext(Context, frozen=True, kw_only=True):
     """The page."""
 
     choices: Choices = described("what the person chose")

@@ -1,7 +1,6 @@
 """Notifications: what you were told, how it went out, and the answers to it. `/notifications` and its live bell."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast, get_args
 from urllib.parse import urlencode
@@ -25,8 +24,7 @@ router = PageRouter()
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotificationsContext(Context):
+class NotificationsContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     notices: Sequence[NoticeView] = described("this page's notices, the newest first, with their deliveries")

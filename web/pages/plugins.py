@@ -1,7 +1,6 @@
 """Admin: plug-ins. Which packages bring tools or channels, what they say of themselves, and which may be loaded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -35,8 +34,7 @@ NAV = NavEntry(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginsContext(Context):
+class PluginsContext(Context, frozen=True, kw_only=True):
     """The packages."""
 
     plugins: Sequence[Plugin] = described("the packages that bring tools or channels, and those that were allowed")

@@ -1,10 +1,10 @@
 """Reminders: `/reminders`, one reminder's own page, and the reading of words while they are typed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.numbers import whole_number
@@ -39,8 +39,7 @@ def _rhythm(seconds: int) -> str:
 REPEATS = (("", "once"), *((str(seconds), _rhythm(seconds)) for seconds in REPEATS_S))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReminderReadingContext(Context):
+class ReminderReadingContext(Context, frozen=True, kw_only=True):
     """The meaning of words, which the page shows while they are typed."""
 
     reading: Reading | None = described("what was read, None when nothing could be", default=None)
@@ -48,8 +47,7 @@ class ReminderReadingContext(Context):
     when: str = described("the same in words", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemindersContext(ReminderReadingContext):
+class RemindersContext(ReminderReadingContext, frozen=True, kw_only=True):
     """The list."""
 
     listing: ReminderListing = described("what waits for an answer, what is next, what repeats, a stretch of the past")
@@ -62,8 +60,7 @@ class RemindersContext(ReminderReadingContext):
     draft_repeat: str = described("how they were to be told", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReminderContext(ReminderReadingContext):
+class ReminderContext(ReminderReadingContext, frozen=True, kw_only=True):
     """One reminder."""
 
     reminder: ReminderRow = described("the reminder as it stands")

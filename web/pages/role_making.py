@@ -1,7 +1,6 @@
 """A role of one's own: made, copied, deleted with a look at what goes on in it, brought back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from fastapi.responses import Response
@@ -20,8 +19,7 @@ HREF = "/account/roles"
 SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleMakingContext(Context):
+class RoleMakingContext(Context, frozen=True, kw_only=True):
     """The form of a new role."""
 
     roles: Sequence[tuple[str, str]] = described("what it can begin as: role, words; the first is no role")
@@ -32,8 +30,7 @@ class RoleMakingContext(Context):
     prompt_max: int = described("how long its words may be", default=PROMPT_MAX)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleDeletionContext(Context):
+class RoleDeletionContext(Context, frozen=True, kw_only=True):
     """The question before a role goes."""
 
     role: str = described("its name")

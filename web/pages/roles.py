@@ -1,7 +1,6 @@
 """One role as I want it: which models it tries, its tool mode, its rounds; each says where it comes from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -18,8 +17,7 @@ CHAIN_LENGTH = 3
 TAKEN_BACK = "Default restored."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolePageContext(Context):
+class RolePageContext(Context, frozen=True, kw_only=True):
     """The page of a role."""
 
     role: RoleSettings = described("what is in force, with where it comes from")

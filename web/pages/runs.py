@@ -1,11 +1,12 @@
 """Runs: the list of them, and one round by round: plan, request, calls, what it took; also under another recipe."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
 
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
+from cortex.base.record import as_dict
 from cortex.services.chat.transcript_views import turn_of
 from cortex.services.tools.replays import Replay
 from cortex.services.usage.runs import RunList, RunQuery
@@ -29,8 +30,7 @@ LABELS = (("", "All"), ("running", "Running"), ("done", "Done"), ("failed", "Fai
 WORDS_MAX = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunsContext(Context):
+class RunsContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     view: RunList = described("the runs of this page, and what they can be narrowed by")
@@ -69,11 +69,10 @@ async def show_all(
 
 def _place(wanted: RunQuery) -> str:
     """The address of a list."""
-    return address(HREF, **{name: value for name, value in asdict(wanted).items() if value != 1})
+    return address(HREF, **{name: value for name, value in as_dict(wanted).items() if value != 1})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceContext(Context):
+class TraceContext(Context, frozen=True, kw_only=True):
     """A turn's trace."""
 
     trace: Trace = described("the turn")

@@ -1,7 +1,6 @@
 """Search over chats, notes and files: a page, and the sidebar's list while the person types."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -13,8 +12,7 @@ from web.visit import UserVisit
 router = PageRouter()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchContext(Context):
+class SearchContext(Context, frozen=True, kw_only=True):
     """The hits of a search; the sidebar shows its `results` block in place of the list of chats."""
 
     q: str = described("what was searched for")

@@ -1,7 +1,6 @@
 """Admin: the settings of the server, each with its value and where it comes from. They are changed outside."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -22,8 +21,7 @@ NAV = NavEntry(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettingsContext(Context):
+class ServerSettingsContext(Context, frozen=True, kw_only=True):
     """The settings."""
 
     lines: Sequence[SettingLine] = described("every setting by name")

@@ -1,7 +1,5 @@
 """First start: the one-time link makes the admin's account. Open only while no account exists."""
 
-from dataclasses import dataclass
-
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.background import BackgroundTask
@@ -18,8 +16,7 @@ router = PageRouter()
 FIRST_PAGE = "/models?welcome=1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetupContext(Context):
+class SetupContext(Context, frozen=True, kw_only=True):
     """The set-up page. The token stands in the address after #, which no server sees; app.js copies it to the form."""
 
     name: str = described("what was typed before", default="")

@@ -1,7 +1,5 @@
 """With whom a task list is shared: `/lists`. Its owner chooses people and names it; who is offered it answers here."""
 
-from dataclasses import dataclass
-
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
@@ -14,8 +12,7 @@ from web.visit import UserVisit, Visit
 router = PageRouter()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedListContext(Context):
+class SharedListContext(Context, frozen=True, kw_only=True):
     """One list."""
 
     sharing: ListSharing = described("the list, and with whom it is and can be shared")

@@ -1,13 +1,13 @@
 """A person's skills: the list, one to edit with a box to try messages in, rename, delete and take that back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import File as FormFile
 from fastapi import UploadFile
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.errors import Conflict, UserError
@@ -54,8 +54,7 @@ MESSAGE_CHARS_MAX = 2_000
 MESSAGES_CHARS_MAX = 8_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillsContext(Context):
+class SkillsContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     skills: Sequence[SkillRow] = described("every skill file by name, the broken ones with what is wrong")
@@ -66,8 +65,7 @@ class SkillsContext(Context):
     description: str = described("the description typed with it", default="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillContext(Context):
+class SkillContext(Context, frozen=True, kw_only=True):
     """One skill."""
 
     skill: SkillFile = described("the file as it stands")

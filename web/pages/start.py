@@ -1,7 +1,5 @@
 """The first steps after the account is made: what is done, what is left, and the way to each."""
 
-from dataclasses import dataclass
-
 from fastapi.responses import Response
 
 from cortex.services.health.first_steps import FirstSteps
@@ -13,8 +11,7 @@ from web.visit import UserVisit
 router = PageRouter()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartContext(Context):
+class StartContext(Context, frozen=True, kw_only=True):
     """The steps."""
 
     first: FirstSteps = described("each step with whether it is done; whether new chats speak of them")

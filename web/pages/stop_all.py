@@ -4,7 +4,6 @@ Stopping asks for nothing more than the login. What holds for others is lifted w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -20,8 +19,7 @@ HERE = "/stop-all"
 MINE, EVERYBODY = "mine", "everybody"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopAllContext(Context):
+class StopAllContext(Context, frozen=True, kw_only=True):
     """The question, and what is stopped already."""
 
     halts: Sequence[HaltView] = described("the stops in force: for an admin all, else those that this person meets")

@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from typing import Annotated, Self
 
 from fastapi import Form
 from fastapi.responses import Response
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
@@ -26,8 +26,7 @@ NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
 PAGE_ROWS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TasksContext(Context):
+class TasksContext(Context, frozen=True, kw_only=True):
     """The lists."""
 
     tasks: Sequence[TaskRow] = described("this page's tasks, in order")
@@ -81,8 +80,7 @@ class TaskEditForm(TaskForm):
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskContext(Context):
+class TaskContext(Context, frozen=True, kw_only=True):
     """One task."""
 
     task: TaskRow = described("the task as it stands")

@@ -1,10 +1,11 @@
 """Admin: call a tool by hand. A form made of its schema; the call goes through the gate, and its result is shown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastapi.responses import Response
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.services.tools.listing import ToolSheet
@@ -23,8 +24,7 @@ ARGUMENT = "a."
 FORM_MAX = 64_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Typed:
+class _Typed(Struct, frozen=True, kw_only=True):
     """The form. `sure`: the call that was said yes to."""
 
     role: str = "orchestrator"
@@ -33,8 +33,7 @@ class _Typed:
     sure: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallContext(Context):
+class CallContext(Context, frozen=True, kw_only=True):
     """The form, what is wrong with it, and the last call."""
 
     sheet: ToolSheet = described("the tool")

@@ -1,7 +1,6 @@
 """Admin: what use teaches about the choice of tools. Suggestions to accept or turn down, answers to undo, refits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Form
@@ -38,8 +37,7 @@ class LearnForm(BaseModel):
     number: Number = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnContext(Context):
+class LearnContext(Context, frozen=True, kw_only=True):
     """The page."""
 
     learned: LearningPage = described("suggestions, tools sent for nothing, answers")

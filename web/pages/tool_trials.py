@@ -1,7 +1,6 @@
 """Admin: try a message. Every recipe's plan side by side, one of them step by step, and messages kept to be checked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Form
@@ -50,8 +49,7 @@ class Asking(BaseModel):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialsContext(Context):
+class TrialsContext(Context, frozen=True, kw_only=True):
     """The form, what it found, the cases."""
 
     asking: Asking = described("the form as typed")

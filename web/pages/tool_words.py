@@ -1,11 +1,11 @@
 """Admin: how people here ask for the tools of a category. The effect of other words is shown before they are saved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import Form
 from fastapi.responses import Response
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
@@ -35,8 +35,7 @@ class WordsForm(BaseModel):
     do: str = "effect"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordsContext(Context):
+class WordsContext(Context, frozen=True, kw_only=True):
     """A category's words."""
 
     category: CategoryWords = described("the category's tools, and what it waits for")
@@ -63,7 +62,7 @@ async def show(visit: ReauthedAdminVisit, category: str, tool: str = "", no_exam
 async def change(visit: ReauthedAdminVisit, category: str, form: Annotated[WordsForm, Form()]) -> Response:
     """Show what these words would change, or save them."""
     await visit.services.tool_settings.words(category)
-    typed = WordsText(**{name: getattr(form, name) for name in WordsText.__dataclass_fields__})
+    typed = WordsText(**{name: getattr(form, name) for name in WordsText.__struct_fields__})
     try:
         words = read(visit.services.runtime.registry, category, typed, form.tool)
         if form.do == "save":

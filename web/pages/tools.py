@@ -1,7 +1,6 @@
 """Admin: every tool of the server, and one tool whole. On or off, when it is sent, whether it asks first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from fastapi.responses import HTMLResponse, Response
@@ -38,8 +37,7 @@ NAV = NavEntry(
 RISKS = ("low", "medium", "high")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolsContext(Context):
+class ToolsContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     listing: ToolList = described("the tools that fit the filter, by category, with the sums over all")

@@ -1,7 +1,6 @@
 """One turn: edit and resend, try again, continue, branch, why its tools, and the questions and offers of its cards."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -44,15 +43,13 @@ class Draft(BaseModel):
         return int(self.max_rounds) if self.max_rounds.isascii() and self.max_rounds.isdigit() else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditContext(TurnViewContext):
+class EditContext(TurnViewContext, frozen=True, kw_only=True):
     """The page that edits a message, where there is no script."""
 
     turn: TurnView = described("the turn whose message is edited")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhyContext(Context):
+class WhyContext(Context, frozen=True, kw_only=True):
     """Why these tools."""
 
     receipt: dict[str, Any] = described("the plan's receipt, selection/types.py")

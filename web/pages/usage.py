@@ -1,7 +1,6 @@
 """What it cost: tokens and dollars by day, model, role, tool, job or person, cache hits, budgets; each table as CSV."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -36,8 +35,7 @@ BYS: tuple[By, ...] = ("model", "role", "tool", "job", "token", "person")
 Days = Annotated[int, Query(ge=1, le=90)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageContext(Context):
+class UsageContext(Context, frozen=True, kw_only=True):
     """The page."""
 
     view: View = described("the numbers")

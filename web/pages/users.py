@@ -1,12 +1,12 @@
 """Admin: the people of this server. Every change asks for the password again and is in the audit log."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from fastapi import Form
 from fastapi.responses import Response
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.errors import CortexError, NotAllowed, UserError
@@ -40,8 +40,7 @@ NAV = NavEntry(
 HERE_ONLY = ("localhost", "127.0.0.1", "::1")  # hosts by which every computer names itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsersContext(Context):
+class UsersContext(Context, frozen=True, kw_only=True):
     """The people."""
 
     people: Sequence[AccountRow] = described("every account, closed ones too")

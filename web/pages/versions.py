@@ -1,7 +1,6 @@
 """The versions of a message and its answer: which there are, going to another, and how to make a new one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fastapi.responses import Response
 
@@ -17,8 +16,7 @@ from web.visit import UserVisit
 router = PageRouter()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionsContext(Context):
+class VersionsContext(Context, frozen=True, kw_only=True):
     """The dialog beside Regenerate, and its page where there is no script."""
 
     cid: str = described("the conversation's id")

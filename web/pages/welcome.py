@@ -1,7 +1,6 @@
 """A person who was invited, or whose password was reset, chooses one: the link works once, for a day or 15 minutes."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
@@ -16,8 +15,7 @@ from web.security import client, set_login
 router = PageRouter()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WelcomeContext(Context):
+class WelcomeContext(Context, frozen=True, kw_only=True):
     """The page behind an invitation. The code stands in the address after #, which no server sees."""
 
     token: str = described("what was typed before", default="")

@@ -1,7 +1,5 @@
 """All of an answer that the conversation shows shortened: as it was written, not rendered; and as plain text."""
 
-from dataclasses import dataclass
-
 from fastapi.responses import PlainTextResponse, Response
 
 from cortex.services.chat.transcript_views import TextPart, turn_of
@@ -13,8 +11,7 @@ from web.visit import UserVisit, Visit
 router = PageRouter()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WholeContext(Context):
+class WholeContext(Context, frozen=True, kw_only=True):
     """An answer's whole text."""
 
     cid: str = described("the conversation it stands in")

@@ -5,11 +5,11 @@ it and refuse to write by themselves. sqlglot is heavy: this is loaded on first 
 """
 
 import logging
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import sqlglot
+from msgspec import Struct
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -31,8 +31,7 @@ CLOSERS = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it would write statements into the log
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True):
     """A statement that may be sent. `is_select`: it reads rows, and its cost can be asked for ahead of it."""
 
     sql: str

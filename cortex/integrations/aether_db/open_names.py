@@ -1,14 +1,14 @@
 """What an admin opened of a database, and the settings by which it is reached. No library is loaded for them."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
+from cortex.base.record import Veiled
 
 SYSTEM_SCHEMAS = ("information_schema", "mysql", "performance_schema", "sys")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenNames:
+class OpenNames(Struct, frozen=True, kw_only=True):
     """The tables that an admin opened. `tables`: single tables or views as (schema, name), beside the whole `schemas`.
 
     default_schema: where names without a schema are looked for; "" = nowhere.
@@ -36,8 +36,7 @@ class OpenNames:
         return schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatementLimits:
+class StatementLimits(Struct, frozen=True, kw_only=True):
     """The limits of one statement. `scan_rows`: not run where the server expects to look at more rows."""
 
     statement_s: float = 10.0
@@ -47,18 +46,19 @@ class StatementLimits:
     scan_rows: int = 5_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(Veiled, Struct, frozen=True, kw_only=True):
     """One database: where it is, as whom it is read, what is open.
 
     tls: "off", or "verify" with the system's authorities or the `ca` given as PEM text. is_trusted: use the account
     although it may do more than read.
     """
 
+    VEILED = ("password",)
+
     host: str
     port: int = 3306
     user: str
-    password: str = field(repr=False)
+    password: str
     names: OpenNames
     tls: str = "off"
     ca: str = ""

@@ -5,8 +5,9 @@ works in a clone of what is committed; what lies about uncommitted in the person
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.git import ENV, FILTER_PARTS, OVERRIDES
@@ -33,8 +34,7 @@ AUTHOR = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class Changes(Struct, frozen=True, kw_only=True):
     """The changes in a clone since it began: the newest commit ("" = none), its diff, the figures of that."""
 
     commit: str = ""
@@ -42,8 +42,7 @@ class Changes:
     stat: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clones:
+class Clones(Struct, frozen=True, kw_only=True):
     """git for runs of coding agents."""
 
     sandbox: Sandbox

@@ -7,11 +7,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import h11
+from msgspec import Struct, field
 
 from cortex.base.json_text import parsed
 
@@ -26,8 +26,7 @@ class ModelRefused(Exception):
     """The model did not answer; the words are for the person."""
 
 
-@dataclass(slots=True)
-class Door:
+class Door(Struct):
     """The door and its count: how often the model was asked, what else was tried, why a model did not answer."""
 
     place: Path

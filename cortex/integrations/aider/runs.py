@@ -8,8 +8,9 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.aider import box
@@ -44,16 +45,14 @@ FACTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AiderInstallation:
+class AiderInstallation(Struct, frozen=True, kw_only=True):
     """Where aider is: its program, and the folders that it must be able to read to run."""
 
     program: Path
     readable: tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AiderTask:
+class AiderTask(Struct, frozen=True, kw_only=True):
     """A task for aider in `folder`/tree, a clone that began at the commit `base`; `files`: paths in it."""
 
     folder: Path
@@ -62,8 +61,7 @@ class AiderTask:
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AiderEnd:
+class AiderEnd(Struct, frozen=True, kw_only=True):
     """The end of a run. `failure`: why it is no success, "" for one; `asked`: how often the model was asked.
 
     strange: requests for anything else, none of which was answered.

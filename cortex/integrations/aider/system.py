@@ -2,8 +2,10 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.aider.clones import Clones
@@ -16,16 +18,14 @@ PROGRAMS = "programs"
 NO_PROGRAM = "aider is not installed. `cortex tools install aider` installs it in its own environment (0.5 GB)."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AiderHost:
+class AiderHost(Struct, frozen=True, kw_only=True):
     """The parts of this machine that it gets. `home`: Cortex's own folder, in which nobody's repository lies."""
 
     sandbox: Sandbox
     home: Path
 
 
-@dataclass(frozen=True, slots=True)
-class AiderSystem:
+class AiderSystem(Struct, frozen=True):
     """The client of the card."""
 
     form: AiderForm

@@ -4,7 +4,8 @@ A file has `integration(host)`, which gives its `IntegrationKind`; the folder is
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.settings import Settings
@@ -13,8 +14,7 @@ from cortex.integrations.mcp.system import McpHost
 from cortex.ports.integrations import IntegrationKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrationHost:
+class IntegrationHost(Struct, frozen=True, kw_only=True):
     """The parts of this server that integrations get.
 
     lacks_channel: what a notification channel lacks, by its name. is_boxed: whether the sandbox works on this machine.

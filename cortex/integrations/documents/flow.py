@@ -1,19 +1,17 @@
 """What DOCX and ODT have in common: paragraphs that may hold others, tables, breaks. Fed by their parsers."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from cortex.integrations.documents.pages import Pages
 
 
-@dataclass(slots=True)
-class _Paragraph:
+class _Paragraph(Struct):
     pieces: list[str] = field(default_factory=list)
     depth: int = 0  # 0 is no heading
     is_item: bool = False
 
 
-@dataclass(slots=True)
-class Flow:
+class Flow(Struct):
     """Builds paragraphs for `pages`. A table's row is one paragraph, its cells apart by tabs."""
 
     pages: Pages

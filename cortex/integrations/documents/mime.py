@@ -6,10 +6,11 @@ with them, at the first line that is none. Bounds: how deep parts may hold parts
 
 import binascii
 import re
-from dataclasses import dataclass, field
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from typing import Any
+
+from msgspec import Struct, field
 
 from cortex.integrations.documents.charsets import codec_of, decoded
 
@@ -30,8 +31,7 @@ _OPENING = re.compile(rb"(?i)multi-?part message|MIME")
 PREAMBLE_BYTES = 500
 
 
-@dataclass(slots=True, kw_only=True)
-class Part:
+class Part(Struct, kw_only=True):
     """A mail or a part of one. `kind`: its media type; `body`: decoded bytes, of what holds no parts itself."""
 
     headers: list[tuple[str, bytes]]
@@ -48,8 +48,7 @@ class Part:
         return ", ".join(filter(None, found))
 
 
-@dataclass(slots=True)
-class Bounds:
+class Bounds(Struct):
     """The number of parts that may still be read of one mail; `is_over`: whether something was left out for it."""
 
     left: int = PARTS_MOST

@@ -1,7 +1,8 @@
 """Collects the text of one document within limits, and cuts it into numbered pages. Used by all that read a kind."""
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 TEXT_CHARACTERS = 3_000_000
 PAGES_MOST = 3_000
@@ -20,16 +21,14 @@ class FullError(Exception):
     """The document is longer than is read; what was collected stays."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Block:
+class _Block(Struct, kw_only=True):
     text: str
     title: str = ""
     depth: int = 0
     is_break: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PagesFound:
+class PagesFound(Struct, frozen=True, kw_only=True):
     """The pages of a document. `pages`: heading and text of each; `is_paged`: they are its own, not cut by us."""
 
     pages: list[tuple[str, str]]
@@ -38,8 +37,7 @@ class PagesFound:
     is_paged: bool
 
 
-@dataclass(slots=True)
-class Pages:
+class Pages(Struct):
     """The text of one document, as it is read; `note` is a sentence for the person on what is missing."""
 
     note: str = ""

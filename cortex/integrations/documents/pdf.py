@@ -7,8 +7,8 @@ import ctypes
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from pypdfium2 import PdfDocument, PdfiumError
 from pypdfium2 import raw as pdfium
 
@@ -29,8 +29,7 @@ _HYPHENS = str.maketrans({"\x02": "", "\ufffe": "-"})
 _WITHOUT_WORDS = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
 
 
-@dataclass(slots=True)
-class _Missing:
+class _Missing(Struct):
     """Numbers of the pages that are damaged, without text, or with a large picture beside their text."""
 
     broken: list[int] = field(default_factory=list)
@@ -38,8 +37,7 @@ class _Missing:
     pictured: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Page:
+class _Page(Struct, frozen=True, kw_only=True):
     text: str
     notes: str
     has_objects: bool

@@ -13,8 +13,9 @@ import select
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, BinaryIO
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.clock import ticks_s
@@ -32,8 +33,7 @@ BROKEN = "This file is damaged or too complex to be read."
 Emit = Callable[[dict[str, Any]], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """The file as it came. `is_boxed`: whether we are shut in; without, no native parser is run."""
 
     data: bytes

@@ -6,7 +6,8 @@ By person: `bob: light, area:Kids; eve: -lock`, which only ever takes from what 
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.integrations.home_assistant.house import House, HouseEntity
@@ -15,8 +16,7 @@ from cortex.integrations.home_assistant.words import normal
 ENTITY_OR_DOMAIN = re.compile(r"\w+(\.\w+)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllowList:
+class AllowList(Struct, frozen=True, kw_only=True):
     """Entities that are allowed, and those taken away from them. Nothing allowed by name: everything but what is taken.
 
     within: another list, which must allow it too.

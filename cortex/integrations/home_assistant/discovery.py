@@ -4,8 +4,8 @@ What is found is shown as an address to choose; nothing is connected to.
 """
 
 import asyncio
-from dataclasses import dataclass
 
+from msgspec import Struct
 from zeroconf import IPVersion, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
@@ -18,8 +18,7 @@ DETAIL_MS = 1_500
 MOST = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundHome:
+class FoundHome(Struct, frozen=True, kw_only=True):
     """A Home Assistant that announces itself: its name is what somebody in the network wrote."""
 
     name: str

@@ -1,9 +1,9 @@
 """What the card of Home Assistant asks. Opens nothing; `system.py` connects with it."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import Self
 
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from cortex.base.errors import UserError

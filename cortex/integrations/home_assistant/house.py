@@ -4,12 +4,12 @@ A house may have 3,000 entities, so every way to look one up is built once for e
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Floor:
+
+class Floor(Struct, frozen=True, kw_only=True):
     """A storey with the other names that people gave it."""
 
     id: str
@@ -17,8 +17,7 @@ class Floor:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Area:
+class Area(Struct, frozen=True, kw_only=True):
     """A room or another part of the house; `floor_id` "" = on none."""
 
     id: str
@@ -27,8 +26,7 @@ class Area:
     floor_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HouseEntity:
+class HouseEntity(Struct, frozen=True, kw_only=True):
     """A device or value as it stands. `area_id`: its own or its device's; "" = none. `labels`: ids, its device's too.
 
     `name`: what the house shows for it; `device`: the name of the device that it belongs to. `is_shown`: neither
@@ -53,8 +51,7 @@ class HouseEntity:
         return self.id.partition(".")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class House(Struct, frozen=True, kw_only=True):
     """All of it at one moment. `labels`: id -> name. `language`: the language of Home Assistant itself, such as de.
 
     `edition`: two values of one index with the same one differ in states only, not in ids, names, places or labels;

@@ -5,9 +5,10 @@ Certain or near, never a guess. Built once for each edition of the house; what i
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from cortex.base import spelling
 from cortex.integrations.home_assistant import words as table
@@ -37,8 +38,7 @@ Tokens = tuple[str, ...]
 Allowed = Callable[[HouseEntity], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
+class Meant(Struct, frozen=True, kw_only=True):
     """Ids that the words certainly mean, or none and those that come `near`, best first.
 
     `is_ambiguous`: those fit all of the words, and nobody knows which of them is meant.
@@ -49,8 +49,7 @@ class Meant:
     is_ambiguous: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedPlace:
+class NamedPlace(Struct, frozen=True, kw_only=True):
     """The cover of a place word: rooms, and what bears one of these labels."""
 
     areas: frozenset[str] = frozenset()
@@ -61,16 +60,14 @@ class NamedPlace:
         return one.area_id in self.areas or not self.labels.isdisjoint(one.labels)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """The words by which one entity is known: each of its names, and where it is."""
 
     names: tuple[frozenset[str], ...]
     around: frozenset[str]
 
 
-@dataclass(slots=True, kw_only=True)
-class NameBook:
+class NameBook(Struct, kw_only=True):
     """The names of one edition of the house. Make it with `name_book`."""
 
     exact: dict[str, list[str]] = field(default_factory=dict)

@@ -4,9 +4,10 @@ Whatever is not shaped as the protocol says is left out; names are cut and lose 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from cortex.base.hidden import is_hiding
 from cortex.integrations.home_assistant.house import Area, Floor, HouseEntity
@@ -18,8 +19,7 @@ MOST_NAMES = 20
 Row = Mapping[str, Any]  # Any: JSON that Home Assistant wrote
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegisteredEntity:
+class RegisteredEntity(Struct, frozen=True, kw_only=True):
     """An entity as the registry knows it, ahead of its state."""
 
     name: str = ""
@@ -30,8 +30,7 @@ class RegisteredEntity:
     is_shown: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegisteredDevice:
+class RegisteredDevice(Struct, frozen=True, kw_only=True):
     """A device, which gives its entities a room and labels."""
 
     name: str = ""
@@ -39,8 +38,7 @@ class RegisteredDevice:
     labels: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class Registries:
+class Registries(Struct, kw_only=True):
     """All of them, each by id; one is replaced whole when it was read again."""
 
     entities: Mapping[str, RegisteredEntity] = field(default_factory=dict)

@@ -4,12 +4,14 @@ Used by the connection, the history reader and the form; opens nothing.
 """
 
 import ssl
-from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from cortex.base.address import AddressPolicy, named
 from cortex.base.errors import ServiceDown, ToolFailed, UserError
+from cortex.base.record import Veiled
 from cortex.base.web_address import web_place
 
 TroubleKind = Literal["away", "slow", "refused", "certificate", "not_it", "lost"]
@@ -17,17 +19,18 @@ USUAL_PORT = 8123
 PLACE = "under Integrations"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HomeServer:
+class HomeServer(Veiled, Struct, frozen=True, kw_only=True):
     """One Home Assistant. `is_checked`: its certificate must be one that is trusted.
 
     `ca`: the authority, as PEM, that alone is trusted then; "" = those of this machine.
     """
 
+    VEILED = ("token",)
+
     host: str
     port: int
     is_tls: bool
-    token: str = field(repr=False)
+    token: str
     is_checked: bool = True
     ca: str = ""
 

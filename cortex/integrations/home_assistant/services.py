@@ -6,8 +6,9 @@ Pure but for the reading. What its description leaves open, Home Assistant itsel
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed
@@ -37,8 +38,7 @@ CHOICES = {
 OPTIONS = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceField:
+class ServiceField(Struct, frozen=True, kw_only=True):
     """The values that one field takes; None or () = not said."""
 
     is_required: bool = False
@@ -49,8 +49,7 @@ class ServiceField:
     is_number: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class Service(Struct, frozen=True, kw_only=True):
     """A service. `is_described`: its fields are all there are."""
 
     fields: Mapping[str, ServiceField] = field(default_factory=dict)

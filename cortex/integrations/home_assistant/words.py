@@ -6,8 +6,9 @@ A small table; names, rooms and floors are the house's own. Words are written as
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from cortex.integrations.home_assistant.house import HouseEntity
 
@@ -24,8 +25,7 @@ def normal(text: str) -> str:
     return _MARKS.sub(" ", text.lower()).strip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """A kind of device: its domains, and its device classes where it has some ("" = none given, which fits too).
 
     `called`: domains of which one is of this kind where its name ends so, as a switch called "Shed lights".

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, UNSUPPORTED_PROTOCOL_VERSION
+from msgspec import Struct, field
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ServiceDown, ToolFailed
@@ -41,8 +41,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpListing:
+class McpListing(Struct, frozen=True, kw_only=True):
     """A server's offer: its tools' JSON by name, whether it has resources, what it calls itself."""
 
     tools: dict[str, Listed]
@@ -50,8 +49,7 @@ class McpListing:
     title: str
 
 
-@dataclass(slots=True, eq=False)
-class _Held:
+class _Held(Struct, eq=False):
     """One opened connection and who uses it. `is_left`: nobody new gets it; it ends with its last user.
 
     has_answered: it was good once, so that its session can be lost.

@@ -9,8 +9,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32")))
 TOO_WIDE = tuple(
@@ -37,8 +38,7 @@ _SETTINGS = re.compile(r"/etc/[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)?")
 _PATHS = re.compile(r"'(/[^'\n]{2,200})'")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Struct, frozen=True, kw_only=True):
     """`home`: of the person whose account runs Cortex. `path`: where its environment looks for programs.
 
     closed: folders that no server gets.
@@ -88,8 +88,7 @@ class Machine:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Struct, frozen=True, kw_only=True):
     """The start of a program in the sandbox. `argv`: by names that hold there. `needs`: what it has to see.
 
     files: what must be seen at the least. package: the folder that says what it is made of, if there is one.

@@ -7,12 +7,12 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from msgspec import Struct
 from pydantic import AnyUrl
 
 from cortex.base.address import PUBLIC, named
@@ -122,8 +122,7 @@ def open_http(form: McpForm, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Asked(Struct, frozen=True, kw_only=True):
     """A JSON-RPC message that is sent. `id` None: it wants no answer."""
 
     method: str

@@ -3,10 +3,10 @@
 The fields that a model or the gate would see are kept as they came, so that what is pinned is what the server said.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import mcp_types as types
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from cortex.base.errors import ToolFailed
@@ -21,8 +21,7 @@ _INCLUDED = {"name", "title", "description", "input_schema", "annotations"}
 Listed = dict[str, Any]
 
 
-@dataclass(slots=True)
-class ToolPages:
+class ToolPages(Struct):
     """The pages of one listing, taken in one after another. `tools`: by name; an entry with `LEFT_OUT` says why."""
 
     tools: dict[str, Listed] = field(default_factory=dict)

@@ -6,8 +6,10 @@ Exact paths, never more: nothing of Cortex's own, no home folder as a whole, not
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.base.hidden import show_hidden
@@ -34,8 +36,7 @@ _CLIENTS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostNeed:
+class HostNeed(Struct, frozen=True, kw_only=True):
     """A folder or file. `is_ticked`: proposed; `may_change`: it can also be given for changing, `is_changed`: is so."""
 
     path: str
@@ -45,8 +46,7 @@ class HostNeed:
     is_changed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """The way a command would run. `argv`: by names that hold in the sandbox; `needs`: what it lacks of folders.
 
     network: why it seems to need it, "" = it does not seem so. package: to be installed first. is_package: the command

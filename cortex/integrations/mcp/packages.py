@@ -10,13 +10,15 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base import disk_faults, private
 from cortex.base.errors import DiskFull, ToolFailed, UserError
 from cortex.base.hidden import show_hidden
+from cortex.base.record import as_dict
 from cortex.integrations.mcp.host import Machine, launch_of
 from cortex.integrations.process import run
 
@@ -40,8 +42,7 @@ _PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?(?:(?:==
 _WITH_VALUE = {"--python", "-p", "--with", "--index", "--index-url", "--registry", "--cache", "--directory"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpPackage:
+class McpPackage(Struct, frozen=True, kw_only=True):
     """A package by its line. `spec`: with the version, where it says one. program: the one to start, "" = its own."""
 
     kind: Literal["npm", "pypi"]
@@ -56,8 +57,7 @@ class McpPackage:
         return " ".join((self.kind, self.spec, self.program, *self.extra))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class Installed(Struct, frozen=True, kw_only=True):
     """A package that is here. `argv`: what starts it; `version`: of the package itself."""
 
     key: str
@@ -185,7 +185,7 @@ async def install(package: McpPackage, folder: Path, machine: Machine, environme
 
 
 def _keep(folder: Path, made: Installed) -> None:
-    private.write_beside(folder / f"{MANIFEST}.new", json.dumps(asdict(made)).encode())
+    private.write_beside(folder / f"{MANIFEST}.new", json.dumps(as_dict(made)).encode())
     (folder / f"{MANIFEST}.new").replace(folder / MANIFEST)
 
 

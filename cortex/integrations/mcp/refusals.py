@@ -5,7 +5,8 @@ both official SDKs and their examples, other codes and bare texts by others. Pur
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import ServiceDown
 
@@ -27,8 +28,7 @@ _UNDER_WAY = re.compile(r"before (?:the|this|your) (?:request|call)|in flight|wh
 _ENDED = re.compile(r"closed|terminated|ended|\bgone\b|\blost\b", re.I)  # it may have ended under the call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpRefusal:
+class HttpRefusal(Struct, frozen=True, kw_only=True):
     """The fate of a request. `words`: what was answered.
 
     `kind`: GONE, the session is not known any more, nothing was done; UNREACHED, nobody got the request; BROKEN, it may

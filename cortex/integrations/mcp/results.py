@@ -7,8 +7,9 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 
@@ -30,8 +31,7 @@ SUFFIXES = {
 _BASE64 = str.maketrans("-_", "+/", " \r\n\t=")  # of any kind, as the one that is read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpFile:
+class McpFile(Struct, frozen=True, kw_only=True):
     """Bytes that came with an answer. `mark` stands in the text where its path belongs."""
 
     mark: str
@@ -39,8 +39,7 @@ class McpFile:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpResult:
+class McpResult(Struct, frozen=True, kw_only=True):
     """The answer of a tool or resource; `is_error`: the tool says of itself that it failed."""
 
     text: str

@@ -7,9 +7,11 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base import private, scan
 from cortex.base.clock import Clock
@@ -41,8 +43,7 @@ LIMITS = Limits(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpHost:
+class McpHost(Struct, frozen=True, kw_only=True):
     """The parts of this machine that servers get. `folder`: each has one below it. `closed`: folders that none gets.
 
     programs: below it lie the packages that were installed for them, read-only for each. machine: where programs are.

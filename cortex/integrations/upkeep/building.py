@@ -16,11 +16,13 @@ import tarfile
 import zipfile
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base import private, scan
 from cortex.base.errors import UserError
+from cortex.base.record import as_dict
 from cortex.base.versions import CODE, ENVIRONMENT, FOLDER
 from cortex.integrations.process import run
 from cortex.integrations.upkeep.checkout import own_environment
@@ -38,8 +40,7 @@ UMASK = 0o077
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltVersion:
+class BuiltVersion(Struct, frozen=True, kw_only=True):
     """A program below HOME/versions. checkout: where newer ones come from, "" for a wheel. packages: their folder."""
 
     name: str
@@ -86,9 +87,9 @@ async def build(home: Path, version: BuiltVersion, packed: Path, packages: Path,
         await asyncio.to_thread(_unpack_wheel if packed.suffix == ".whl" else _unpack_tar, packed, code)
         await _make_assets(code, say)
         found = await _packages_for(home, _locks_of(code), packages, say)
-        made = BuiltVersion(**(asdict(version) | {"packages": str(found)}))
+        made = BuiltVersion(**(as_dict(version) | {"packages": str(found)}))
         await _make_environment(new, place / CODE, found)
-        private.write_beside(new / RECORD, json.dumps(asdict(made)).encode())
+        private.write_beside(new / RECORD, json.dumps(as_dict(made)).encode())
         await asyncio.to_thread(new.rename, place)
     finally:
         await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)

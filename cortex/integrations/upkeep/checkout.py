@@ -6,8 +6,9 @@ fetched stands under a name of our own.
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.integrations.process import run
@@ -20,8 +21,7 @@ VERSION = re.compile(r'^VERSION = "([^"\n]{1,40})"$', re.MULTILINE)
 QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes", "LC_ALL": "C"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Newer:
+class Newer(Struct, frozen=True, kw_only=True):
     """The newer state of the remote: its commit and version, a line a change (newest first), the new migrations."""
 
     commit: str
@@ -30,8 +30,7 @@ class Newer:
     migrations: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
+class Checkout(Struct, frozen=True, kw_only=True):
     """A git checkout of Cortex."""
 
     root: Path

@@ -1,8 +1,9 @@
 """E-mail through the one configured server: notices to a person's own address, and mails to others for email_send."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from types import ModuleType
+
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.contact import mail_address

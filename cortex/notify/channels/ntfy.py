@@ -3,9 +3,10 @@
 import base64
 import json
 import re
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from cortex.base.errors import DeliveryError, UserError
 from cortex.notify import ChannelContext, ChannelField, ChannelKind, ready

@@ -1,7 +1,8 @@
 """Nextcloud Talk: a notice as a post in a room that the person chose, by the account of the integrations page."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cortex.base.errors import DeliveryError, ServiceDown, ToolFailed, UserError
 from cortex.notify import ChannelContext, ChannelField, ChannelKind, ready

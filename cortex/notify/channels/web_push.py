@@ -4,9 +4,10 @@ The request leaves through Cortex's own guarded client.
 """
 
 import json
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.errors import DeliveryError, UserError

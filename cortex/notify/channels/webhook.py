@@ -4,8 +4,9 @@
 """
 
 import json
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.base.standard_webhooks import key_of, new_secret, signature

@@ -6,11 +6,11 @@ Slots are the places of the texts. Equal texts give equal scores, whatever way t
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cortex.base.packed import Arrays, WordList
@@ -64,8 +64,7 @@ class TermNumbers(dict[str, int]):
         return np.array(made, dtype=np.uint32)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Documents:
+class Documents(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """`texts`: what each was made of, to see what changed; `flat`: their rows one after the other, from `starts` on."""
 
     texts: Texts

@@ -6,10 +6,11 @@ it changes nothing. What needs numpy is loaded at the first search.
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from cortex.base import scan, spelling
 from cortex.selection.index.tool_words import UNKNOWN_WORTH
@@ -25,8 +26,7 @@ TYPO_LETTERS = 5
 CANDIDATES = 24
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerPattern:
+class TriggerPattern(Struct, frozen=True):
     """A trigger ready to match: its words, and the tools it speaks for. `is_general`: the whole category."""
 
     words: tuple[str, ...]

@@ -9,9 +9,10 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base.fact import FROM_OUTSIDE, FactFit, KnownFact
 from cortex.selection.index.skill_search import shared, terms
@@ -33,8 +34,7 @@ _IMPERSONAL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallWeights:
+class RecallWeights(Struct, frozen=True, kw_only=True):
     """The file `recall_weights.toml`, which says what each of them is. `fitted_on`: a digest of the bench's rows."""
 
     fitted_on: str

@@ -6,9 +6,9 @@ numpy is heavy.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cortex.base.packed import WordList
@@ -21,8 +21,7 @@ SLOT_BITS, HALF_BITS = 20, 19
 MOST_HALVES = (1 << HALF_BITS) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WordRarity:
+class WordRarity(Struct, frozen=True, kw_only=True, eq=False):
     """The number of texts, of `count`, that hold each word; `terms`: how many words they have together."""
 
     count: int

@@ -6,10 +6,10 @@ vectors. No threshold is written down, for none holds for two models: `fitted` f
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cortex.selection.index import sentence_models, tool_words
@@ -25,8 +25,7 @@ STEPS, RIDGE = 30, 1e-3
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LikenessCurve:
+class LikenessCurve(Struct, frozen=True, kw_only=True):
     """Evidence to chance, fitted for one model: 1 / (1 + exp(-sum)) of what was found, each times its weight.
 
     `like`: how like the text the tool is; `words`: what share of the text's weight the tool's words cover (without: .64
@@ -45,8 +44,7 @@ class LikenessCurve:
         return np.asarray(self.like * likeness + self.words * shares + around, dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curves:
+class Curves(Struct, frozen=True, kw_only=True):
     """One for tools known by their own words alone, one for tools with examples."""
 
     bare: LikenessCurve

@@ -5,12 +5,12 @@ that is not as it shipped is cut anew, so an old file costs time and never a wro
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from cortex.base import memory, packed
 from cortex.selection.index.documents import CutRows
@@ -21,8 +21,7 @@ SHIPPED = Path(__file__).with_name("shipped_index.bin")
 NOTHING: Mapping[str, Any] = {"names": (), "learned": (), "curves": None, "count": 0, "terms": 0}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ShippedIndex:
+class ShippedIndex(Struct, frozen=True, kw_only=True, eq=False):
     """The file. `curves`: what a likeness by the table of meanings is worth, fitted on the tools that are `learned`."""
 
     rows: CutRows

@@ -4,10 +4,10 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cortex.selection.words import text
@@ -19,8 +19,7 @@ SHARPNESS = 6.0  # the higher, the more of a crowd is its best
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextChances:
+class TextChances(Struct, frozen=True, kw_only=True):
     """Chances of texts.
 
     `tools` (n_texts, n_tools); `wish` that anything is wanted at all, `work` that it is more than words or the web,
@@ -32,8 +31,7 @@ class TextChances:
     work: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibrations:
+class Calibrations(Struct, frozen=True, kw_only=True):
     """Three lines, a factor a feature and the constant last.
 
     `tool`: that a tool is wanted; `wish`: that anything is; `work`: that it is more than words or the web.

@@ -7,10 +7,10 @@ utterance scores when its fifth is left out. Deterministic.
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cortex.selection.model import ridge
@@ -38,8 +38,7 @@ WEB = "web"
 Places = NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledUtterance:
+class LabelledUtterance(Struct, frozen=True, kw_only=True):
     """An utterance to learn from: the tools it wants, or the kind of no tool."""
 
     text: str
@@ -47,8 +46,7 @@ class LabelledUtterance:
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedModel:
+class FittedModel(Struct, frozen=True, kw_only=True):
     """The model, and what it makes of each utterance when that one is left out.
 
     `scores` and `labels` (n, n_columns); `chances` of the n utterances.

@@ -6,9 +6,10 @@ late through `scan.load`: numpy is heavy. `services/workshop/refits.py` gathers 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from cortex.selection.model.calibrations import KINDS, Floats
@@ -17,8 +18,7 @@ from cortex.selection.model.weights import Weights, quantised
 RIDGE = 1.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCase:
+class OwnCase(Struct, frozen=True, kw_only=True):
     """A message of this server: the tools that it wants, and those that it was given for nothing."""
 
     text: str

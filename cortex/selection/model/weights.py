@@ -6,12 +6,12 @@ logistic regressions. `fit.py` makes it; the file is mapped. Loaded late through
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cortex.base import packed
@@ -28,8 +28,7 @@ FACTS = ("tools", "categories", "examples", "made")  # of the file: the fields t
 ARRAYS = ("rows", "matrix", "scale", "bias", "home")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weights:
+class Weights(Struct, frozen=True, kw_only=True):
     """The model. Columns: tools, then categories, then KINDS, then NEED.
 
     `rows`: bucket -> row of `matrix`, -1 where no example had it; `matrix` (n_rows, n_columns) int8 with a `scale` a

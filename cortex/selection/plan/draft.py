@@ -1,8 +1,10 @@
 """A plan in the making: the votes and marks that one stage hands to the next. Frozen; stages return changed copies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.skill import SkillFit
 from cortex.selection.registry.catalog import CatalogText
@@ -10,8 +12,7 @@ from cortex.selection.registry.rights import NO_RIGHTS, Rights
 from cortex.selection.types import Form, SentTool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vote:
+class Vote(Struct, frozen=True, kw_only=True):
     """One stage's belief that a tool is needed, with its reason in words for the person. `stage`: a name of its.
 
     `is_own`: it rests on what this server taught, so no gate of the model stops it.
@@ -26,8 +27,7 @@ class Vote:
 BY_YOU = Vote(stage="pins", p=0.0, why="you chose “always” for this chat")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChances:
+class ModelChances(Struct, frozen=True, kw_only=True):
     """The fitted model's view of a text: the chance of each tool that it knows.
 
     `wish`: that anything is wanted at all; `work`: that it is more than words and the web.
@@ -41,8 +41,7 @@ class ModelChances:
 NOT_LEARNED = ModelChances()
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanDraft:
+class PlanDraft(Struct, frozen=True, kw_only=True):
     """A plan in the making.
 
     `is_shut`: nothing is sent; `is_all`: everything permitted is. `pins` are in, whatever the score; `resting` join
@@ -89,16 +88,4 @@ def with_votes(draft: PlanDraft, found: Mapping[str, Vote]) -> PlanDraft:
     """Return the draft with a vote more for each of these tools."""
     if not found:
         return draft
-    return marked(draft, votes={**draft.votes, **{name: (*draft.votes.get(name, ()), found[name]) for name in found}})
-
-
-def marked(draft: PlanDraft, **marks: Any) -> PlanDraft:
-    """The draft with these fields, as `replace` makes it: in a tenth of the time, which a plan takes ten times.
-
-    Any: each field has its own type. TypeError for one that there is not.
-    """
-    if not marks.keys() <= draft.__dict__.keys():
-        raise TypeError(f"no fields of a draft: {sorted(marks.keys() - draft.__dict__.keys())}")
-    made = object.__new__(PlanDraft)
-    made.__dict__.update(draft.__dict__, **marks)
-    return made
+    return replace(draft, votes={**draft.votes, **{name: (*draft.votes.get(name, ()), found[name]) for name in found}})

@@ -6,8 +6,9 @@ declared is not listed again.
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from cortex.selection.registry.rights import Rights
 from cortex.selection.types import ToolEntry
@@ -17,8 +18,7 @@ _HEAD = "More tools, had by tools_discover:"
 _HEAD_TOKENS = 9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogText:
+class CatalogText(Struct, frozen=True, kw_only=True):
     """The catalog's text and the sum of its parts in tokens."""
 
     text: str = ""

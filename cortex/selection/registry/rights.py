@@ -4,17 +4,17 @@ The key holds everything that the answer depends on: registry version, what is r
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+
+from msgspec import Struct, field
 
 from cortex.base.role import Channel
 from cortex.selection.types import Domain, NamesKey, PlanInput, Snapshot, ToolEntry
 from cortex.toolkit.grants import ToolGrant, granted, permits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rights:
+class Rights(Struct, frozen=True, kw_only=True, eq=False):
     """The permitted tools in registry order, meta tools last and only where there is something to find.
 
     `ready_count`, `ready_tokens`: of all that is ready, whoever asks: what saving is counted against. `business`:
@@ -42,8 +42,7 @@ class Rights:
 NO_RIGHTS = Rights()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asking:
+class _Asking(Struct, frozen=True, kw_only=True):
     """The one who asks. `core`: the role's; `never`: what the person does not want in the conversation."""
 
     grant: ToolGrant

@@ -1,11 +1,12 @@
 """The registry as selection sees it, with what each form costs. Counts tokens here, once, so that no plan has to."""
 
-from collections.abc import Callable
-from dataclasses import fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
+from msgspec.structs import replace
+
 from cortex.base import scan, tokens
+from cortex.base.record import field_names
 from cortex.selection.types import META, Domain, Example, Snapshot, ToolEntry
 from cortex.toolkit.registry import Registry, ToolSet
 from cortex.toolkit.spec import Category, Tool
@@ -41,30 +42,26 @@ def snapshot_of_set(held: ToolSet) -> Snapshot:
 def described(entry: ToolEntry, description: str) -> ToolEntry:
     """The same tool under other words, counted anew: the first line is its summary, the rest only the full form has."""
     summary = description.partition("\n")[0]
-    told = {each.name: getattr(entry, each.name) for each in fields(entry) if not each.name.startswith("tokens_")}
+    told = {name: getattr(entry, name) for name in field_names(entry) if not name.startswith("tokens_")}
     told |= {"summary": summary, "line": f"{entry.name}: {summary.rstrip('.')}"}
     told |= {"full": replace(entry.full, description=description), "stub": replace(entry.stub, description=summary)}
     return _counted(**told)
 
 
-class _Entry(ToolEntry):
+class _Entry(ToolEntry, frozen=True, kw_only=True, dict=True):
     """A tool whose short forms are counted at their first use: of ten thousand tools few are ever sent in them."""
 
-    __slots__ = ()
+    @cached_property  # type: ignore[misc]  # in place of the field
+    def tokens_stub(self) -> int:
+        return tokens.count_schema(self.schema("stub")) + SEPARATOR
 
-    def __getattr__(self, name: str) -> int:
-        if name not in LATER:
-            raise AttributeError(name)
-        found = LATER[name](self) + SEPARATOR
-        object.__setattr__(self, name, found)
-        return found
+    @cached_property  # type: ignore[misc]  # in place of the field
+    def tokens_compact(self) -> int:
+        return tokens.count_schema(self.schema("compact")) + SEPARATOR
 
-
-LATER: dict[str, Callable[[ToolEntry], int]] = {
-    "tokens_stub": lambda entry: tokens.count_schema(entry.schema("stub")),
-    "tokens_compact": lambda entry: tokens.count_schema(entry.schema("compact")),
-    "tokens_signature": lambda entry: tokens.count_once(f"- {entry.signature}"),
-}
+    @cached_property  # type: ignore[misc]  # in place of the field
+    def tokens_signature(self) -> int:
+        return tokens.count_once(f"- {self.signature}") + SEPARATOR
 
 
 def _entry(before: tuple[Tool, ToolEntry] | None, tool: Tool) -> ToolEntry:
@@ -87,16 +84,13 @@ def _entry(before: tuple[Tool, ToolEntry] | None, tool: Tool) -> ToolEntry:
 
 def _counted(**told: Any) -> ToolEntry:
     """The entry of these fields, what each plan asks of it counted."""
-    made = _Entry(
+    return _Entry(
         **told,
         tokens_full=tokens.count_schema(told["full"]) + SEPARATOR,
-        tokens_stub=0,
+        tokens_stub=0,  # counted above
         tokens_line=tokens.count_once(told["line"]) + SEPARATOR,
         tokens_name=tokens.count_once(f" {told['name']}") + SEPARATOR,
     )
-    for name in LATER:
-        object.__delattr__(made, name)
-    return made
 
 
 def _domain(category: Category) -> Domain:

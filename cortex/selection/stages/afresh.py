@@ -4,10 +4,10 @@ The user's mode stands above every recipe. A round that changes the block is rep
 the provider's prefix.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, everything, marked
+from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, everything
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput, SentTool
 from cortex.selection.words import quoted, talk, text
@@ -32,7 +32,7 @@ def afresh(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         and (memory.recipe, memory.role) == (given.recipe, given.role.name)
         and (memory.version, memory.permitted) == (given.snapshot.version, draft.rights.digest)
     )
-    return marked(
+    return replace(
         draft,
         is_afresh=True,
         kept=(),

@@ -4,11 +4,12 @@ A stage of the votes adds what it finds; what the model's gates leave of that is
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cortex.selection.index import sentence_models
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, marked, with_votes
+from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, with_votes
 from cortex.selection.registry.rights import rights_of
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
@@ -26,7 +27,7 @@ def gate(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     What the person does not want in this conversation is out for every stage: not sent, hinted at, listed or found.
     Their word is an instruction, no likelihood, so nothing that a text says brings it back.
     """
-    return marked(draft, rights=rights_of(given, given.never))
+    return replace(draft, rights=rights_of(given, given.never))
 
 
 @stage("the tool mode of the chat")
@@ -34,7 +35,7 @@ def mode(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft, shut by Chat only, whole by All. The later stages still score, for the hints."""
     if given.mode == "auto":
         return draft
-    return marked(draft, is_shut=given.mode == "chat", is_all=draft.is_all or given.mode == "all")
+    return replace(draft, is_shut=given.mode == "chat", is_all=draft.is_all or given.mode == "all")
 
 
 @stage("what goes along in any case: named, set to always, core")
@@ -53,8 +54,8 @@ def pins(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     sure |= dict.fromkeys(named, Vote(stage="pins", p=NAMED_P, why="you named it"))
     sure = {name: vote for name, vote in sure.items() if name in draft.rights.names}
     if talk.is_small_talk(given.message):
-        return marked(draft, pins=sure, resting=standing)
-    return marked(draft, pins={**standing, **sure})
+        return replace(draft, pins=sure, resting=standing)
+    return replace(draft, pins={**standing, **sure})
 
 
 def _back(given: PlanInput, index: Index) -> tuple[str, ...]:
@@ -93,7 +94,7 @@ def vectors(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         return draft
     found, failed = semantic_votes.votes(index, given.message, names, given.encoder_skipped)
     if failed:
-        draft = marked(draft, labels={**draft.labels, **sentence_models.skipped(failed)})
+        draft = replace(draft, labels={**draft.labels, **sentence_models.skipped(failed)})
     return with_votes(draft, found)
 
 
@@ -101,7 +102,7 @@ def vectors(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
 def learned(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the model's chances of the message, and how sure it is that anything is wished at all."""
     taught = evidence.taught(index, given.message, draft.rights.names)
-    return marked(with_votes(draft, taught), learned=evidence.learned(index, given.message))
+    return replace(with_votes(draft, taught), learned=evidence.learned(index, given.message))
 
 
 @stage("which of them go in full")
@@ -120,13 +121,13 @@ def form(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     kept = tuple(
         replace(item, form="stub") if is_short and item.name not in index.metas else item for item in draft.kept
     )
-    return marked(draft, fresh=fresh, kept=kept)
+    return replace(draft, fresh=fresh, kept=kept)
 
 
 @stage("all that is permitted", speaks_as=("all",))
 def everything(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with every permitted tool in, in full: the control that every recipe is measured against."""
-    return marked(draft, is_all=True)
+    return replace(draft, is_all=True)
 
 
 @stage("short forms of what was sent before")
@@ -138,4 +139,4 @@ def compact(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     if given.round == 1 or given.memory.turn != given.turn or given.mode == "all":
         return draft
     seen = {item.name for item in given.memory.sent} & draft.rights.names
-    return marked(draft, forms={**draft.forms, **dict.fromkeys(seen, "compact")})
+    return replace(draft, forms={**draft.forms, **dict.fromkeys(seen, "compact")})

@@ -5,9 +5,11 @@ conversation can still grow. A message of several clauses has more room. A weak 
 window, the way back counted and the catalog too; only what is surely wanted goes before the catalog.
 """
 
+from msgspec.structs import replace
+
 from cortex.selection.index.index import Index
 from cortex.selection.plan.cache_economics import takes_early_stubs
-from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.registry.catalog import catalog
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput, SentTool
@@ -35,7 +37,7 @@ def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     business = draft.rights.names
     if made.kept or not business <= {item.name for item in made.fresh}:
         return made
-    return marked(made, fresh=tuple(item for item in made.fresh if item.name in business))
+    return replace(made, fresh=tuple(item for item in made.fresh if item.name in business))
 
 
 def _fitting(given: PlanInput, index: Index, draft: PlanDraft, listed: int) -> PlanDraft:
@@ -59,7 +61,7 @@ def _fitting(given: PlanInput, index: Index, draft: PlanDraft, listed: int) -> P
             dropped[item.name] = Vote(stage="budget", p=p, why=why)
     if len(kept) == len(draft.fresh):
         return draft
-    return marked(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
+    return replace(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
 
 
 def _allowed(given: PlanInput, index: Index, draft: PlanDraft) -> int:

@@ -7,9 +7,11 @@ still holds its prefix, so the next round in Auto goes on with it.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from cortex.selection.index.index import Index
 from cortex.selection.plan.cache_economics import has_bridge, late_way, opens_at, price, takes_early_stubs
-from cortex.selection.plan.draft import PlanDraft, Vote, everything, marked
+from cortex.selection.plan.draft import PlanDraft, Vote, everything
 from cortex.selection.registry.rights import Rights
 from cortex.selection.stage import stage
 from cortex.selection.types import Form, PlanInput, SentTool
@@ -39,9 +41,11 @@ def epoch(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float
     memory = given.memory
     if draft.is_shut:  # nothing goes out; an open epoch waits, this round counts as one of its own
         boundary = "chat only" if memory.is_open else "" if memory.number else "a new conversation"
-        return marked(draft, number=memory.highest + 1 if memory.is_open else max(1, memory.highest), boundary=boundary)
+        return replace(
+            draft, number=memory.highest + 1 if memory.is_open else max(1, memory.highest), boundary=boundary
+        )
     if given.is_last and not memory.is_open:
-        draft = marked(draft, wanted=(), pins={}, resting={})
+        draft = replace(draft, wanted=(), pins={}, resting={})
     boundary = boundary_of(given, draft.rights, is_all=draft.is_all) or _first_need(given, index, draft)
     if memory.is_open and not boundary:
         return _grow(given, index, draft, strictness)
@@ -49,9 +53,9 @@ def epoch(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float
     if not why:
         is_quiet = boundary in QUIET and not memory.is_open
         number = memory.highest if not boundary or is_quiet else memory.highest + 1
-        return marked(draft, number=number, boundary="" if is_quiet else boundary)
+        return replace(draft, number=number, boundary="" if is_quiet else boundary)
     fresh = _opened(given, index, draft)
-    return marked(draft, is_open=True, number=memory.highest + 1, boundary=boundary or why, fresh=fresh)
+    return replace(draft, is_open=True, number=memory.highest + 1, boundary=boundary or why, fresh=fresh)
 
 
 def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:
@@ -157,7 +161,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft, strictness: float) -
     known = {item.name for item in memory.sent}
     noted = memory.noted
     # All that was sent stays, wanted or not: to leave one out would rewrite the prefix that the provider holds.
-    draft = marked(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
+    draft = replace(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
     # The last round forbids calls: its tools are there for the prefix alone, and none joins.
     late = [] if given.is_last else _late(given, index, draft, known, strictness)
     if not late:
@@ -172,11 +176,11 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft, strictness: float) -
     if way == "bridge":
         # The signature of what was found stands in the search's result, of what was noted behind an earlier message.
         told = tuple(name for name in late if name not in given.found and name not in noted)
-        return marked(draft, late=way if told else "", noted=(*noted, *told))
+        return replace(draft, late=way if told else "", noted=(*noted, *told))
     fresh = tuple(_joining(draft, name) for name in late)
     if way == "rewrite" and takes_early_stubs(given.profile):
         fresh += tuple(_beside(index, draft, (*memory.sent, *fresh)))
-    return marked(draft, late=way, fresh=fresh)
+    return replace(draft, late=way, fresh=fresh)
 
 
 def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str], strictness: float) -> list[str]:

@@ -7,9 +7,11 @@ conversation or this server says. The votes' figures choose; a reason begins wit
 import math
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from cortex.selection.index.index import Index
 from cortex.selection.plan.cache_economics import price
-from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
 from cortex.selection.votes import evidence
@@ -38,7 +40,7 @@ def fuse(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: float 
         if not entries[name].is_shy and chance.p >= strictness * price(given.profile, entries[name])
     }
     wanted |= names & draft.pins.keys()
-    return marked(draft, chances=chances, wanted=tuple(sorted(wanted, key=lambda name: index.place[name])))
+    return replace(draft, chances=chances, wanted=tuple(sorted(wanted, key=lambda name: index.place[name])))
 
 
 def _chance(draft: PlanDraft, name: str, gate: tuple[float, str]) -> Vote:

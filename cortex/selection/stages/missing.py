@@ -4,8 +4,10 @@ The refusal is not read: what it names is a guess, and what a page wrote may sta
 first by Cortex's own search on the person's words goes along with what was likely and below its bar.
 """
 
+from msgspec.structs import replace
+
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
 from cortex.selection.votes.ranking import ranked
@@ -37,4 +39,4 @@ def missing(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     best = list(dict.fromkeys((first, *found, *(name for name in likely if name in plain))))[:MOST]
     pins = {name: Vote(stage="missing", p=round(chances[name], 4), why=WHY) for name in best}
     labels = {} if likely[0] == first else {LIKELIER: likely[0]}
-    return marked(draft, pins={**pins, **draft.pins}, labels={**draft.labels, **labels})
+    return replace(draft, pins={**pins, **draft.pins}, labels={**draft.labels, **labels})

@@ -3,9 +3,11 @@
 Reads the user's own words alone. Without the right to read a skill none is shown.
 """
 
+from msgspec.structs import replace
+
 from cortex.selection.index.index import Index
 from cortex.selection.index.skill_search import fits
-from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
 
@@ -25,4 +27,4 @@ def skills(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     best = found[0]
     pin = Vote(stage="skills", p=min(HINT_MOST, best.score), why=f"your skill “{best.title}” fits: {best.reason}")
     wanted = draft.wanted if READ in draft.wanted else (*draft.wanted, READ)
-    return marked(draft, skills=found, pins={READ: pin, **draft.pins}, wanted=wanted)
+    return replace(draft, skills=found, pins={READ: pin, **draft.pins}, wanted=wanted)

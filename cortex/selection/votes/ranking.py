@@ -6,7 +6,8 @@ fitted model knows its chance counts as well. Grants nothing; the caller says wh
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.selection.index.index import Index
@@ -28,8 +29,7 @@ ALIKE_WEIGHT = 0.3
 CANDIDATES = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolHit:
+class ToolHit(Struct, frozen=True, kw_only=True):
     """A permitted tool that fits, with how it was found. `score`: from 0 to 1, 1 for its name."""
 
     name: str

@@ -6,9 +6,10 @@ of words is: a wish in a frame of talk is found in .72, not .63. What fails here
 """
 
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed

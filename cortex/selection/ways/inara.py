@@ -6,8 +6,10 @@ Plain `contains` on lower-cased text, as this way has it: "light" is found in "f
 import tomllib
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput
 
@@ -38,7 +40,7 @@ def keywords(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
             why = f"no keyword of {' or '.join(homes)} was said" if homes else "no category of keywords holds it"
             dropped[entry.name] = Vote(stage="keywords", p=0.0, why=why)
     tokens = sum(index.entries[name].tokens_full for name in chances)
-    return marked(
+    return replace(
         draft,
         chances=chances,
         dropped=dropped,

@@ -9,9 +9,11 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
+from msgspec.structs import replace
+
 from cortex.base import scan, spelling
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote, marked
+from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote
 from cortex.selection.registry.catalog import CatalogText, quoted
 from cortex.selection.stage import stage
 from cortex.selection.types import SNAPSHOTS_KEPT, PlanInput, RoleView, Snapshot, ToolEntry
@@ -48,7 +50,7 @@ def deferred(given: PlanInput, index: Index, draft: PlanDraft, *, core: tuple[st
     wished = tuple(name for name in given.always if name in open_to and name not in core)
     way = tuple(entry.name for entry in ways) if len(business) > len(core) else ()
     rest = [entry for entry in business if entry.name not in {*core, *wished, *found}]
-    return marked(
+    return replace(
         draft,
         pins={
             **dict.fromkeys(way, Vote(stage="deferred", p=0.0, why="the way to the deferred tools")),

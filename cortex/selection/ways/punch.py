@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 from unicodedata import category
 
+from msgspec.structs import replace
+
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.stage import stage
 from cortex.selection.types import SNAPSHOTS_KEPT, PlanInput, Snapshot, ToolEntry
 from cortex.selection.words import text
@@ -45,7 +47,7 @@ def groups(given: PlanInput, index: Index, draft: PlanDraft, *, core: tuple[str,
         vote = _vote(f"group {group}: {why}")
         pins |= {entry.name: vote for entry in business if entry.category == group and entry.name not in pins}
     out = [entry for entry in business if entry.name not in pins]
-    return marked(
+    return replace(
         draft,
         pins=pins,
         wanted=tuple(pins),

@@ -7,11 +7,13 @@ n-grams, which need no download, likenesses are lower (docs/decisions).
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.selection.index import sentence_models
 from cortex.selection.index.index import Index
-from cortex.selection.plan.draft import PlanDraft, Vote, marked
+from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput, ToolEntry
 from cortex.selection.words import quoted, text
@@ -49,14 +51,14 @@ def centroids(given: PlanInput, index: Index, draft: PlanDraft, *, strictness: f
     business = draft.rights.business
     if not given.message.strip():
         blank = dict.fromkeys(draft.rights.listed, _vote(0.0, "the message is blank"))
-        return marked(draft, dropped=blank, labels={"strategy": "none"})
+        return replace(draft, dropped=blank, labels={"strategy": "none"})
     scores, failed = likenesses(given, given.message)
     choice = choose(scores, business, strictness)
     names = text.named(quoted.wish_of(given.message), draft.rights.names)
     pins = dict.fromkeys(names, Vote(stage="pins", p=NAMED_P, why="you named it"))
     pins |= {name: vote for name, vote in _missing(given, business).items() if name not in choice.taken}
     wanted = tuple(dict.fromkeys((*names, *choice.taken, *pins)))
-    return marked(
+    return replace(
         draft,
         pins=pins,
         chances={name: _vote(scores[name], why) for name, why in choice.taken.items()},

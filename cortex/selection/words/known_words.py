@@ -7,8 +7,9 @@ sentence is a name.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from msgspec import Struct
 
 from cortex.base import spelling
 from cortex.selection.words import meanings, text
@@ -20,8 +21,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _MARKED = re.compile(r"[`/\\@<>{}]|\w\.\w|\w_\w")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class KnownWords:
+class KnownWords(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """`lines`: words without accents, each in a line, the most frequent first; `repeated` are in several utterances."""
 
     lines: str

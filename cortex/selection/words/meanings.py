@@ -5,12 +5,12 @@ The pieces of words are read by the model one by one (Model2Vec, Minish 2024), r
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cortex.base import packed
@@ -24,8 +24,7 @@ LONGEST_WORD = 40
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Meanings:
+class Meanings(Struct, frozen=True, kw_only=True, eq=False):
     """The table. A text is the sum of its pieces, the rarer ones counting more, brought to length 1.
 
     `pieces` in the order of their rows, those within a word after "##"; `codes` (n_pieces, n_books) uint8; `books`

@@ -7,9 +7,9 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.address import network_of
@@ -39,8 +39,7 @@ DEAD_LINK = "This link was already used or has expired. `cortex user setup-link`
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoginView:
+class LoginView(Struct, frozen=True, kw_only=True):
     """A signed-in browser and its user. `is_confirmed`: the password was given within the last 10 minutes."""
 
     user: User
@@ -48,8 +47,7 @@ class LoginView:
     is_confirmed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guest:
+class Guest(Struct, frozen=True, kw_only=True):
     """Whose a one-time link is. `invited_by`: a name, "" where that is not known; `is_invited`: not a reset."""
 
     name: str

@@ -6,8 +6,9 @@ the transaction of whatever ends them; nothing of it is revived by opening an ac
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from cortex.storage.accounts import AccountsRepository, LoginsRepository
 from cortex.storage.api_tokens import ApiTokensRepository
@@ -26,8 +27,7 @@ ENDED = "access was ended"
 WITHDRAWN = "The web address that started it was removed."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
+class Credential(Struct, frozen=True, kw_only=True):
     """One of them. `name`: what its person calls it, of a login the browser's own words."""
 
     kind: CredentialKind

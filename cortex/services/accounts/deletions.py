@@ -8,9 +8,9 @@ import asyncio
 import logging
 import shutil
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError, NotAllowed, UserError
@@ -31,8 +31,7 @@ LAST_ADMIN = "This is the last admin account. Make someone else an admin first."
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deletions:
+class Deletions(Struct, frozen=True, kw_only=True):
     """Ends accounts for good. access_ended: ends the streams and the work of the account of this id."""
 
     db: Database

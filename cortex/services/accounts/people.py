@@ -2,8 +2,9 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
@@ -28,8 +29,7 @@ OWN_ZONE = "time_zone.own"  # the time zone was chosen, or taken from the browse
 Listener = Callable[[str], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invitation:
+class Invitation(Struct, frozen=True, kw_only=True):
     """A new account, and the token of the link that sets its password ("" when it has one)."""
 
     user: User

@@ -6,7 +6,8 @@ Ids derive from the call that started it, so that a repeated step starts nothing
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.agent.titles import title
 from cortex.base.errors import NotFound, ToolFailed
@@ -27,8 +28,7 @@ from cortex.storage.turns import NewTurn, TurnRow, TurnsRepository
 AT_ONCE = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentsService:
+class AgentsService(Struct, frozen=True, kw_only=True):
     """Every method takes whose; another person's runs are unknown (NotFound). `turns` starts and stops them."""
 
     runtime: Runtime
@@ -119,8 +119,7 @@ class AgentsService:
             raise ToolFailed(f"No budget is left for an agent. {spent}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserAgents:
+class UserAgents(Struct, frozen=True, kw_only=True):
     """Implements the port `Agents` for one person: background turns, and what the coding agent does for them."""
 
     service: AgentsService

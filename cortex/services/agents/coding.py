@@ -8,10 +8,12 @@ import asyncio
 import logging
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base import private
 from cortex.base.errors import Conflict, CortexError, ToolFailed
@@ -43,8 +45,7 @@ GONE = "Cortex ended while the agent worked. Nothing was merged; start it again.
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodingRuns:
+class CodingRuns(Struct, frozen=True, kw_only=True):
     """The runs of one process. `folder`: below it each has its clone. `closed`: what no agent may be given."""
 
     runtime: Runtime
@@ -260,8 +261,7 @@ class CodingRuns:
         return system
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserCoding:
+class UserCoding(Struct, frozen=True, kw_only=True):
     """Implements `CodingAgent` and `AllowedFolders` for one user."""
 
     service: CodingRuns

@@ -1,8 +1,9 @@
 """What the coding agent asks of a model: each question is one call, within its person's budget and in the ledger."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.ids import new_id
 from cortex.base.messages import Message, assistant, user
@@ -17,8 +18,7 @@ ROLE = "coder"
 NO_WORDS = "The coding agent asked the model for something that Cortex does not pass on."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodingModel:
+class CodingModel(Struct, frozen=True, kw_only=True):
     """Asks in the agent's place, so that no key goes to it."""
 
     calls: LoneCalls

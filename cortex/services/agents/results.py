@@ -7,9 +7,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
 
+from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.agent.titles import title
@@ -43,17 +43,16 @@ SAID = "“{title}”, which I had handed over, {why}. I did not try it again."
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
-class AgentResults:
+class AgentResults(Struct, kw_only=True):
     """The results of agents, as their runs end. `is_watched`: whether a user has a conversation open."""
 
     runtime: Runtime
     notifier: Notifier
     is_watched: Callable[[str, str], bool]
-    _ended: deque[TurnRow] = field(default_factory=deque, init=False)
+    _ended: deque[TurnRow] = field(default_factory=deque)
     # turn -> where its result went; not committed yet
-    _written: dict[str, tuple[str, TurnRow]] = field(default_factory=dict, init=False)
-    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _written: dict[str, tuple[str, TurnRow]] = field(default_factory=dict)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def write_result(self, repository: Opener, row: TurnRow) -> str:
         """In the transaction that ends it: what its card says, and what came of it as a turn where it was started."""

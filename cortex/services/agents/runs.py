@@ -1,7 +1,8 @@
 """A background run as its rows have it: the turn, its conversation, what it said, its card. `agents.py` starts them."""
 
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound
 from cortex.base.turn import LOOP_ENDS, TurnState, parent_of
@@ -27,8 +28,7 @@ STATES: dict[TurnState, RunState] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentView:
+class AgentView(Struct, frozen=True, kw_only=True):
     """A run as its card shows it. `conversation_id` is its own; `parent_id` that in which it was started."""
 
     run: AgentRun

@@ -1,8 +1,9 @@
 """An answer as a program hears it: words as they come, up to a stop; a sign of life while there are none; its end."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall, Usage
@@ -12,34 +13,29 @@ AGAIN = "\n\n"
 Failure = Literal["", "quota", "model", "stopped", "request", "busy"]
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """More of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """More of the model's reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Anew:
+class Anew(Struct, frozen=True):
     """A sign that the answer so far is void: the model is asked again. Who cannot take it back raises BrokenOff."""
 
 
-@dataclass(frozen=True, slots=True)
-class Working:
+class Working(Struct, frozen=True):
     """Nothing new for a while; `waits`: what waits for the person's word, "" for nothing."""
 
     waits: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(Struct, frozen=True, kw_only=True):
     """The end. `failure`: "" for an answer that came to its end; `text`: why it did not, for a person to read.
 
     `answer`: the whole of it, where that is not just what was told. `param`, `code`: of the failure, in OpenAI's words.
@@ -65,8 +61,7 @@ Piece = Said | Thought | Anew | Working
 Tell = Callable[[Piece], Awaitable[None]]
 
 
-@dataclass(slots=True)
-class Voice:
+class Voice(Struct):
     """The words said so far: parts grow, end and begin anew; words that are out cannot be taken back.
 
     `said`: the whole of it. `_shown`: part -> what of it is out.
@@ -95,8 +90,7 @@ class Voice:
         return self._shown.get(self._last, "")
 
 
-@dataclass(slots=True)
-class StopText:
+class StopText(Struct):
     """Streamed text up to the first of these sequences. What may be the beginning of one is held back."""
 
     stops: Sequence[str]

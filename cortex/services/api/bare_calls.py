@@ -7,9 +7,11 @@ it is stored but its line in the ledger (`KeptAnswers` is in memory); the progra
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.ids import new_id
 from cortex.base.json_text import parsed
@@ -51,8 +53,7 @@ KEPT_MOST = 512
 KEPT_CHARACTERS = 8_000_000  # of all of them
 
 
-@dataclass(frozen=True, slots=True)
-class KeptAnswers:
+class KeptAnswers(Struct, frozen=True):
     """Answers with calls as models gave them: their reasoning goes back with the results, and clients drop it.
 
     In memory, by token, the ones used longest ago go first; after a restart a model gets what the program sends.
@@ -79,15 +80,14 @@ class KeptAnswers:
         return found[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BareCalls:
+class BareCalls(Struct, frozen=True, kw_only=True):
     """Passes requests through."""
 
     runtime: Runtime
     tokens: ApiTokens
     calls: LoneCalls
     pictures: ProgramPictures
-    _kept: KeptAnswers = field(default_factory=KeptAnswers, init=False)
+    _kept: KeptAnswers = field(default_factory=KeptAnswers)
 
     @staticmethod
     def passes(caller: Caller, request: ChatRequest) -> bool:
@@ -161,8 +161,7 @@ class BareCalls:
             return is_halted or caller.token.id not in {one.id for one in await repository(ApiTokensRepository).list()}
 
 
-@dataclass(slots=True)
-class _Telling:
+class _Telling(Struct):
     """An answer told as it comes. `has_told`: some of it is out."""
 
     tell: Tell

@@ -8,7 +8,8 @@ to, it goes on there; else its history is laid down in a new one, marked as word
 import asyncio
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.agent.history import FULL_AT
 from cortex.agent.titles import title
@@ -48,8 +49,7 @@ ENDED = {
 BEGUN = "Your answer has begun already. Go on right behind its beginning, and do not repeat that:\n{begun}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A request that was taken: its turn, and the number of the log's row ahead of it.
 
     `stops`: what ends its answer; `wanted`: what that has to be, None for words.
@@ -62,8 +62,7 @@ class Asked:
     wanted: JsonWanted | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramChats:
+class ProgramChats(Struct, frozen=True, kw_only=True):
     """Takes requests and follows their answers."""
 
     runtime: Runtime

@@ -6,9 +6,10 @@ https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings (read
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import Field
 
 from cortex.base.errors import CortexError
@@ -35,8 +36,7 @@ Texts = Annotated[list[str], Field(min_length=1, max_length=MOST_TEXTS, fail_fas
 TokenTexts = Annotated[list[Tokens], Field(min_length=1, max_length=MOST_TEXTS, fail_fast=True)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingAsked:
+class EmbeddingAsked(Struct, frozen=True, kw_only=True):
     """Texts to embed, by which model's name."""
 
     model: str
@@ -98,8 +98,7 @@ class OverBudget(CortexError):
     status = 429
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramEmbeddings:
+class ProgramEmbeddings(Struct, frozen=True, kw_only=True):
     """Passes texts on and books what it took."""
 
     runtime: Runtime

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from cortex.base.events import Event, OpenPart
 from cortex.base.messages import Usage
@@ -15,8 +16,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import TurnRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class News(Struct, frozen=True, kw_only=True):
     """News of a turn: rows of the log in order, then the parts that are being written. Both () after a while."""
 
     events: Sequence[Event] = ()
@@ -50,8 +50,7 @@ def waiting(event: Event, before: str) -> str:
     return str(event.payload["tool"]) if event.payload["state"] == "asked" else ""
 
 
-@dataclass(slots=True, kw_only=True)
-class Hearing:
+class Hearing(Struct, kw_only=True):
     """`is_held`: nothing is told before the end. `told`: what the program has heard; `waits`: the tool that asks.
 
     `is_cut`: a model's limit ended the answer.

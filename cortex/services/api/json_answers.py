@@ -2,8 +2,9 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.json_text import parsed
@@ -15,8 +16,7 @@ SAID = 300
 _FENCED = re.compile(r"\A\s*```[a-zA-Z0-9]*[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonWanted:
+class JsonWanted(Struct, frozen=True, kw_only=True):
     """`schema`: what it has to fit; None for any object."""
 
     schema: dict[str, Any] | None = None

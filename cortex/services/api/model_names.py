@@ -5,8 +5,10 @@ model's server; it is kept in the person's registry file, and a model of the sam
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.model import ModelEntry, Price
@@ -24,8 +26,7 @@ NO_EMBEDDINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedModel:
+class OfferedModel(Struct, frozen=True, kw_only=True):
     """A model as programs may ask for it. `target`: what the name stands for; `entry`: None for `cortex`."""
 
     name: str
@@ -33,8 +34,7 @@ class OfferedModel:
     entry: ModelEntry | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelNames:
+class ModelNames(Struct, frozen=True, kw_only=True):
     """Sets, lists and resolves them."""
 
     models: Models

@@ -7,8 +7,9 @@ numbered here, and a result belongs to the first open call of its name. Options 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.services.api.requests import FIRST, MODEL, BadRequest, ChatRequest, WireModel, read_as, request_of
@@ -73,8 +74,7 @@ class _Generate(_Body):
     context: list[int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OllamaAsked:
+class OllamaAsked(Struct, frozen=True, kw_only=True):
     """A request. `chat`: as a chat completion, None where it only has a model loaded, which takes nothing here."""
 
     model: str

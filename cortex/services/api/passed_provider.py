@@ -3,8 +3,10 @@
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.messages import Message, Part, Text, Thinking, Usage
 from cortex.base.model import ModelEntry
@@ -15,8 +17,7 @@ from cortex.services.api.json_answers import JsonWanted
 STOPS_TOLD = 4  # more of them are refused by most servers, OpenAI's among them
 
 
-@dataclass(slots=True)
-class Heard:
+class Heard(Struct):
     """A call's answer so far, and its model. `is_broken`: it ended behind its first words."""
 
     model: str = ""
@@ -25,8 +26,7 @@ class Heard:
     is_broken: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassedProvider:
+class PassedProvider(Struct, frozen=True, kw_only=True):
     """A model that a program's request is passed to. Implements `Provider`.
 
     `stops`: ahead of which its answer ends; `wanted`: what that has to be.

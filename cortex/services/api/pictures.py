@@ -6,7 +6,8 @@ import hashlib
 import io
 from base64 import b64decode
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import CortexError
 from cortex.base.messages import Picture
@@ -19,16 +20,14 @@ MOST_BYTES = 12_000_000  # of one of them
 SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenPictures:
+class GivenPictures(Struct, frozen=True, kw_only=True):
     """Those of a request, by where they were, with their bytes by hash."""
 
     parts: dict[str, Picture]
     data: dict[str, bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramPictures:
+class ProgramPictures(Struct, frozen=True, kw_only=True):
     """Reads them."""
 
     web: Web

@@ -8,9 +8,9 @@ be done, is refused. What of it a model gets, and how: `passing.py`.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cortex.base.errors import UserError
@@ -321,8 +321,7 @@ def _place(steps: Sequence[int | str]) -> str:
     return made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialogue:
+class Dialogue(Struct, frozen=True, kw_only=True):
     """The words said before, in pairs of words and answer, and what is asked now.
 
     `instructions`: what the program tells the model ahead of all, which stands at the head of the first words.

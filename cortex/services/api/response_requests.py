@@ -7,9 +7,9 @@ earlier response is refused in words. Reasoning that comes back is passed over, 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from msgspec import Struct
 from pydantic import BeforeValidator, Field
 
 from cortex.base.errors import UserError
@@ -108,8 +108,7 @@ class ResponseRequest(WireModel):
     user: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseAsked:
+class ResponseAsked(Struct, frozen=True, kw_only=True):
     """A request: as a chat completion, and what of it its response repeats."""
 
     chat: ChatRequest

@@ -6,10 +6,10 @@ scope of tools, a budget of a day and so many requests a minute.
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cortex.base.errors import Busy, NotAllowed, Throttled, UserError
@@ -73,16 +73,14 @@ class TokenForm(BaseModel):
     pass_through: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Struct, frozen=True, kw_only=True):
     """A program that showed its token: for whom it asks, and how far it may go."""
 
     user: User
     token: ApiTokenRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenView:
+class TokenView(Struct, frozen=True, kw_only=True):
     """A token on its page. `spent`: of this day; `is_expired`: it lets nobody in any more."""
 
     token: ApiTokenRow
@@ -90,8 +88,7 @@ class TokenView:
     is_expired: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiTokens:
+class ApiTokens(Struct, frozen=True, kw_only=True):
     """The tokens of people. `stop`: ends a turn that runs; `_came`: what came with each token to this process."""
 
     runtime: Runtime
@@ -99,7 +96,7 @@ class ApiTokens:
     roles: Roles
     tools: ToolsService
     stop: Callable[[TurnRow], Awaitable[None]]
-    _came: Rates = field(default_factory=Rates, init=False)
+    _came: Rates = field(default_factory=Rates)
 
     async def list(self, user: User) -> Sequence[TokenView]:
         """The user's, the newest first, with what they took today."""

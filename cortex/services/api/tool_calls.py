@@ -7,8 +7,9 @@ unless the token says that the person typed them; then they may hold what the pr
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.agent.arguments import check
 from cortex.agent.refusals import as_changed
@@ -32,8 +33,7 @@ WIRE_ID = "program"
 BROKEN = "The call was stopped before it ended."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramTool:
+class ProgramTool(Struct, frozen=True, kw_only=True):
     """A tool as a program sees it. `is_read`: it changes nothing here; `is_outward`: it reaches places outside."""
 
     name: str
@@ -44,16 +44,14 @@ class ProgramTool:
     is_outward: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallAnswer:
+class CallAnswer(Struct, frozen=True, kw_only=True):
     """The result of a call."""
 
     text: str
     is_error: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramTools:
+class ProgramTools(Struct, frozen=True, kw_only=True):
     """The tools that a program's token reaches: to list and to call."""
 
     runtime: Runtime

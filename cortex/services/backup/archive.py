@@ -15,12 +15,14 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO, cast
 
+from msgspec import Struct
+
 from cortex.base import private, scan
 from cortex.base.errors import UserError
+from cortex.base.record import as_dict
 from cortex.services.backup.signature import FileList, Record, sign
 
 FORMAT, UNSIGNED_FORMAT = 2, 1
@@ -46,8 +48,7 @@ FAULTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(Struct, frozen=True, kw_only=True):
     """Facts of a backup. `databases`: their names in it; `key`: by which secret key, without telling it."""
 
     made_at: str
@@ -59,8 +60,7 @@ class Manifest:
     format: int = FORMAT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backup:
+class Backup(Struct, frozen=True, kw_only=True):
     """A backup as it was read: its manifest, the digest of all that it holds, and its signature, "" for none."""
 
     manifest: Manifest
@@ -104,7 +104,7 @@ def write(
                 )
             packed = stack.enter_context(gzip.GzipFile(fileobj=sealed, mode="wb", compresslevel=6, mtime=0))
             tar = stack.enter_context(tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT))
-            _add_bytes(tar, MANIFEST, json.dumps(asdict(manifest)).encode(), record)
+            _add_bytes(tar, MANIFEST, json.dumps(as_dict(manifest)).encode(), record)
             for name, source in databases.items():
                 with source.open("rb") as opened:
                     _add(tar, DATABASE + name, opened, source.stat().st_size, private.FILE, record)

@@ -11,14 +11,16 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex import VERSION
 from cortex.base import private
 from cortex.base.clock import Clock, now
 from cortex.base.errors import Conflict, UserError
+from cortex.base.record import as_dict
 from cortex.base.settings import Settings
 from cortex.services.backup import archive, databases
 from cortex.services.backup.archive import Backup, Manifest
@@ -29,8 +31,7 @@ from cortex.storage.audit_head import FILE as HEAD_FILE
 WORKING, LOCK, STATE = ".backup-working", ".backup-lock", ".backup-state.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupState:
+class BackupState(Struct, frozen=True, kw_only=True):
     """The outcome of the last tries: times in ISO form, "" for never; `error` of the last one, "" when it went well."""
 
     made_at: str = ""
@@ -40,15 +41,13 @@ class BackupState:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made(Stored):
+class Made(Stored, frozen=True, kw_only=True):
     """A new backup, and the names of the older ones that were removed after it."""
 
     removed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Backups:
+class Backups(Struct, frozen=True):
     """Backups of this server, for its admins."""
 
     settings: Settings
@@ -121,7 +120,7 @@ class Backups:
         gone = surplus(await place.kept(), made_at)
         for one in gone:
             await place.remove(one.name)
-        return Made(**asdict(stored), removed=tuple(one.name for one in gone))
+        return Made(**as_dict(stored), removed=tuple(one.name for one in gone))
 
     async def _copied(self, working: Path) -> Path:
         archive.refuse_full(os.statvfs(working), _size(self.settings.database) + archive.ROOM_BYTES)
@@ -151,12 +150,12 @@ class Backups:
     def _tell(self, *, made: Stored | None = None, error: str = "") -> None:
         before, tried_at = self.state(), self.clock().isoformat(timespec="seconds")
         if made is None:
-            state = BackupState(**{**asdict(before), "tried_at": tried_at, "error": error})
+            state = BackupState(**{**as_dict(before), "tried_at": tried_at, "error": error})
         else:
             made_at = made.made_at.isoformat(timespec="seconds")
             state = BackupState(made_at=made_at, name=made.name, size_bytes=made.size_bytes, tried_at=tried_at)
         beside = self.settings.home / f"{STATE}.new"
-        private.write_beside(beside, json.dumps(asdict(state)).encode())
+        private.write_beside(beside, json.dumps(as_dict(state)).encode())
         beside.replace(self.settings.home / STATE)
 
 

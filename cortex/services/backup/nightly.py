@@ -6,10 +6,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, timedelta
 from zoneinfo import ZoneInfo
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import Clock
@@ -26,8 +26,7 @@ RETRY_S = 3_600.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightlyBackup:
+class NightlyBackup(Struct, frozen=True, kw_only=True):
     """The loop. Before set-up it makes none: where an earlier home's are kept, an empty one would replace the day's."""
 
     settings: Settings

@@ -6,10 +6,11 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cortex.base import private, scan
 from cortex.base.errors import UserError
@@ -24,8 +25,7 @@ KEPT_DAYS, KEPT_WEEKS = 7, 4
 KEPT_FRESH, FRESH = 10, timedelta(days=1)  # so that no press of a button costs the backup of an hour ago
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class Stored(Struct, frozen=True, kw_only=True):
     """One backup that is kept."""
 
     name: str
@@ -79,8 +79,7 @@ def surplus(stored: Sequence[Stored], at: datetime) -> list[Stored]:
     return [one for one in stored if one.name not in kept]
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """A folder of this machine."""
 
     path: Path
@@ -118,8 +117,7 @@ class Folder:
         private.sync(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """A bucket; `prefix` ends with a slash or is empty."""
 
     client: "S3"

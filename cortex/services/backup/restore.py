@@ -11,9 +11,10 @@ import os
 import re
 import shutil
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from cortex.base import private
 from cortex.base.errors import UserError
@@ -37,8 +38,7 @@ MOUNTS = Path("/proc/self/mountinfo")  # proc_pid_mountinfo(5); blanks in names 
 STAYS = (FOLDER, REPLACED, "backups", "versions", "serve.lock", "lost+found", ".backup-lock", ".backup-state.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """The content of a backup that fits here. `doubt`: why nobody can vouch for it, "" where its signature does.
 
     `digest`: of all that it holds; `admins`: their names.
@@ -72,8 +72,7 @@ def is_pending(home: Path) -> bool:
     return (home / FOLDER / COMMIT).exists()
 
 
-@dataclass(frozen=True, slots=True)
-class Restores:
+class Restores(Struct, frozen=True):
     """Restoring from the set-up page: the daemon that is to be restored decides it, and does it at its next start."""
 
     settings: Settings

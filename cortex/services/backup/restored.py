@@ -6,12 +6,14 @@ and removes them. A kill in between leaves them: the row is looked for before it
 
 import asyncio
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base import private
 from cortex.base.errors import ConfigError
 from cortex.base.ids import new_id
+from cortex.base.record import as_dict
 from cortex.services.backup.archive import Manifest
 from cortex.storage.audit import AuditFilter, AuditRepository
 from cortex.storage.audit_head import AuditHead
@@ -22,8 +24,7 @@ from cortex.storage.restored import RESTORED, RESTORED_UNSIGNED
 FILE = "restored.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class Restored(Struct, frozen=True, kw_only=True):
     """One restore. `doubt`: why nobody can vouch for the backup, or ""; `is_same_key`: by its own key."""
 
     id: str
@@ -38,7 +39,7 @@ def lay(folder: Path, manifest: Manifest, *, doubt: str, is_same_key: bool) -> N
     facts = Restored(
         id=new_id(), made_at=manifest.made_at, version=manifest.version, doubt=doubt, is_same_key=is_same_key
     )
-    private.write_beside(folder / FILE, json.dumps(asdict(facts)).encode())
+    private.write_beside(folder / FILE, json.dumps(as_dict(facts)).encode())
 
 
 async def note(home: Path, db: Database, head: AuditHead) -> None:
@@ -54,7 +55,7 @@ async def note(home: Path, db: Database, head: AuditHead) -> None:
     async with db.transaction() as repository:
         audit = repository(AuditRepository)
         written = await audit.list(1, subject=facts.id, which=AuditFilter(kind=action))
-        row = written[0] if written else await audit.add("command", action, facts.id, asdict(facts))
+        row = written[0] if written else await audit.add("command", action, facts.id, as_dict(facts))
         await _revoke_plugins(repository)
     if facts.doubt:
         _, newest = await db.repository(AuditRepository).heads(row.number)

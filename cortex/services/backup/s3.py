@@ -10,12 +10,12 @@ import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import httpx
+from msgspec import Struct
 
 from cortex.base.clock import Clock, now
 from cortex.base.errors import UserError
@@ -30,8 +30,7 @@ CONTENTS = re.compile(r"<Contents>(.*?)</Contents>", re.DOTALL)
 TIMEOUT = httpx.Timeout(60.0, connect=15.0)  # of each piece, not of the whole file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bucket:
+class Bucket(Struct, frozen=True, kw_only=True):
     """Where the files stand, and by which key they are reached."""
 
     endpoint: str
@@ -41,8 +40,7 @@ class Bucket:
     secret: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Body:
+class _Body(Struct, frozen=True, kw_only=True):
     """A file to be sent, with its SHA-256 in hex."""
 
     path: Path
@@ -50,8 +48,7 @@ class _Body:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class S3:
+class S3(Struct, frozen=True):
     """Requests to one bucket; UserError, with the store's own word, when one is refused or not answered.
 
     transport: how it is reached; the network when left out.

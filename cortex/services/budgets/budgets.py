@@ -6,9 +6,10 @@ reached ends in a text, another model or a chat without tools, never in an error
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry
@@ -36,8 +37,7 @@ LOOK_EVERY_S = 0.25
 BUSY = "I stopped: the rest of {whose} is in use by other answers. Try again in a moment."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(Struct, frozen=True, kw_only=True):
     """One limit as it holds for one turn. `kind` turn: the role's own, for a single message, or a job's for a run.
 
     `kind` model: what a person may take of a model that somebody shares with them, whose name is the `subject`.
@@ -92,8 +92,7 @@ class Limit:
         return f"I stopped: {self.whose} is used up ({used} of {allowed}).{open_price} {again} ({self.time_zone})."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class Admission(Struct, frozen=True, kw_only=True):
     """The decision on the coming call; `text` says why not, or what changed."""
 
     action: Literal["go", "stop", "model", "chat"] = "go"
@@ -104,8 +103,7 @@ class Admission:
 GO = Admission()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budgets:
+class Budgets(Struct, frozen=True, kw_only=True):
     """Checks every limit that holds for a turn, and sets aside for its next call."""
 
     runtime: Runtime

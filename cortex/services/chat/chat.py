@@ -7,10 +7,11 @@ browser's connection.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import Conflict, CortexError, NotFound, UserError
@@ -47,8 +48,7 @@ NOT_SAID = ("agent", "result", "api")  # channels whose texts no person wrote
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogPage:
+class LogPage(Struct, frozen=True, kw_only=True):
     """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None.
 
     `versions`: the turns whose place has several -> all of them, oldest first. `lost`,
@@ -71,8 +71,7 @@ class LogPage:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chat:
+class Chat(Struct, frozen=True, kw_only=True):
     """A person's side of a conversation: what they send, stop, change and read."""
 
     runtime: Runtime

@@ -4,8 +4,10 @@ Read by the chat page for each conversation and for a new one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from statistics import median
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.base.model import Price, no_tools, page_of
@@ -29,8 +31,7 @@ LATELY, LATELY_LEAST = 30, 5  # messages that say what is usual
 USES = ("always", "never", "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True, kw_only=True):
     """A model to choose. `price`: dollars for a million tokens; `owner`: who shares it and pays, "" = the user."""
 
     name: str
@@ -38,8 +39,7 @@ class ModelChoice:
     owner: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModeFigures:
+class ModeFigures(Struct, frozen=True, kw_only=True):
     """The tools that each mode sends to this person's model in this role, in figures.
 
     `all_tools`, `all_tokens`: in each round of All. `messages`: the latest ones in Auto that `auto_tools` and
@@ -58,8 +58,7 @@ class ModeFigures:
     drops_tools: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Composer:
+class Composer(Struct, frozen=True, kw_only=True):
     """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
 
     `sees`: whether the model takes pictures, None where that is not known. `page`: where the model is changed.
@@ -97,8 +96,7 @@ class Composer:
     drops_tools: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComposerService:
+class ComposerService(Struct, frozen=True, kw_only=True):
     """Gathers a `Composer` from the services that own its parts."""
 
     runtime: Runtime

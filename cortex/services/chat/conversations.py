@@ -5,10 +5,12 @@ What is said in them is `services/chat/chat.py`'s matter.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.clock import Clock, now
 from cortex.base.errors import NotFound, UserError
@@ -36,24 +38,21 @@ UNDO = timedelta(days=1)  # how long a deleted one is listed
 Deleted = Callable[[str, str], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayGroup:
+class DayGroup(Struct, frozen=True, kw_only=True):
     """Conversations under one label of the sidebar: Pinned, Today, Yesterday, … or a month."""
 
     label: str
     conversations: tuple[ConversationRow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationPage:
+class ConversationPage(Struct, frozen=True, kw_only=True):
     """A stretch of the list. `older`: the next one holds what was last used before then; None for the last."""
 
     groups: Sequence[DayGroup]
     older: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationsService:
+class ConversationsService(Struct, frozen=True):
     """Every method takes the user first and sees nothing of anybody else's.
 
     `listeners`: called with the user's and the conversation's id of each that was deleted.

@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
 from cortex.agent.refusals import for_person
 from cortex.base.events import Event
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, to_json
+from cortex.base.record import as_dict
 from cortex.storage.conversations import ConversationRow
 from cortex.storage.messages import MessageRow
 from cortex.storage.turns import TurnRow
@@ -62,7 +62,7 @@ def as_json(
             {
                 **{name: getattr(turn, name) for name in _OF_TURN},
                 "parent": turn.parent_id,
-                "attachments": [asdict(file) for file in turn.attachments],
+                "attachments": [as_dict(file) for file in turn.attachments],
                 "messages": of_turn.get(turn.id, []),
             }
             for turn in turns

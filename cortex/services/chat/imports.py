@@ -6,18 +6,20 @@ loses it. A chat has the same id whenever it is taken over: what was begun again
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Annotated, Any, BinaryIO
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from cortex.base.clock import now
 from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import derived_id
+from cortex.base.record import as_dict
 from cortex.base.user import User
 from cortex.ports.foreign import ForeignReader
 from cortex.services.chat.laid_down import lay_down
@@ -82,8 +84,7 @@ class _Line(_Shape):
     files: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportState:
+class ImportState(Struct, frozen=True, kw_only=True):
     """The progress of an import. `titles`: the first few, to see what it is. `at_bytes`: where the next one stands.
 
     `left_out`: the sum of `reasons`, which say for each what was not taken how often it was there. `files`: of how many
@@ -104,8 +105,7 @@ class ImportState:
         return self.done >= self.total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatImports:
+class ChatImports(Struct, frozen=True, kw_only=True):
     """One import for each person at a time; a new file takes the place of one that waits."""
 
     runtime: Runtime
@@ -187,7 +187,7 @@ class ChatImports:
         return state
 
     async def _keep(self, user: User, state: ImportState) -> None:
-        await self.runtime.db.repository(PreferencesRepository, user.id).set(STATE, asdict(state))
+        await self.runtime.db.repository(PreferencesRepository, user.id).set(STATE, as_dict(state))
 
 
 def _id(user: User, chat: ExportedChat) -> str:

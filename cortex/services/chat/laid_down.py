@@ -5,8 +5,9 @@ text, and private data, as of a file that its person attaches.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from cortex.base.events import Event
 from cortex.base.ids import new_id

@@ -1,7 +1,8 @@
 """A message as it is stored: checked, as a turn of its conversation, with its row in the log. `chat.py` sends it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.agent.titles import title
 from cortex.base.attachments import Attachment, attachments_of
@@ -21,8 +22,7 @@ from cortex.storage.versions import VersionsRepository
 MESSAGE_CHARS_MAX = 32_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewMessage:
+class NewMessage(Struct, frozen=True, kw_only=True):
     """A message to store. `id`: of its turn, "" for a new one. Mode, rounds and model None: as its conversation has it.
 
     `reads`: what it counts as having read, besides its attachments. `model` "": the role's.

@@ -7,9 +7,10 @@ import asyncio
 import io
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.clock import Clock, now
 from cortex.base.errors import NotFound, UserError
@@ -25,8 +26,7 @@ MOST = 200  # of one press; a page shows fewer
 Undoable = Literal["archive", "delete"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Struct, frozen=True, kw_only=True):
     """The count of chats that changed, of those left as an answer is being written there, and when: the undo's name."""
 
     count: int
@@ -34,8 +34,7 @@ class Done:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeveralChats:
+class SeveralChats(Struct, frozen=True, kw_only=True):
     """Every method takes the user first; ids of anybody else's chats are passed over.
 
     `deleted`: called with the user's and the conversation's id of each that was deleted.

@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cortex.base.errors import Throttled
 from cortex.ports.engine import SharedHub
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenStreams:
+class OpenStreams(Struct, frozen=True, kw_only=True):
     """`watched`: user -> key of the hub -> watchers. `ended`: user -> how often all their streams were ended.
 
     `held`: user -> open connections that stream, of which one person may have `most` in this process.

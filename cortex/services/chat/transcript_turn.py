@@ -1,11 +1,13 @@
 """What one event does to one turn's view: a pure function for each kind. Called by `transcript.py` alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from cortex.base.events import Event
+from cortex.base.record import field_names
 from cortex.services.chat.transcript_views import (
     AgentCard,
     ApprovalCard,
@@ -289,4 +291,4 @@ def _question(data: dict[str, Any]) -> ApprovalCard:
 
 def _known(data: Mapping[str, Any], kind: type[Part | TurnEndView]) -> dict[str, Any]:
     """Return what an event says of a card under the card's own names; what it does not say is as the card has it."""
-    return {one.name: data[one.name] for one in fields(kind) if one.name != "id" and data.get(one.name) is not None}
+    return {name: data[name] for name in field_names(kind) if name != "id" and data.get(name) is not None}

@@ -5,9 +5,11 @@ Made by the fold in `services/chat/transcript.py`; the browser's macros and the 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.attachments import Attachment
 from cortex.base.turn import SUB, TurnState
@@ -33,8 +35,7 @@ ChangeKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewChange:
+class ViewChange(Struct, frozen=True, kw_only=True):
     """A change that an event made in the view: a turn (id) and, for parts and calls, which one; markers by their id."""
 
     kind: ChangeKind
@@ -42,8 +43,7 @@ class ViewChange:
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextPart:
+class TextPart(Struct, frozen=True, kw_only=True):
     """A piece of the answer. `is_open`: being written, its text not in the log yet; `is_partial`: it broke off."""
 
     id: str
@@ -53,8 +53,7 @@ class TextPart:
     is_partial: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThinkingPart:
+class ThinkingPart(Struct, frozen=True, kw_only=True):
     """A model's reasoning, shown folded; `seconds` it took once it has ended."""
 
     id: str
@@ -65,8 +64,7 @@ class ThinkingPart:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallCard:
+class CallCard(Struct, frozen=True, kw_only=True):
     """One use of a tool. `decision`: how its approval went, "" when none was asked.
 
     title: what it does, in words. shown: the whole of it, such as a diff, "" for none beside the arguments. text: the
@@ -93,8 +91,7 @@ class CallCard:
     again_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalCard:
+class ApprovalCard(Struct, frozen=True, kw_only=True):
     """A question that waits for the person; it goes away when it is answered, anywhere."""
 
     id: str
@@ -111,16 +108,14 @@ class ApprovalCard:
     is_for_job: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SteerPart:
+class SteerPart(Struct, frozen=True, kw_only=True):
     """A message that the person sent while the answer was being made, and that was taken into it."""
 
     id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticePart:
+class NoticePart(Struct, frozen=True, kw_only=True):
     """A word of Cortex itself: a retry, a limit met. `page`: where its reader can change that, "" = nowhere."""
 
     id: str
@@ -129,8 +124,7 @@ class NoticePart:
     page: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailurePart:
+class FailurePart(Struct, frozen=True, kw_only=True):
     """Why the answer stopped, and whether it can be asked again. `page`: what "Models page" in the text leads to."""
 
     id: str
@@ -140,8 +134,7 @@ class FailurePart:
     page: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentCard:
+class AgentCard(Struct, frozen=True, kw_only=True):
     """A background run that the turn started. `id` is the run's, and that of its own conversation."""
 
     id: str
@@ -159,8 +152,7 @@ class AgentCard:
 Part = TextPart | ThinkingPart | CallCard | ApprovalCard | SteerPart | NoticePart | FailurePart | AgentCard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallGroup:
+class CallGroup(Struct, frozen=True, kw_only=True):
     """Consecutive calls, shown together; more than three fold into one line."""
 
     id: str
@@ -177,8 +169,7 @@ class CallGroup:
         return any(call.state in ("run", "wait") for call in self.calls)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveStatus:
+class LiveStatus(Struct, frozen=True, kw_only=True):
     """A running turn's state just now; `tools` are the calls under way."""
 
     phase: Literal["choosing", "asking", "thinking", "writing", "calling", "waiting"]
@@ -186,8 +177,7 @@ class LiveStatus:
     tools: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEndView:
+class TurnEndView(Struct, frozen=True, kw_only=True):
     """The end of a turn, and the cost of its tools."""
 
     state: TurnState
@@ -199,8 +189,7 @@ class TurnEndView:
     can_continue: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnView:
+class TurnView(Struct, frozen=True, kw_only=True):
     """A message and its answer. `ending` is None while it runs or waits in the queue.
 
     `agent`: the background run whose result the text is, "" for a person's words. `model`: that answered last, or is
@@ -269,8 +258,7 @@ class TurnView:
         return gather(self.parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marker:
+class Marker(Struct, frozen=True, kw_only=True):
     """Where the model reads a summary instead of what was said before."""
 
     id: str

@@ -4,7 +4,8 @@ A new one is made by `services/chat/chat.py` (`again`, `edit`). The versions cho
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import Conflict
 from cortex.base.user import User
@@ -19,8 +20,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 from cortex.storage.versions import VersionsRepository
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerVersion:
+class AnswerVersion(Struct, frozen=True, kw_only=True):
     """A version as it is listed. `models`: those that answered; `recipe`: "" where no tools were chosen.
 
     `cost_usd` None: it asked no model, or the price of one is unknown.
@@ -37,8 +37,7 @@ class AnswerVersion:
         return key_of(self.turn.id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Versions:
+class Versions(Struct, frozen=True, kw_only=True):
     """The versions of answers in a conversation, and going from one to another."""
 
     runtime: Runtime

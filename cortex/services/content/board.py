@@ -4,8 +4,9 @@ Moving a card is moving the task to another list. Serves `tools/ae_tasks.py` whi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.ports.aether import BoardColumn, Card
@@ -16,8 +17,7 @@ DONE = "done"
 DONE_FOR = timedelta(days=14)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskBoard:
+class TaskBoard(Struct, frozen=True, kw_only=True):
     """Implements the `Board` port for one user."""
 
     db: Database

@@ -4,10 +4,12 @@ Their text is read by `reading.py`; the files themselves are `storage/given_file
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import new_id
@@ -28,8 +30,7 @@ CHARACTERS_SHOWN = 200_000  # to make a page of 3 million held up everybody else
 GONE = "That file was deleted."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSpace:
+class FileSpace(Struct, frozen=True, kw_only=True):
     """The space that a person's files take, and may; `deleted_bytes` of it are deleted files, not yet gone."""
 
     used_bytes: int
@@ -42,8 +43,7 @@ class FileSpace:
         return min(100.0, 100 * self.used_bytes / self.most_bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentsService:
+class DocumentsService(Struct, frozen=True, kw_only=True):
     """Every method takes whose files. `wake`: has a new one's text be read."""
 
     runtime: Runtime

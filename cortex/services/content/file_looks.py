@@ -6,10 +6,11 @@ same as before is found by its hash when it is read (`reading.py`). What killed 
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from mimetypes import guess_type
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
@@ -30,8 +31,7 @@ ARRIVING = timedelta(minutes=1)  # an upload has its name a moment before its ro
 SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "vendor"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileLooks:
+class FileLooks(Struct, frozen=True, kw_only=True):
     """Every method takes whose files."""
 
     runtime: Runtime
@@ -98,8 +98,7 @@ UNDO = timedelta(days=1)
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileClearing:
+class FileClearing(Struct, frozen=True, kw_only=True):
     """At the start, and once a day."""
 
     runtime: Runtime

@@ -7,9 +7,10 @@ import asyncio
 import difflib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import date
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.base.errors import Conflict, NotFound, UserError
@@ -32,8 +33,7 @@ LineKind = Literal["same", "new", "old"]
 Books = Callable[[str, str], AbstractAsyncContextManager[JournalBook | None]]  # (user's id, who acts) -> the server's
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryHit:
+class EntryHit(Struct, frozen=True, kw_only=True):
     """An entry in a list, with how it begins or the words round the first hit."""
 
     entry: JournalEntry
@@ -41,16 +41,14 @@ class EntryHit:
     snippet: Sequence[Piece]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HitPage:
+class HitPage(Struct, frozen=True, kw_only=True):
     """A page of entries; `after`: what the next one is asked for with, "" for none."""
 
     hits: Sequence[EntryHit]
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedVersion:
+class ComparedVersion(Struct, frozen=True, kw_only=True):
     """An earlier version, and how it differs from what stands now, line by line; None: too long to be compared."""
 
     version: EntryVersion
@@ -64,8 +62,7 @@ async def no_server(_user_id: str, _by: str) -> AsyncIterator[JournalBook | None
     yield None
 
 
-@dataclass(frozen=True, slots=True)
-class JournalsService:
+class JournalsService(Struct, frozen=True):
     """Every method of a page takes whose; a version guards each change: Conflict when it was changed in between.
 
     `server` opens the journals of a user that an Aether server keeps; None for those kept here.

@@ -1,8 +1,9 @@
 """A person's notes, scratchpad and what the assistant keeps for itself, for the page. All are files of their home."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.note_names import NOTES, SCRATCHPAD, SUFFIX, note_name
@@ -18,8 +19,7 @@ TEXT_CHARS_MAX = 200_000
 UNDO = timedelta(days=1)  # how long a deleted note can be brought back
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Struct, frozen=True, kw_only=True):
     """A note in the list."""
 
     name: str
@@ -27,16 +27,14 @@ class Note:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentNotes:
+class AgentNotes(Struct, frozen=True, kw_only=True):
     """The assistant's notes about the person while it had this role."""
 
     role: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotesService:
+class NotesService(Struct, frozen=True):
     """Every method takes whose texts. A version tag guards each write: Conflict when somebody else wrote in between.
 
     `db` holds the marks of pages with words from outside.

@@ -1,8 +1,10 @@
 """One user's journals in Cortex's own tables. Nothing has to be set up for them. Rows: `storage/journals.py`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.ids import derived_id
 from cortex.base.journal_rules import JOURNALS_MAX, checked_name, checked_text, checked_title, full, taken
@@ -14,8 +16,7 @@ from cortex.storage.db import Database
 from cortex.storage.journals import EntryFilter, JournalEntriesRepository, JournalsRepository
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnJournals:
+class OwnJournals(Struct, frozen=True, kw_only=True):
     """Implements `JournalBook` for one user; `by` is who acts: the person on a page, or the assistant."""
 
     db: Database

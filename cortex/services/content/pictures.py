@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base.errors import CortexError, NotFound
 from cortex.base.messages import Picture
@@ -15,8 +16,7 @@ from cortex.storage.home import Homes
 from cortex.storage.ready_pictures import KeptPicture, ReadyPictures
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PicturesService:
+class PicturesService(Struct, frozen=True, kw_only=True):
     """Every method takes whose pictures."""
 
     runtime: Runtime

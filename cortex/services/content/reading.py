@@ -8,11 +8,11 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BufferedReader
 from os import fstat
 
+from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import ticks_s
@@ -37,8 +37,7 @@ GONE = "The file no longer exists."
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentReading:
+class DocumentReading(Struct, frozen=True, kw_only=True):
     """Reads what waits. `wake` it when something does, else it looks by itself."""
 
     runtime: Runtime

@@ -5,7 +5,8 @@ assistant. Its tasks are `tasks.py`'s.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.form_words import one_line
@@ -23,8 +24,7 @@ from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.tasks import TaskListRow, TasksRepository
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class Person(Struct, frozen=True, kw_only=True):
     """Somebody with whom a list can be shared. `is_in`: it is; `is_invited`: it is offered to them."""
 
     id: str
@@ -33,16 +33,14 @@ class Person:
     is_invited: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListSharing:
+class ListSharing(Struct, frozen=True, kw_only=True):
     """A list as its sharing page shows it. `people`: everybody else of the server, for its owner alone."""
 
     row: TaskListRow
     people: tuple[Person, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedLists:
+class SharedLists(Struct, frozen=True, kw_only=True):
     """One person's lists at a time; every method takes whose."""
 
     db: Database

@@ -5,9 +5,10 @@ Each change is told to the open pages of all who see the list (`UserListSignal`)
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base import portable
 from cortex.base.errors import NotFound, UserError
@@ -43,8 +44,7 @@ def announce_lists(hub: Hub, user_ids: Iterable[str]) -> None:
         hub.announce(lists_of(user_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserListSignal:
+class UserListSignal(Struct, frozen=True, kw_only=True):
     """The signal as one user gives it."""
 
     db: Database
@@ -59,8 +59,7 @@ class UserListSignal:
         announce_lists(self.hub, {self.user_id, *(id for ids in readers for id in ids)})
 
 
-@dataclass(frozen=True, slots=True)
-class TasksService:
+class TasksService(Struct, frozen=True):
     """One person's tasks at a time; every method takes whose."""
 
     db: Database

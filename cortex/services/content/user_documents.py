@@ -1,8 +1,9 @@
 """One person's documents as tools reach them. Implements the `DocumentTexts` port over the index and the reading."""
 
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.files import Files
@@ -18,8 +19,7 @@ HITS = 8
 UNREAD = "{path} is still being read. Try again in a moment."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserDocuments:
+class UserDocuments(Struct, frozen=True, kw_only=True):
     """Implements `DocumentTexts` for one user; `files`: all folders that they may read."""
 
     db: Database

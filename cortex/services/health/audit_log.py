@@ -8,8 +8,9 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.base.errors import UserError
@@ -35,8 +36,7 @@ MEND = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditVerdict:
+class AuditVerdict(Struct, frozen=True, kw_only=True):
     """The verdict on the log. `at`: the row at which it is wrong, None where it is whole; `problem`: what is wrong.
 
     `doubt`: which part nobody can vouch for, although it may be whole; it is a problem too until an admin accepts it.
@@ -49,16 +49,14 @@ class AuditVerdict:
     doubt: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditPage:
+class AuditPage(Struct, frozen=True, kw_only=True):
     """Rows, the newest first. `older`: pass it as `before` for those ahead of them, None where there are none."""
 
     rows: Sequence[AuditRow]
     older: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditLog:
+class AuditLog(Struct, frozen=True, kw_only=True):
     """The log of the whole server. Its pages are for admins; who calls has to see to that, but for `export`."""
 
     db: Database
@@ -178,8 +176,7 @@ class AuditLog:
         return self.db.audit_head
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Since:
+class _Since(Struct, frozen=True, kw_only=True):
     """A backup that nobody can vouch for was restored in `row`; the chain is walked behind `first`."""
 
     row: AuditRow

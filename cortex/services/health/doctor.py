@@ -11,10 +11,10 @@ import shutil
 import socket
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex import VERSION
@@ -69,8 +69,7 @@ class ExamineEngine(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Doctor:
+class Doctor(Struct):
     """Looks at disk, keys, database, what is stopped, sandbox, models, page and port.
 
     `settings` as in force; the other parts as `compose/` made them.
@@ -88,7 +87,7 @@ class Doctor:
     backups: Backups
     integrations: Integrations
     plugins: Plugins
-    _looked_at: tuple[float, bool] | None = field(default=None, init=False)
+    _looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
         """Tell whether a balancer may send people here: the database answers with the newest tables."""
@@ -367,8 +366,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusService:
+class StatusService(Struct, frozen=True, kw_only=True):
     """Implements the `Status` port."""
 
     runtime: Runtime

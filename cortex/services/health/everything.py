@@ -8,8 +8,9 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from cortex.base.ids import new_id
 from cortex.base.user import User
@@ -32,8 +33,7 @@ Left out: keys, passwords, logins, tokens and the addresses of devices.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Belongings:
+class Belongings(Struct, frozen=True, kw_only=True):
     """Writes the archives."""
 
     runtime: Runtime

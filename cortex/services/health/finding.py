@@ -1,21 +1,22 @@
 """One check of the doctor and how it stands; what it says of the proxies, the files of this version, and plug-ins."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
 
+from msgspec import Struct
+
 from cortex.base import scan, trust
 from cortex.base.errors import CortexError, DamagedFile
+from cortex.base.record import as_dict
 from cortex.base.tokens import VOCABULARY_CRC
 from cortex.services.tools.plugins import Plugin
 
 State = Literal["good", "warn", "bad", "unset"]  # unset: not set up, and nobody has to
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One check: its name, how it stands, what was seen, and what to do when that is not good."""
 
     name: str
@@ -25,7 +26,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        return asdict(self)
+        return as_dict(self)
 
 
 def good(name: str, text: str) -> Finding:

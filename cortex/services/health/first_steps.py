@@ -1,7 +1,8 @@
 """The first steps with Cortex: what is done and what is left, for the set-up page and a new chat."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.settings import Settings
 from cortex.base.user import User
@@ -20,16 +21,14 @@ StepName = Literal["account", "model", "notifications", "integrations", "chat"]
 Tip = Literal["outside", "passphrase", "key"]  # what a backup lacks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstStep:
+class FirstStep(Struct, frozen=True, kw_only=True):
     """One of them."""
 
     name: StepName
     is_done: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstSteps:
+class FirstSteps(Struct, frozen=True, kw_only=True):
     """All that a person has to do, in their order. `is_hidden`: they want to hear no more of it.
 
     tips: what is left to make backups safe, for admins; optional, and not counted.
@@ -45,8 +44,7 @@ class FirstSteps:
         return sum(step.is_done for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstStepsService:
+class FirstStepsService(Struct, frozen=True, kw_only=True):
     """Looks at what is there; nothing but the wish to hide them is stored."""
 
     db: Database

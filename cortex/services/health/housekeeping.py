@@ -8,9 +8,9 @@ Messages, events and the files that people made stay. Makes no model call. `app.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
@@ -43,8 +43,7 @@ RUNS_KEPT = timedelta(days=1)  # what they did stands in the tables
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Housekeeping:
+class Housekeeping(Struct, frozen=True, kw_only=True):
     """The daily round. `prune` forgets the runs that ended before a moment, and says how many."""
 
     runtime: Runtime

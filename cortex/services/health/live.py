@@ -5,8 +5,9 @@ The health page shows it below what the doctor finds. A check of a part that is 
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from cortex.base.errors import CortexError
 from cortex.base.log import LogBook
@@ -20,8 +21,7 @@ LATE_S, TOO_LATE_S = 60.0, 600.0  # a job waits for those ahead of it; minutes a
 LOOKED_BACK = timedelta(hours=24)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveHealth:
+class LiveHealth(Struct, frozen=True, kw_only=True):
     """The checks of the running daemon."""
 
     runtime: Runtime

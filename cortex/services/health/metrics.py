@@ -6,9 +6,10 @@ No text, name or id of a person is in them. `web/pages/metrics.py` asks, with a 
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.clock import ticks_s
 from cortex.services.chat.streams import OpenStreams
@@ -25,8 +26,7 @@ STATES: Mapping[Counted, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(Struct, frozen=True, kw_only=True):
     """One metric: samples as pairs of labels and value. Units stand in its name."""
 
     name: str
@@ -35,14 +35,13 @@ class Metric:
     samples: Sequence[tuple[Mapping[str, str], float]]
 
 
-@dataclass(slots=True, kw_only=True)
-class MetricsService:
+class MetricsService(Struct, kw_only=True):
     """Gathers the figures; keeps them for a few seconds."""
 
     runtime: Runtime
     streams: OpenStreams
     started_at: datetime
-    _kept: tuple[float, str] | None = field(default=None, init=False)
+    _kept: tuple[float, str] | None = None
 
     async def text(self) -> str:
         """All metrics, as Prometheus reads them."""

@@ -5,8 +5,8 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import ticks_s
@@ -24,8 +24,7 @@ NOT_HERE = "Several processes serve this Cortex, or none does: restart them wher
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restarts:
+class Restarts(Struct, frozen=True, kw_only=True):
     """The restart of this process, if one was asked for."""
 
     runtime: Runtime
@@ -77,8 +76,7 @@ class Restarts:
         return [row.id for row in rows if row.state == "running"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserRestarts:
+class UserRestarts(Struct, frozen=True, kw_only=True):
     """Implements `Restarting` for one user."""
 
     restarts: Restarts

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base import key_file
 from cortex.base.crypto import Vault
@@ -24,8 +25,7 @@ NAMED = 20  # how many secrets a sentence names
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedValue:
+class SealedValue(Struct, frozen=True, kw_only=True):
     """A stored secret: `person/what` or `server/what`, and whether the present key opens it."""
 
     name: str
@@ -33,8 +33,7 @@ class SealedValue:
     row: SealedRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedValues:
+class SealedValues(Struct, frozen=True, kw_only=True):
     """Looks through the stored secrets of everybody."""
 
     settings: Settings

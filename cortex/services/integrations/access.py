@@ -1,14 +1,14 @@
 """Access to what outside systems give: for each port its rules, or why it is closed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cortex.base.user import User
 from cortex.ports.integrations import Setup
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortRule:
+class PortRule(Struct, frozen=True, kw_only=True):
     """Accounts that may use what one configured system gives: role names, account ids; () = every role, everybody.
 
     member_roles: those of `roles` that come with Cortex and that a member may take.
@@ -30,8 +30,7 @@ class PortRule:
         return role in mine if role else is_admin or bool(mine)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortAccess:
+class PortAccess(Struct, frozen=True, kw_only=True):
     """Ports that outside systems open to tools: rules of each that is configured, for others why they are not.
 
     closed: for each configured port, what is said where it is not open to an account in a role.

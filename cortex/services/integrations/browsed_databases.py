@@ -1,7 +1,8 @@
 """The databases as a person reads them by hand, on their page: audited, and refused while their work is stopped."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 from cortex.ports.aether import Rows, TableFacts
@@ -14,8 +15,7 @@ AUDITED_CHARACTERS = 1_000
 STOPPED = "All your work is stopped. Databases can be read again after you resume."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrowsedTable:
+class BrowsedTable(Struct, frozen=True, kw_only=True):
     """A table or view with its first rows. `definition`: the statement of a view."""
 
     facts: TableFacts
@@ -23,8 +23,7 @@ class BrowsedTable:
     definition: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrowsedDatabases:
+class BrowsedDatabases(Struct, frozen=True, kw_only=True):
     """The databases that one person reads by hand. ToolFailed for whatever is refused, unknown or too slow."""
 
     databases: UserDatabases

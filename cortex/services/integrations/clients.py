@@ -8,10 +8,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -29,8 +29,7 @@ NOTED_EVERY = timedelta(minutes=5)  # successes in a row are kept no more often:
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _Opened:
+class _Opened(Struct):
     version: int
     set_at: datetime | None
     form: BaseModel
@@ -39,8 +38,7 @@ class _Opened:
     failure: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrationClients:
+class IntegrationClients(Struct, frozen=True, kw_only=True):
     """The clients of one process."""
 
     integrations: Integrations

@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.aether_db.database import ReadOnlyDatabase
@@ -14,8 +15,7 @@ from cortex.storage.home import Home
 KIND = "aether_db"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserDatabases:
+class UserDatabases(Struct, frozen=True, kw_only=True):
     """The databases that one user may read; `AetherDatabase` of `ports/aether.py`."""
 
     clients: IntegrationClients

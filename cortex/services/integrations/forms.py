@@ -7,9 +7,9 @@ import re
 import shlex
 import string
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
+from msgspec import Struct
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -20,8 +20,7 @@ REMOVE = "remove_"  # before a secret's name: the tick that takes the stored one
 Input = Literal["text", "lines", "number", "switch", "choice", "secret"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormField:
+class FormField(Struct, frozen=True, kw_only=True):
     """A field as a page draws it.
 
     `value`: as typed or stored, "" for every secret; `options`: value and words; `is_kept`: a secret is stored.

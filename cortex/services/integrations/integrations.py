@@ -7,9 +7,10 @@ message on, in every process.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from cortex.base.clock import Clock
@@ -40,8 +41,7 @@ MOST_OF_A_KIND = 20
 TEST_S = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrationCard:
+class IntegrationCard(Struct, frozen=True, kw_only=True):
     """A system as the page shows it. `row` None = not set up; `lacks`: what the server's settings miss."""
 
     kind: IntegrationKind
@@ -89,8 +89,7 @@ class IntegrationCard:
         return "Works." if self.row.worked_at else "Configured. Not used yet."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Integrations:
+class Integrations(Struct, frozen=True, kw_only=True):
     """The systems that are set up here. `kinds`: what can be, in the order of the page.
 
     member_roles: the roles that come with Cortex and that a member may take. all_roles: every role that can be chosen.

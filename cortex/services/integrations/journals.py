@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.ports.journals import JournalBook
 from cortex.services.integrations.clients import IntegrationClients
@@ -11,8 +12,7 @@ from cortex.storage.accounts import AccountsRepository
 AETHER = "aether"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerJournals:
+class ServerJournals(Struct, frozen=True, kw_only=True):
     """The journals of those who have them on the server that an admin set up."""
 
     clients: IntegrationClients
@@ -31,8 +31,7 @@ class ServerJournals:
             yield server.journals(user_id, account.time_zone, by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserJournalPlace:
+class UserJournalPlace(Struct, frozen=True, kw_only=True):
     """Implements the `JournalPlace` port for one user."""
 
     clients: IntegrationClients

@@ -7,9 +7,10 @@ words later changes nothing but that the tool is off until somebody has read the
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.errors import Conflict, NotFound, ServiceDown, ToolFailed, UserError
@@ -51,8 +52,7 @@ NO_SESSION = "A new session was refused as well: behind a load balancer all requ
 WORDS_CHARACTERS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenTool:
+class SeenTool(Struct, frozen=True, kw_only=True):
     """A tool as the page shows it. `tool`: as it would be, or is, among the others; `is_taken`: its name is another's.
 
     `before`: as it was allowed, where it has changed since. `left_out`: why it cannot be used, "" = it can.
@@ -65,8 +65,7 @@ class SeenTool:
     before: Tool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """An admin's choice for a tool: its name, the digest of what the page showed of it, words of their own."""
 
     name: str
@@ -75,8 +74,7 @@ class Choice:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpTools:
+class McpTools(Struct, frozen=True, kw_only=True):
     """The tools that MCP servers offer, and those of them that are allowed."""
 
     db: Database
@@ -216,8 +214,7 @@ class McpTools:
         return [row for row in rows if row.kind == FAMILY]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserMcp:
+class UserMcp(Struct, frozen=True, kw_only=True):
     """Implements `McpServers` for one user."""
 
     tools: McpTools

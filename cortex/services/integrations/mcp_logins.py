@@ -5,9 +5,10 @@ What is open is kept by the process that began it, for ten minutes; what comes o
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from msgspec import Struct, field
 
 from cortex.base.crypto import Vault
 from cortex.base.errors import ServiceDown, UserError
@@ -23,8 +24,7 @@ FINISH_S = 40.0
 AGAIN = "This login was not started here or has expired. Start it again on the server's page."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedLogin:
+class SealedLogin(Struct, frozen=True, kw_only=True):
     """Implements `LoginStore`: the login of one server, sealed, under the name that goes with its card."""
 
     db: Database
@@ -46,8 +46,7 @@ class SealedLogin:
         return f"integration:{FAMILY}:{self.name}:{LOGIN}"
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     user_id: str
     server: str
     address: "asyncio.Future[str]"
@@ -55,8 +54,7 @@ class _Open:
     task: "asyncio.Task[None] | None" = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpLogins:
+class McpLogins(Struct, frozen=True, kw_only=True):
     """The logins that are open in this process."""
 
     tools: McpTools

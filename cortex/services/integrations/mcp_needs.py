@@ -7,8 +7,9 @@ server's card like any other of its settings.
 import asyncio
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
@@ -23,8 +24,7 @@ from cortex.storage.mcp_tools import McpToolsRepository
 READ, CHANGE, NETWORK, INSTALL, ARGUMENTS = "read:", "change:", "network", "install", "arguments"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerNeeds:
+class ServerNeeds(Struct, frozen=True, kw_only=True):
     """A server with what its command lacks. `is_open`: whether there is something to say of it."""
 
     name: str
@@ -33,8 +33,7 @@ class ServerNeeds:
     is_open: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpNeeds:
+class McpNeeds(Struct, frozen=True, kw_only=True):
     """The needs of the servers that are set up."""
 
     tools: McpTools

@@ -2,8 +2,9 @@
 
 import logging
 import re
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from cortex.base.errors import CortexError, NotFound
 from cortex.storage.home import Home
@@ -15,8 +16,7 @@ KEPT_MOST = 200
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryResults:
+class QueryResults(Struct, frozen=True, kw_only=True):
     """Those of one person. What they put into the folder under names of their own is never touched."""
 
     home: Home

@@ -1,8 +1,8 @@
 """The secrets of integrations: sealed by field, opened only to fill a form for a client."""
 
 import asyncio
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from cortex.base.crypto import Vault
@@ -12,8 +12,7 @@ from cortex.storage.db import Database
 from cortex.storage.secrets import ServerSecretsRepository
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedForms:
+class SealedForms(Struct, frozen=True, kw_only=True):
     """The secret fields of every system, in the table of the server's secrets."""
 
     db: Database

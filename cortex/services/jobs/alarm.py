@@ -7,10 +7,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base import scan
@@ -54,8 +54,7 @@ Pulse = Callable[[datetime], Awaitable[frozenset[str]]]
 IsStill = Callable[[], Awaitable[bool]]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Kind:
+class _Kind(Struct, kw_only=True):
     name: str
     rows: Rows
     fire: Fire

@@ -6,9 +6,9 @@ A line's command becomes a prompt, for Cortex asks a model and runs no shell by 
 import asyncio
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from cortex.base.errors import ToolFailed
@@ -32,8 +32,7 @@ class _Line(BaseModel):
     name: str = Field(default="", max_length=80)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrontabLine:
+class CrontabLine(Struct, frozen=True, kw_only=True):
     """A line that is meant to do something. `why`: why it is no job, or what was left out of it; "" for a clean one."""
 
     number: int

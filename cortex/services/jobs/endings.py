@@ -4,8 +4,9 @@ Reads the turn as it stands, so that a slot whose turn ended while nobody listen
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from cortex.agent.refusals import for_person
 from cortex.base.errors import NotFound
@@ -34,8 +35,7 @@ NO_ROUNDS = "it ran out of rounds"
 TITLES: dict[SlotState, str] = {"failed": "{} failed", "denied": "{} was not allowed to go on"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """A turn of a job with all that was done in it. `kind`: of the job."""
 
     kind: JobKind
@@ -91,8 +91,7 @@ class Facts:
         return self.turn.ended_at is not None and self.turn.ended_at >= self.timeout_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobEndings:
+class JobEndings(Struct, frozen=True, kw_only=True):
     """Ends slots, and the turns of those that take too long."""
 
     runtime: Runtime

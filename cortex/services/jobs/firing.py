@@ -5,8 +5,10 @@ No turn begins here: planned slots are begun by `starts.py`. A process that dies
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import ToolFailed
 from cortex.base.zone import moment
@@ -29,8 +31,7 @@ _JUST_BEFORE = timedelta(microseconds=1)
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotOutcome:
+class SlotOutcome(Struct, frozen=True, kw_only=True):
     """The fate of a decision's slots: they begin or wait, are left out beside an earlier run, or are missed.
 
     `lost`: those of the missed that no other run stands in for.
@@ -42,8 +43,7 @@ class SlotOutcome:
     lost: tuple[MissedSlot, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFiring:
+class JobFiring(Struct, frozen=True, kw_only=True):
     """Decides slots, keeps the decision, and says what nobody will run."""
 
     runtime: Runtime

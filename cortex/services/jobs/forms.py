@@ -7,8 +7,9 @@ Used by `jobs.py`. The words of a time are read by `schedule/reading.py`; tools 
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast, get_args
+
+from msgspec import Struct, field
 
 from cortex.agent.arguments import check
 from cortex.base.errors import UserError
@@ -16,6 +17,7 @@ from cortex.base.job import JobKind
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
 from cortex.base.numbers import whole_number
+from cortex.base.record import field_names
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.ports.channels import ChannelName
 from cortex.ports.schedule import Timing
@@ -28,8 +30,7 @@ SettingKind = Literal["number", "choice", "switch"]
 SettingGroup = Literal["role", "limits", "notices", "problems"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSetting:
+class JobSetting(Struct, frozen=True, kw_only=True):
     """A setting of a job: said here once, and shown, read and checked by this alone. The page has a place a group.
 
     `choices`: value -> words, in the order shown. `limits`: least and most of a number, and what others are told.
@@ -58,26 +59,109 @@ class JobSetting:
         return number
 
 
-def _number(group: SettingGroup, label: str, hint: str, default: str, limits: tuple[int, int, str]) -> Any:
-    return _field(JobSetting(group=group, kind="number", label=label, hint=hint, default=default, limits=limits))
+def _number(group: SettingGroup, label: str, hint: str, default: str, limits: tuple[int, int, str]) -> JobSetting:
+    return JobSetting(group=group, kind="number", label=label, hint=hint, default=default, limits=limits)
 
 
-def _choose(group: SettingGroup, label: str, hint: str, choices: Mapping[str, str]) -> Any:
+def _choose(group: SettingGroup, label: str, hint: str, choices: Mapping[str, str]) -> JobSetting:
     """The first choice is the default."""
     default = next(iter(choices))
-    return _field(JobSetting(group=group, kind="choice", label=label, hint=hint, default=default, choices=choices))
+    return JobSetting(group=group, kind="choice", label=label, hint=hint, default=default, choices=choices)
 
 
-def _switch(group: SettingGroup, label: str, hint: str, default: Literal["on", ""]) -> Any:
-    return _field(JobSetting(group=group, kind="switch", label=label, hint=hint, default=default))
+def _switch(group: SettingGroup, label: str, hint: str, default: Literal["on", ""]) -> JobSetting:
+    return JobSetting(group=group, kind="switch", label=label, hint=hint, default=default)
 
 
-def _field(setting: JobSetting) -> Any:  # Any: a field of a form
-    return field(default=setting.default, metadata={"setting": setting})
+SETTINGS = {
+    "mode": _choose(
+        "role",
+        "Tool mode",
+        "Auto sends the tools the prompt needs, Chat only sends none, All tools sends the whole list.",
+        {"": "Automatic", "auto": "Auto", "chat": "Chat only", "all": "All tools"},
+    ),
+    "max_rounds": _number(
+        "role",
+        "Rounds",
+        "The most model calls per run. Leave empty for the role's limit.",
+        "",
+        (1, MAX_ROUNDS_CAP, f"Rounds: 1 to {MAX_ROUNDS_CAP}, or empty for the role's limit."),
+    ),
+    "budget_tokens": _number(
+        "limits",
+        "Tokens per run",
+        "The run stops at this number. Leave empty for no limit.",
+        "",
+        (1, 100_000_000, "Tokens per run: a whole number above 0, or empty."),
+    ),
+    "may_make_jobs": _switch(
+        "limits",
+        "Can create and delete jobs",
+        "Off is safer: a job that creates jobs can multiply without you.",
+        "",
+    ),
+    "notify_on": _choose(
+        "notices",
+        "Notify me",
+        "Every run is kept in its chat and its list of runs, with or without a notification.",
+        {
+            "always": "after every run",
+            "failure": "when it failed",
+            "change": "when the result changes",
+            "never": "never",
+        },
+    ),
+    "keeps_quiet_hours": _switch(
+        "notices",
+        "Respect my quiet hours",
+        "It still runs on time; the notification waits until quiet hours end.",
+        "on",
+    ),
+    "on_miss": _choose(
+        "problems",
+        "Runs missed while Cortex was off",
+        "Missed runs are always listed.",
+        {"once": "run once", "skip": "skip them", "catchup": "run each of them"},
+    ),
+    "fire_within_s": _number(
+        "problems",
+        "Allowed delay, in seconds",
+        "Later than this, a run counts as missed. 900 is 15 minutes.",
+        "900",
+        (60, 30 * 86_400, "Allowed delay in seconds: 60 to 2,592,000 (30 days)."),
+    ),
+    "overlap": _choose(
+        "problems",
+        "If the previous run is still going",
+        "A job never runs twice at once.",
+        {"skip": "skip this one", "queue": "wait for it"},
+    ),
+    "timeout_s": _number(
+        "problems",
+        "Time limit, in seconds",
+        "Longer runs are stopped and count as failed.",
+        "3600",
+        (10, 86_400, "Time limit in seconds: 10 to 86,400 (a day)."),
+    ),
+    "retries": _number(
+        "problems",
+        "Retries",
+        "How often a failed run is tried again, with growing delays.",
+        "0",
+        (0, 10, "Retries: 0 to 10."),
+    ),
+    "pause_after": _number(
+        "problems",
+        "Pause after failures in a row",
+        "You are notified. 0 never pauses it.",
+        "5",
+        (0, 100, "Failures in a row: 1 to 100, or 0 for never."),
+    ),
+}
+SWITCHES = tuple(name for name, setting in SETTINGS.items() if setting.kind == "switch")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobForm:
+class JobForm(Struct, frozen=True, kw_only=True):
     """The form as typed; lists are words with blanks between, switches "on" or ""; `own_tools` "": the role's tools.
 
     `when`: words or a cron line; `time_zone` "" is the person's; `conversation_id` "" is one of its own.
@@ -97,94 +181,23 @@ class JobForm:
     budget_usd: str = ""
     conversation_id: str = ""
     deliver_to: str = ""
-    mode: str = _choose(
-        "role",
-        "Tool mode",
-        "Auto sends the tools the prompt needs, Chat only sends none, All tools sends the whole list.",
-        {"": "Automatic", "auto": "Auto", "chat": "Chat only", "all": "All tools"},
-    )
-    max_rounds: str = _number(
-        "role",
-        "Rounds",
-        "The most model calls per run. Leave empty for the role's limit.",
-        "",
-        (1, MAX_ROUNDS_CAP, f"Rounds: 1 to {MAX_ROUNDS_CAP}, or empty for the role's limit."),
-    )
-    budget_tokens: str = _number(
-        "limits",
-        "Tokens per run",
-        "The run stops at this number. Leave empty for no limit.",
-        "",
-        (1, 100_000_000, "Tokens per run: a whole number above 0, or empty."),
-    )
-    may_make_jobs: str = _switch(
-        "limits",
-        "Can create and delete jobs",
-        "Off is safer: a job that creates jobs can multiply without you.",
-        "",
-    )
-    notify_on: str = _choose(
-        "notices",
-        "Notify me",
-        "Every run is kept in its chat and its list of runs, with or without a notification.",
-        {
-            "always": "after every run",
-            "failure": "when it failed",
-            "change": "when the result changes",
-            "never": "never",
-        },
-    )
-    keeps_quiet_hours: str = _switch(
-        "notices",
-        "Respect my quiet hours",
-        "It still runs on time; the notification waits until quiet hours end.",
-        "on",
-    )
-    on_miss: str = _choose(
-        "problems",
-        "Runs missed while Cortex was off",
-        "Missed runs are always listed.",
-        {"once": "run once", "skip": "skip them", "catchup": "run each of them"},
-    )
-    fire_within_s: str = _number(
-        "problems",
-        "Allowed delay, in seconds",
-        "Later than this, a run counts as missed. 900 is 15 minutes.",
-        "900",
-        (60, 30 * 86_400, "Allowed delay in seconds: 60 to 2,592,000 (30 days)."),
-    )
-    overlap: str = _choose(
-        "problems",
-        "If the previous run is still going",
-        "A job never runs twice at once.",
-        {"skip": "skip this one", "queue": "wait for it"},
-    )
-    timeout_s: str = _number(
-        "problems",
-        "Time limit, in seconds",
-        "Longer runs are stopped and count as failed.",
-        "3600",
-        (10, 86_400, "Time limit in seconds: 10 to 86,400 (a day)."),
-    )
-    retries: str = _number(
-        "problems",
-        "Retries",
-        "How often a failed run is tried again, with growing delays.",
-        "0",
-        (0, 10, "Retries: 0 to 10."),
-    )
-    pause_after: str = _number(
-        "problems",
-        "Pause after failures in a row",
-        "You are notified. 0 never pauses it.",
-        "5",
-        (0, 100, "Failures in a row: 1 to 100, or 0 for never."),
-    )
+    mode: str = SETTINGS["mode"].default
+    max_rounds: str = SETTINGS["max_rounds"].default
+    budget_tokens: str = SETTINGS["budget_tokens"].default
+    may_make_jobs: str = SETTINGS["may_make_jobs"].default
+    notify_on: str = SETTINGS["notify_on"].default
+    keeps_quiet_hours: str = SETTINGS["keeps_quiet_hours"].default
+    on_miss: str = SETTINGS["on_miss"].default
+    fire_within_s: str = SETTINGS["fire_within_s"].default
+    overlap: str = SETTINGS["overlap"].default
+    timeout_s: str = SETTINGS["timeout_s"].default
+    retries: str = SETTINGS["retries"].default
+    pause_after: str = SETTINGS["pause_after"].default
 
     @classmethod
     def typed(cls, given: Mapping[str, str]) -> "JobForm":
         """A form as a browser sends it: an absent switch is off, other absent fields keep their default."""
-        known = {one.name: given[one.name].strip() for one in fields(cls) if one.name in given}
+        known = {name: given[name].strip() for name in field_names(cls) if name in given}
         return cls(**{**dict.fromkeys(SWITCHES, ""), **known})
 
     @classmethod
@@ -192,7 +205,7 @@ class JobForm:
         """The form that would make this job again."""
         plain = {
             name: str(getattr(job, name)) if getattr(job, name) is not None else ""
-            for name in cls.__dataclass_fields__
+            for name in cls.__struct_fields__
             if name not in ("when", "own_tools", "tools", "arguments", "deliver_to", *SWITCHES)
         }
         return cls(
@@ -206,14 +219,7 @@ class JobForm:
         )
 
 
-SETTINGS: dict[str, JobSetting] = {
-    one.name: one.metadata["setting"] for one in fields(JobForm) if "setting" in one.metadata
-}
-SWITCHES = tuple(name for name, setting in SETTINGS.items() if setting.kind == "switch")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobChoices:
+class JobChoices(Struct, frozen=True, kw_only=True):
     """The choices on the form. `words`: names and categories of tools; `registry`: what their arguments are."""
 
     registry: Registry

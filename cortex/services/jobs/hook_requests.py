@@ -4,9 +4,10 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import parse_qsl
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.base.standard_webhooks import signature
@@ -20,8 +21,7 @@ MOST_FIELDS = 10_000
 _DELIVERY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookRequest:
+class HookRequest(Struct, frozen=True, kw_only=True):
     """A request as it came. `headers`: by their names in small letters."""
 
     headers: Mapping[str, str]

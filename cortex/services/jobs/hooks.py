@@ -7,9 +7,10 @@ text from outside: the run is marked from its first round on, so that no earlier
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NoReturn
+
+from msgspec import Struct, field
 
 from cortex.base.crypto import Vault
 from cortex.base.errors import Busy, Conflict, CortexError, NotAllowed, NotFound, Throttled
@@ -42,8 +43,7 @@ STOPPED = "Work is stopped on this server. Try again later."
 _SECONDS_TRIED = TAKEN_A_MINUTE * 2 + 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
+class Hooks(Struct, frozen=True, kw_only=True):
     """The addresses of jobs. `changed`: lets the runner of this process look at once.
 
     `_refused`: the requests to an address that were refused here of late: who tries on is not looked at. `_read`: those

@@ -4,10 +4,12 @@ What a job does when it is due is `runs.py`'s. Tools reach jobs through `user_jo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, ToolFailed, UserError
 from cortex.base.job import SlotState
@@ -48,8 +50,7 @@ _CALLED = frozenset({CALLED, "only when called", "when called", "only by hand", 
 _SECONDS_TRIED = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobView:
+class JobView(Struct, frozen=True, kw_only=True):
     """A job as a page shows it. `last`: its newest ended slot; `bars`: its last slots, oldest first.
 
     `chat`: the conversation that it posts into, "" while there is none or after it was deleted.
@@ -64,8 +65,7 @@ class JobView:
     before: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobList:
+class JobList(Struct, frozen=True, kw_only=True):
     """A page of jobs."""
 
     jobs: tuple[JobView, ...]
@@ -74,8 +74,7 @@ class JobList:
     has_more: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class Preview(Struct, frozen=True, kw_only=True):
     """When it comes next, in its zone, with a sentence for each day on which the clock changes."""
 
     timing: Timing
@@ -83,8 +82,7 @@ class Preview:
     changes: tuple[ClockChange, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRun:
+class JobRun(Struct, frozen=True, kw_only=True):
     """A slot of the history. `deliveries`: how its notice went out. `is_called`: the job's web address began it.
 
     `chat`: the conversation that has its transcript, "" where it has none (any more). `is_told`: a notice of it stands.
@@ -99,8 +97,7 @@ class JobRun:
     deliveries: tuple[DeliveryRow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobsService:
+class JobsService(Struct, frozen=True, kw_only=True):
     """One person's jobs at a time. `changed`: lets the clock and the runner of this process look at once."""
 
     runtime: Runtime

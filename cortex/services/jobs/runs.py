@@ -8,9 +8,9 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
@@ -37,8 +37,7 @@ WAITED_TOO_LONG = "it waited too long to start"
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenSlots:
+class OpenSlots(Struct, frozen=True, kw_only=True):
     """The slots that run, those that may begin, and the jobs of the latter by id; none that was deleted just now."""
 
     running: Sequence[RunningSlot]

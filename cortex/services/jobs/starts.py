@@ -5,7 +5,8 @@ A call or a message asks no model. What a killed process left between commit and
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound
 from cortex.base.hidden import show_hidden
@@ -27,8 +28,7 @@ from cortex.storage.slots import SlotRow, SlotsRepository
 from cortex.storage.turns import NewTurn, Reads, TurnRow, TurnsRepository
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobStarts:
+class JobStarts(Struct, frozen=True, kw_only=True):
     """Begins slots."""
 
     runtime: Runtime

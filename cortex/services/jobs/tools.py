@@ -5,7 +5,9 @@ they are. The run may still find others of its list.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.base.ids import digest
@@ -24,8 +26,7 @@ from cortex.storage.jobs import JobsRepository
 WHOLE_TOKENS = 600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobToolPlan:
+class JobToolPlan(Struct, frozen=True, kw_only=True):
     """A list of tools as it would go out. `names`: those that the owner may use; `is_whole`: all in each request.
 
     `chosen`: those of a long list that its prompt picks, () where nothing is picked from it.
@@ -41,8 +42,7 @@ class JobToolPlan:
         return self.tokens <= WHOLE_TOKENS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobToolRequest:
+class JobToolRequest(Struct, frozen=True, kw_only=True):
     """The grounds on which a job's tools are chosen: its owner, its own list, its words."""
 
     user: User
@@ -52,8 +52,7 @@ class JobToolRequest:
     channel: Channel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobTools:
+class JobTools(Struct, frozen=True, kw_only=True):
     """Counts and chooses the tools of jobs."""
 
     runtime: Runtime

@@ -1,8 +1,9 @@
 """One user's jobs as tools see them: implements the port `Jobs`. Pages have `jobs.py`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from cortex.ports.schedule import Job, Timing, Timings
 from cortex.services.runtime import Runtime
@@ -12,8 +13,7 @@ from cortex.storage.slot_history import SlotHistoryRepository
 from cortex.storage.slots import SlotRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserJobs:
+class UserJobs(Struct, frozen=True, kw_only=True):
     """Implements the port `Jobs`."""
 
     runtime: Runtime

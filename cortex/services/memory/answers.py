@@ -7,9 +7,9 @@ about the person at all, so that the model is asked: `has_evidence`.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cortex.base.fact import FACT_CHARS_MAX, fact_key
@@ -53,8 +53,7 @@ class _Answer(BaseModel):
     facts: list[_Found]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFact:
+class FoundFact(Struct, frozen=True, kw_only=True):
     """A fact with the place in the messages where its words stand. `replaces`: place among the known ones, or None."""
 
     text: str

@@ -8,9 +8,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import Conflict, CortexError, UserError
@@ -54,8 +55,7 @@ GIVEN_UP = "No model answered, so new messages were skipped."
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _Reading(Struct, frozen=True, kw_only=True):
     """A question about one conversation. `known`: the facts that the model is told, in the order of their numbers."""
 
     person: User
@@ -77,8 +77,7 @@ class _Reading:
         return replace(self.turns[-1], role=ROLE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distiller:
+class Distiller(Struct, frozen=True, kw_only=True):
     """Looks at one conversation at a time."""
 
     runtime: Runtime
@@ -302,8 +301,7 @@ REACHES_BACK = timedelta(days=2)
 AT_ONCE = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuietConversations:
+class QuietConversations(Struct, frozen=True, kw_only=True):
     """Has them read, one after the other. Where nothing was said for a while, the database is asked nothing."""
 
     runtime: Runtime

@@ -5,8 +5,9 @@ What a person writes or changes by hand is theirs, so the mark of outside goes; 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.fact import FACT_CHARS_MAX, Certainty
@@ -30,8 +31,7 @@ BY = "you"
 CERTAINTIES: tuple[Certainty, ...] = ("stated", "inferred", "uncertain")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactView:
+class FactView(Struct, frozen=True, kw_only=True):
     """A fact with the conversation in which it was said, "" where that is gone; `replaces`: what a proposal renews."""
 
     fact: FactRow
@@ -39,8 +39,7 @@ class FactView:
     replaces: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryView:
+class MemoryView(Struct, frozen=True, kw_only=True):
     """All of one person's memory, as the page shows it. `fresh`: kept lately and not seen yet.
 
     `learns_with`: the model that reads for new facts, "" where there is none; `learned_tokens`: what that took today.
@@ -57,8 +56,7 @@ class MemoryView:
     last_look: DistillMarkRow | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryService:
+class MemoryService(Struct, frozen=True, kw_only=True):
     """One person's facts at a time; every method takes whose."""
 
     runtime: Runtime

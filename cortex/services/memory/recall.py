@@ -4,12 +4,14 @@ Which of them fit is `selection/index/recall.py`'s matter; plans ask for this on
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.base.fact import RECALL_TOKENS, KnownFact
 from cortex.base.messages import Message, Text
 from cortex.base.numbers import whole_number
+from cortex.base.record import as_dict
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.facts import FactsRepository
@@ -19,8 +21,7 @@ KEY = "memory"
 BUDGET_TOKENS_MAX = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryChoices:
+class MemoryChoices(Struct, frozen=True, kw_only=True):
     """recalls: what fits goes with a message, within `budget_tokens`. learns: conversations are read for new ones."""
 
     recalls: bool = True
@@ -31,11 +32,10 @@ class MemoryChoices:
 def choices_of(stored: object) -> MemoryChoices:
     """Return what was stored, with the defaults for the rest."""
     known = stored if isinstance(stored, dict) else {}
-    return MemoryChoices(**{name: known[name] for name in MemoryChoices.__dataclass_fields__ if name in known})
+    return MemoryChoices(**{name: known[name] for name in MemoryChoices.__struct_fields__ if name in known})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPreferences:
+class MemoryPreferences(Struct, frozen=True, kw_only=True):
     """Reads and writes them."""
 
     db: Database
@@ -50,15 +50,14 @@ class MemoryPreferences:
         if budget_tokens is None or not 0 <= budget_tokens <= BUDGET_TOKENS_MAX:
             raise UserError(f"Write a number of tokens from 0 to {BUDGET_TOKENS_MAX:,}.", field="budget")
         made = MemoryChoices(recalls=recalls, learns=learns, budget_tokens=budget_tokens)
-        await self.db.repository(PreferencesRepository, user_id).set(KEY, asdict(made))
+        await self.db.repository(PreferencesRepository, user_id).set(KEY, as_dict(made))
         return made
 
 
 FACTS_MAX = 1_000  # what one person may have remembered
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recallable:
+class Recallable(Struct, frozen=True, kw_only=True):
     """Facts that may go along with a message, within so many tokens."""
 
     facts: tuple[KnownFact, ...] = ()
@@ -68,8 +67,7 @@ class Recallable:
 NOTHING = Recallable()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallReader:
+class RecallReader(Struct, frozen=True, kw_only=True):
     """Reads them."""
 
     db: Database

@@ -5,8 +5,9 @@ Searched by meaning as recall does it, and by the words themselves where that fi
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.fact import FACT_CHARS_MAX, KnownFact
@@ -21,8 +22,7 @@ UNDO = timedelta(days=1)
 FULL = f"{FACTS_MAX:,} facts are stored, which is the limit. Forget some first."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserMemory:
+class UserMemory(Struct, frozen=True, kw_only=True):
     """Implements `Memory` for one user."""
 
     db: Database

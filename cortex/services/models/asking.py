@@ -11,9 +11,11 @@ import random
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
-from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.errors import ProviderError, Rejection
 from cortex.base.model import ModelEntry
@@ -77,8 +79,7 @@ OnLearned = Callable[[str, Sequence[ModelFact]], Awaitable[None]]
 WindowOf = Callable[[ModelEntry], Awaitable[int | None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Struct, frozen=True, kw_only=True):
     """One model of a chain, ready to be asked."""
 
     entry: ModelEntry
@@ -139,8 +140,7 @@ async def ask(
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _Asking:
+class _Asking(Struct, kw_only=True):
     """One call to a chain. `attempts`: the numbers of the tries, over all models."""
 
     on_delta: OnDelta

@@ -3,8 +3,9 @@
 Pure; asked when an answer is there. What a provider does not say is not guessed.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.messages import Usage
 from cortex.base.model import Profile
@@ -25,8 +26,7 @@ WORDS: dict[Outcome, str] = {
 HIT_SHARE = 0.5  # providers cache in blocks and drop the last one: a true hit is rarely 100 %
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Sight(Struct, frozen=True, kw_only=True):
     """One request as a cache sees it: digests of tools and system, and which history it carried.
 
     `input_tokens`: as reported, 0 for the one that is just planned. `is_replaced`: its turn was dropped since.
@@ -40,8 +40,7 @@ class Sight:
     is_replaced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheVerdict:
+class CacheVerdict(Struct, frozen=True, kw_only=True):
     """The fate of the cached prefix.
 
     `kept_tokens`: how much of this request its forerunner had sent unchanged, 0 where anything ahead of it changed.

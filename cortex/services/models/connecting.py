@@ -8,14 +8,16 @@ import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ProviderError, UserError
 from cortex.base.model import OFFLINE, ModelEntry, Price
+from cortex.base.record import as_dict
 from cortex.base.user import User
 from cortex.ports.model_lists import AskList, ListedModel, ModelServer
 from cortex.services.models import prices
@@ -43,8 +45,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9 ._:/-]+")
 _NAME_LENGTH = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Struct, frozen=True, kw_only=True):
     """A server's models as a person chooses from them.
 
     `added`: ids that are in the person's registry already. `left_out`, `engine`: as in ModelList. `prices`: by id, the
@@ -78,22 +79,20 @@ class Listing:
         return sum(_holds(model, wanted) for model in self.models)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalServer:
+class LocalServer(Struct, frozen=True, kw_only=True):
     """A server on this machine that answers, and how many models it has."""
 
     preset: Preset
     models: int
 
 
-@dataclass(slots=True)
-class ModelConnecting:
+class ModelConnecting(Struct):
     """The Models page's door to other servers' lists."""
 
     models: Models
     ask: AskList
     # user id -> until when, key, list
-    _kept: OrderedDict[str, tuple[float, str, Listing]] = field(default_factory=OrderedDict, init=False)
+    _kept: OrderedDict[str, tuple[float, str, Listing]] = field(default_factory=OrderedDict)
 
     async def connect(self, user: User, preset_id: str, base_url: str = "", key: str = "", ca: str = "") -> Listing:
         """The list of a preset's server, or of the one at `base_url`; the key is stored once the server has taken it.
@@ -290,7 +289,7 @@ def _stored(model: ListedModel, name: str, listing: Listing, secret: str) -> Fil
         parallel_calls=is_own or model.tools is not False,
         sees=model.sees,
         engine=listing.engine,
-        price=FilePrice(**asdict(model.price)),
+        price=FilePrice(**as_dict(model.price)),
     )
     most = min(longest, model.max_output_tokens or longest, entry_of(stored).context_tokens // 2)
     return stored.model_copy(update={"max_output_tokens": max(16, most)})

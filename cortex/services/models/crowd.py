@@ -8,8 +8,9 @@ here, not there, where its time would run out. Used by `asking.py`; one a proces
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from cortex.base.errors import ProviderError
 from cortex.base.model import ModelEntry
@@ -20,8 +21,7 @@ OVERLOADED = ("rate_limit", "server")  # it says so
 LATE = "timeout"
 
 
-@dataclass(slots=True)
-class _Place:
+class _Place(Struct):
     """One endpoint. `most`: of background work at once now, never over `cap`; `good`: answers since that changed.
 
     `free_cap`: the cap while the endpoint does not say how many it answers at once.

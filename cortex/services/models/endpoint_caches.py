@@ -5,8 +5,10 @@ Also who declares tools late by itself. Pure: the same profile for the same samp
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.model import PROFILES, Profile
 from cortex.storage.round_rows import CacheSample
@@ -97,8 +99,7 @@ FACTS: tuple[Fact, ...] = ("caches", "minimum_tokens", "life_s")
 Seen = Sequence[tuple[float, bool]]  # a length or an idle time, and whether it was a hit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedProfile:
+class LearnedProfile(Struct, frozen=True, kw_only=True):
     """A profile with what it rests on: how many samples, how many of them hits, and which facts they changed."""
 
     profile: Profile

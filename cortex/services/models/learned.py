@@ -8,7 +8,9 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.clock import Clock
 from cortex.base.errors import Conflict, CortexError
@@ -21,8 +23,7 @@ ANSWER_SHARE = 4  # of a context that is smaller than was thought, an answer tak
 SMALLEST_ANSWER = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFact:
+class ModelFact(Struct, frozen=True, kw_only=True):
     """One thing that a server showed. `value`: tokens, a parameter or a tool; "" where the kind says all."""
 
     what: FactKind
@@ -62,13 +63,12 @@ def _number(fact: FileFact, otherwise: int) -> int:
     return int(fact.value) if fact.value.isdecimal() else otherwise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedFacts:
+class LearnedFacts(Struct, frozen=True, kw_only=True):
     """Keeps and forgets."""
 
     store: RegistryStore
     clock: Clock
-    _lines: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock), init=False)
+    _lines: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     async def learn(self, user_id: str, name: str, facts: Sequence[ModelFact]) -> None:
         """Keep these of the model of this name, whoever's it is.

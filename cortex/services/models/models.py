@@ -7,9 +7,11 @@ offline model stands in only where nothing is configured.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.crypto import Vault
@@ -52,8 +54,7 @@ CHECK_S, SAVE_S = 20.0, 2.0
 LINE = 300  # characters of a test's finding that are kept
 
 
-@dataclass(frozen=True, slots=True)
-class _Unavailable:
+class _Unavailable(Struct, frozen=True):
     """Stands in a chain for a model that can't even be connected, so that the next one gets its turn."""
 
     error: ProviderError
@@ -66,8 +67,7 @@ class _Unavailable:
         """Nothing is open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryFault:
+class RegistryFault(Struct, frozen=True, kw_only=True):
     """Why a registry file cannot be read, and whether there is an earlier one to go back to."""
 
     text: str

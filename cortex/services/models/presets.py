@@ -1,14 +1,13 @@
 """The providers and servers that the Models page offers: the rows of the table of servers, which compose hands in."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cortex.services.models.files import Kind, host_of
 
 OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preset:
+class Preset(Struct, frozen=True, kw_only=True):
     """A provider as the form offers it. `base_url` "" = the maker's own, or none that is fixed: then `example` is set.
 
     `keys_url`: where a key is made, "" = none. `is_local`: a server that people run on their own machine, mostly

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry, Price

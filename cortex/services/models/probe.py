@@ -5,8 +5,10 @@ Called by `services/models/models.py` for the Models page.
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ProviderError
@@ -37,8 +39,7 @@ _TWO = replace(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestReport:
+class TestReport(Struct, frozen=True, kw_only=True):
     """The findings of the test. None = could not be told. `lines` are the single findings, for the person.
 
     `model`: the stored model whose tools the test switched off.

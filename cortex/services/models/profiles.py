@@ -3,8 +3,9 @@
 Called by `services/turns/planning.py` for each plan and by the usage page, which shows how many samples it rests on.
 """
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from cortex.base.model import PROFILES, ModelEntry, Profile, kind_of
 from cortex.base.user import User
@@ -18,16 +19,14 @@ SAMPLES_MOST = 200
 PROFILE_NAMES = tuple(PROFILES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backend:
+class Backend(Struct, frozen=True, kw_only=True):
     """A model of the user's with its cache as it is planned with; `entry.profile` is what held before any usage."""
 
     entry: ModelEntry
     learned: LearnedProfile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profiles:
+class Profiles(Struct, frozen=True, kw_only=True):
     """Learns from the user's own ledger."""
 
     db: Database

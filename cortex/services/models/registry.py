@@ -6,8 +6,10 @@ Also what others gave them: under a name that says whose it is, with the owner's
 import ipaddress
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.model import LOCAL_FIRST_S, OFFLINE, PROFILES, TIMEOUT_S, ModelEntry, Price, Profile, assumed_window
 from cortex.base.role import Role
@@ -17,8 +19,7 @@ from cortex.services.models.learned import applied
 from cortex.storage.shared_models import GivenModel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRegistry:
+class ModelRegistry(Struct, frozen=True, kw_only=True):
     """A user's models as they stand, their own first. `default`: the chain of roles that name none.
 
     `with_key`: own ones that have a stored key. `given`: what others share with the user, whose entries name an owner.

@@ -5,7 +5,9 @@ of a request is what stands ahead of `turn_from`; a call is never parted from it
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.agent.history import FULL_AT, fitted
 from cortex.agent.toolless import as_text
@@ -23,8 +25,7 @@ SPARE = 0.95  # of a window that is filled: counts of others differ a little fro
 GUESSES = {"shorter": 0.6, "few tools": 0.35, "barest": 0.2}  # of what was sent, where no window was named
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class Shape(Struct, frozen=True, kw_only=True):
     """The request as it is asked next. `text`: for the person, one line; `facts`: what it shows if it is answered."""
 
     name: str
@@ -33,8 +34,7 @@ class Shape:
     facts: tuple[ModelFact, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class Shapes:
+class Shapes(Struct, kw_only=True):
     """The shapes of one call to one model: each at most once, three in all. `turn_from` None: nothing is dropped."""
 
     entry: ModelEntry

@@ -9,8 +9,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from cortex.base.address import AddressPolicy
 from cortex.base.clock import ticks_s
@@ -37,8 +38,7 @@ PolicyOf = Callable[[User, str, str], AddressPolicy]
 _Place = tuple[str, str, str]  # owner's id, address, the model's id there
 
 
-@dataclass(slots=True)
-class _Looked:
+class _Looked(Struct):
     """A model of a server. `at_s`: when it was looked at last, None for never in this life."""
 
     at_s: float | None = None
@@ -47,15 +47,14 @@ class _Looked:
     working: asyncio.Task[None] | None = None
 
 
-@dataclass(slots=True)
-class ServerLooks:
+class ServerLooks(Struct):
     """One a process. `policy_of`: where the requests of an account may go. `look` None: nothing is looked at."""
 
     store: RegistryStore
     look: LookAtModel | None
     policy_of: PolicyOf
     ticks: Callable[[], float] = ticks_s
-    _places: dict[_Place, _Looked] = field(default_factory=dict, init=False)
+    _places: dict[_Place, _Looked] = field(default_factory=dict)
 
     async def ahead(self, user: User, entry: ModelEntry) -> bool:
         """Have a look under way where one is due, and wait a moment for the first; whether something is new by then."""

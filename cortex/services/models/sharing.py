@@ -5,9 +5,11 @@ Only admins share, and only what is their own: it is their key and their money. 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.clock import Clock
 from cortex.base.errors import CortexError, NotAllowed, UserError
@@ -27,8 +29,7 @@ OFFERED_USD = "1.00"  # what the form offers for each person's day; nobody has i
 DAYS = 28
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonShare:
+class PersonShare(Struct, frozen=True, kw_only=True):
     """A person as the form shows or sends them: whether they are chosen, and limits in place of everybody's."""
 
     id: str
@@ -38,8 +39,7 @@ class PersonShare:
     limit_usd: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareForm:
+class ShareForm(Struct, frozen=True, kw_only=True):
     """The users of a model, as text: nobody else (""), everybody, or chosen people; what each may take in a day."""
 
     audience: str = ""
@@ -48,16 +48,14 @@ class ShareForm:
     people: tuple[PersonShare, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BorrowedModel:
+class BorrowedModel(Struct, frozen=True, kw_only=True):
     """One person's use of a model of the reader's."""
 
     person: str
     taken: Borrowed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSharing:
+class ModelSharing(Struct, frozen=True, kw_only=True):
     """The pages' door to sharing."""
 
     db: Database

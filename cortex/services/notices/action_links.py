@@ -8,8 +8,9 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.base.errors import Conflict, NotAllowed
@@ -29,8 +30,7 @@ _PURPOSE = b"cortex/buttons/1"
 Answering = Callable[[User, str, str], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pressable:
+class Pressable(Struct, frozen=True, kw_only=True):
     """The effect of a link, for the page that asks. `needs_password`: the person gives it once more before a yes."""
 
     notice: NoticeRow
@@ -39,8 +39,7 @@ class Pressable:
     needs_password: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionLinks:
+class ActionLinks(Struct, frozen=True, kw_only=True):
     """`answering(user, approval_id, choice)`: how a question is answered, once | deny."""
 
     db: Database

@@ -6,13 +6,16 @@ Push devices are in `devices.py`. Nothing here decides who is notified when.
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, NotFound, UserError
 from cortex.base.ids import new_id
+from cortex.base.record import as_dict
 from cortex.base.user import User
 from cortex.notify import ChannelField, ChannelKind
 from cortex.ports.channels import ChannelName, Target
@@ -24,8 +27,7 @@ from cortex.storage.secrets import SecretsRepository
 LOOKED_AT = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelView:
+class ChannelView(Struct, frozen=True, kw_only=True):
     """A channel for its page. `lacks`: what an administrator must set up first, "" for nothing.
 
     `address`: as it may be shown, "" when none is set; `values`: what its fields may show, by their names;
@@ -44,8 +46,7 @@ class ChannelView:
     is_tried_again: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addresses:
+class Addresses(Struct, frozen=True, kw_only=True):
     """The addresses of people."""
 
     db: Database
@@ -98,7 +99,7 @@ class Addresses:
             made = await asyncio.to_thread(make)
             target = replace(target, secret=made)
         target = (await self.channels.channel(channel)).checked(target)
-        sealed = await asyncio.to_thread(self.vault.seal, json.dumps(asdict(target)))
+        sealed = await asyncio.to_thread(self.vault.seal, json.dumps(as_dict(target)))
         await self.db.repository(SecretsRepository, user.id).put(_name(channel), sealed)
         return made
 

@@ -5,7 +5,8 @@ Who is notified by what is `preferences.py`, when is `outbox.py`.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from cortex import notify
 from cortex.base.clock import Clock
@@ -20,8 +21,7 @@ from cortex.services.notices.push_keys import PushKeys
 TALK = "talk"  # the integration behind the channel of this name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channels:
+class Channels(Struct, frozen=True, kw_only=True):
     """The channels of this server."""
 
     settings: Settings
@@ -83,8 +83,7 @@ class Channels:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TalkNotices:
+class TalkNotices(Struct, frozen=True, kw_only=True):
     """Implements `TalkRooms` of `ports/channels.py`. clients: asked for at the first need."""
 
     clients: Callable[[], IntegrationClients]

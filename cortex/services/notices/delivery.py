@@ -4,9 +4,10 @@
 """
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.base.errors import CortexError, DatabaseUnavailable, DeliveryError, NotFound
@@ -31,8 +32,7 @@ BROKEN_OFF = "Cortex stopped in the middle each time it was sent; it may have ar
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryEnd:
+class DeliveryEnd(Struct, frozen=True, kw_only=True):
     """The end of a try, for good. `is_gone`: the address is dead."""
 
     state: Literal["delivered", "failed", "dropped"]
@@ -40,8 +40,7 @@ class DeliveryEnd:
     is_gone: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class Again(Struct, frozen=True, kw_only=True):
     """Another try is due `at` that time; `why`: "" for one that was only held back."""
 
     at: datetime
@@ -52,8 +51,7 @@ class _Unwanted(Exception):
     """There is nothing to send any more, and why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(Struct, frozen=True, kw_only=True):
     """Sends and books."""
 
     db: Database

@@ -4,14 +4,16 @@ The page and its service worker call this; sending is `outbox.py`'s.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.browsers import browser_name
 from cortex.base.clock import Clock
 from cortex.base.errors import UserError
 from cortex.base.ids import derived_id
+from cortex.base.record import Veiled
 from cortex.base.user import User
 from cortex.ports.channels import Target
 from cortex.services.accounts.accounts import LoginView
@@ -30,8 +32,7 @@ SHOWN_WITHIN = timedelta(hours=1)  # the newest push may still be under way
 DeviceState = Literal["ok", "silent", "failing", "expired", "signed_out"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Subscription:
+class Subscription(Veiled, Struct, frozen=True, kw_only=True):
     """A browser's `subscription.toJSON()`, and the public key that it subscribed under.
 
     `instead_of`: the endpoint that the browser gave up for this one, "" for none; the device keeps its name.
@@ -44,16 +45,14 @@ class Subscription:
     instead_of: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushKey:
+class PushKey(Struct, frozen=True, kw_only=True):
     """The key to subscribe under. `lacks`: why there is no push on this server, "" when there is."""
 
     public: str
     lacks: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceView:
+class DeviceView(Struct, frozen=True, kw_only=True):
     """A browser for its page.
 
     `state`: ok; silent: it took pushes for a week and reported none as shown; failing: the newest push went
@@ -71,8 +70,7 @@ class DeviceView:
     shown_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevicesService:
+class DevicesService(Struct, frozen=True, kw_only=True):
     """The devices of people."""
 
     db: Database

@@ -6,9 +6,9 @@ Its id holds the day, so that it is sent once however often this runs and in how
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import Clock
@@ -29,8 +29,7 @@ LINES = 20
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Digests:
+class Digests(Struct, frozen=True, kw_only=True):
     """Sends digests when they are due."""
 
     db: Database

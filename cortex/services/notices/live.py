@@ -5,7 +5,8 @@ Writing notices is `notices.py`'s, the page is `web`'s.
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import DatabaseUnavailable
 from cortex.base.user import User
@@ -17,8 +18,7 @@ from cortex.services.notifier import notices_key
 AWAY_S = 1.0  # between two looks at a database that is away
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeUpdate:
+class NoticeUpdate(Struct, frozen=True, kw_only=True):
     """The count of unread ones; `news`: those since the last update, oldest first; `over`: ids sent, and read since."""
 
     unread: int
@@ -26,8 +26,7 @@ class NoticeUpdate:
     over: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveNotices:
+class LiveNotices(Struct, frozen=True, kw_only=True):
     """`streams` knows whose must end."""
 
     notices: Notices

@@ -5,11 +5,14 @@ Sending is `outbox.py`'s. Whoever notifies of something that it commits itself c
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.clock import Clock
 from cortex.base.errors import UserError
+from cortex.base.record import field_names
 from cortex.ports.channels import ChannelName, NoticeKind, must_be_ours
 from cortex.ports.engine import Hub
 from cortex.services.notices.addresses import Addresses
@@ -32,8 +35,7 @@ SAY_NOTHING = ("", "/", "/notifications")  # pages where a notice leads for want
 Listener = Callable[[str, NoticeRow, str], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeDraft(NoticeValues):
+class NoticeDraft(NoticeValues, frozen=True, kw_only=True):
     """A notice to be written for one person. `key`: of several under the same key one is written.
 
     `channels`: in place of what the person chose for this kind.
@@ -47,24 +49,21 @@ class NoticeDraft(NoticeValues):
         must_be_ours(self.path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeView:
+class NoticeView(Struct, frozen=True, kw_only=True):
     """A notice with what became of its deliveries."""
 
     row: NoticeRow
     deliveries: tuple[DeliveryRow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticePage:
+class NoticePage(Struct, frozen=True, kw_only=True):
     """A stretch of notices, the newest first. `earlier`: pass it as `before_id` for the next stretch, "" at the end."""
 
     notices: tuple[NoticeView, ...]
     earlier: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notices:
+class Notices(Struct, frozen=True, kw_only=True):
     """The notices of people.
 
     `answered`: kind -> called as `(user_id, notice, choice)` before a notice of this kind counts as acknowledged.
@@ -86,7 +85,7 @@ class Notices:
 
         `without`: the id of a push device that is left out.
         """
-        shared = {one.name: getattr(notice, one.name) for one in fields(NoticeValues)}
+        shared = {name: getattr(notice, name) for name in field_names(NoticeValues)}
         return await self.draft(user_id, notice.key, NoticeValues(**shared), notice.channels, without=without)
 
     async def draft(

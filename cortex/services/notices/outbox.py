@@ -9,9 +9,9 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
+from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import Clock
@@ -35,8 +35,7 @@ Refresh = Callable[[], Awaitable[object]]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outbox:
+class Outbox(Struct, frozen=True, kw_only=True):
     """The loop. refresh: brings up to date, in this process, which channels of plug-ins are in force."""
 
     db: Database

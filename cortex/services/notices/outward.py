@@ -5,8 +5,9 @@ A push goes by the outbox like every notice; a mail to others goes out at once, 
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.base.errors import ToolFailed, UserError
@@ -21,8 +22,7 @@ LOOK_S = 2.0
 UNDER_WAY: tuple[DeliveryState, ...] = ("pending", "attempting")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserPush:
+class UserPush(Struct, frozen=True, kw_only=True):
     """Implements `Push` for one user."""
 
     notices: Notices
@@ -66,8 +66,7 @@ class UserPush:
         return row.state == "pending" and row.next_at is not None and row.next_at > self.clock()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserMail:
+class UserMail(Struct, frozen=True, kw_only=True):
     """Implements `Mail` for one user, through the server's mail server; answers go to the user's own address."""
 
     addresses: Addresses

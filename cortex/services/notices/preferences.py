@@ -4,12 +4,15 @@ Kept in the preferences; where the channels lead to is `addresses.py`. `ways` tu
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, cast, get_args
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from cortex.base.errors import UserError
 from cortex.base.numbers import whole_number
+from cortex.base.record import as_dict
 from cortex.base.user import User
 from cortex.base.zone import local
 from cortex.notify import ChannelKind
@@ -27,8 +30,7 @@ KEY = "reach"
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class Choices(Struct, frozen=True, kw_only=True):
     """The choices that are in force for a person.
 
     `quiet`: such as 22:00-07:00, in the person's zone, "" for none. `muted`: kinds that stand in the list, go nowhere
@@ -60,8 +62,7 @@ class Choices:
         return datetime.combine(yesterday, time(self.digest_hour), there.tzinfo).astimezone(UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class Means(Struct, frozen=True, kw_only=True):
     """By what a person can be notified now: channels that lead somewhere, as pages list them, and push devices."""
 
     channels: Mapping[ChannelName, ChannelKind] = field(default_factory=dict)
@@ -175,7 +176,7 @@ class NotificationPreferences:
             preferences = replace(preferences, channels={**preferences.channels, **chosen})
         if digest_hour is not None:
             preferences = replace(preferences, digest_hour=_hour(digest_hour))
-        kept = asdict(preferences)
+        kept = as_dict(preferences)
         del kept["time_zone"]
         async with self._db.transaction(user.id) as repository:
             await repository(PreferencesRepository).set(KEY, kept)

@@ -5,8 +5,9 @@ late alarm tell it once. What came due while Cortex was down is told at the star
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound
 from cortex.base.zone import local
@@ -21,8 +22,7 @@ LATE_AFTER = timedelta(minutes=2)
 TITLE_CHARACTERS = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waking:
+class Waking(Struct, frozen=True, kw_only=True):
     """A reminder as the alarm clock arms it: at the sooner of its two clocks. `fire` reads all else anew."""
 
     id: str
@@ -31,8 +31,7 @@ class Waking:
     version: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueReminders:
+class DueReminders(Struct, frozen=True, kw_only=True):
     """Reminders as the alarm clock sees them: those that are near, and each told when its time has come."""
 
     runtime: Runtime

@@ -4,9 +4,10 @@ Telling them when they are due is `due.py`. No model is asked. Rows: `storage/re
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.errors import ToolFailed, UserError
 from cortex.base.form_words import one_line
@@ -31,8 +32,7 @@ AHEAD = 3
 CLEARED = "reminders.cleared"  # what was taken away together last
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """The meaning of words: what is told, when, and the next times, aware UTC."""
 
     text: str
@@ -40,8 +40,7 @@ class Reading:
     times: tuple[datetime, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReminderListing:
+class ReminderListing(Struct, frozen=True, kw_only=True):
     """The reminders as the page shows them. `past`: a stretch of those that are over; `has_more` of them there are."""
 
     due: Sequence[ReminderRow]
@@ -51,8 +50,7 @@ class ReminderListing:
     has_more: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemindersService:
+class RemindersService(Struct, frozen=True, kw_only=True):
     """Every method takes whose; another person's are unknown (NotFound)."""
 
     runtime: Runtime
@@ -217,8 +215,7 @@ class RemindersService:
         return self.runtime.db.repository(RemindersRepository, user.id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserReminders:
+class UserReminders(Struct, frozen=True, kw_only=True):
     """Implements the port `Reminders` for one person."""
 
     service: RemindersService

@@ -1,10 +1,12 @@
 """A person's preferences: what the browser may change, its default, and where each value in force comes from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+from msgspec import Struct
+
 from cortex.base.errors import UserError
+from cortex.base.record import field_names
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.services.roles.roles import PERSONA_FILE, typed_rounds
@@ -20,8 +22,7 @@ PERSONA_CHARS_MAX = 8_000
 _UNSET = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
+class Preferences(Struct, frozen=True, kw_only=True):
     """The preferences in force for a person. None: not set on this level, so role and settings decide.
 
     `keys`: single-key shortcuts. `role`, `mode`, `max_rounds`: what a new conversation starts with.
@@ -35,7 +36,7 @@ class Preferences:
     max_rounds: int | None = None
 
 
-NAMES = tuple(field.name for field in fields(Preferences))
+NAMES = field_names(Preferences)
 _CHOICES: dict[str, tuple[str, ...]] = {
     "theme": get_args(Theme),
     "density": get_args(Density),
@@ -43,8 +44,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PreferencesService:
+class PreferencesService(Struct, frozen=True):
     """Reads and writes one person's preferences."""
 
     db: Database

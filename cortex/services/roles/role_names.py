@@ -4,8 +4,9 @@ They grant nothing and stop nothing; the pages of the roles and the doctor say t
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
@@ -27,8 +28,7 @@ PLACES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleNames:
+class RoleNames(Struct, frozen=True, kw_only=True):
     """Looks through a person's roles and what names them."""
 
     db: Database
@@ -96,8 +96,7 @@ def _near(word: str, known: frozenset[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HomeFiles:
+class HomeFiles(Struct, frozen=True, kw_only=True):
     """Finds slips in the files of a home: every page and the doctor say them; a turn fails with the same words."""
 
     roles: Roles

@@ -7,14 +7,17 @@ rounds in force, and a role's words without tools.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from cortex.base.errors import NotFound, UserError
 from cortex.base.model import ModelEntry
 from cortex.base.numbers import whole_number
+from cortex.base.record import field_names
 from cortex.base.role import Channel, Role
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
@@ -65,8 +68,7 @@ class RoleTaker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleInForce:
+class RoleInForce(Struct, frozen=True, kw_only=True):
     """A role with where each of its fields comes from."""
 
     role: Role
@@ -208,7 +210,7 @@ class Roles:
                 if not is_shown:
                     raise
         values: dict[str, Any] = {"prompt": ""}
-        origins: dict[str, Origin] = {field.name: "default" for field in fields(Role) if field.name != "name"}
+        origins: dict[str, Origin] = {name: "default" for name in field_names(Role) if name != "name"}
         for origin, layer in layers:
             for key, value in layer.items():
                 if key == "is_admin_only" and values.get(key):

@@ -4,8 +4,9 @@ Read and written by the account's pages. The chain of models lives in the model 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role, ToolMode
@@ -24,8 +25,7 @@ ToolsKind = Literal["list", "none", "all", "shipped"]
 FIELDS = ("models", "mode", "max_rounds")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleSettings:
+class RoleSettings(Struct, frozen=True, kw_only=True):
     """A role as its page shows it. `tools`: the categories and tools that it may use here.
 
     `tools_kind`: whether these are a list of its own, none, everything, or the shipped default, and `tools_from` who
@@ -54,8 +54,7 @@ class RoleSettings:
     unknown: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleDefaults:
+class RoleDefaults(Struct, frozen=True, kw_only=True):
     """Reads and changes `RoleSettings`. `setting_rounds`: the rounds of the whole server."""
 
     roles: Roles

@@ -4,10 +4,11 @@ Pages call it while the person types. A source gives few hits and gives them fas
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from cortex.base.user import User
 from cortex.services.content.notes import NotesService
@@ -25,8 +26,7 @@ Kind = Literal["titles", "messages", "notes", "files"]
 Piece = tuple[str, bool]  # a stretch of a text, and whether it was looked for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """Something that was found. `path` leads to the very place; `where` says which that is, "" for the whole."""
 
     path: str
@@ -37,8 +37,7 @@ class Hit:
     is_archived: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HitGroup:
+class HitGroup(Struct, frozen=True, kw_only=True):
     """The finds of one kind, the newest first, at most `MOST`."""
 
     kind: Kind
@@ -48,8 +47,7 @@ class HitGroup:
 Source = Callable[[User, str, int], Awaitable[Sequence[Hit]]]  # (whose, the words, how many at most)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchService:
+class SearchService(Struct, frozen=True):
     """Sees nothing but the user's own: each source is bound to the user it is given.
 
     `sources`: in the order in which their hits are shown.
@@ -79,8 +77,7 @@ def around(text: str, query: str) -> Sequence[Piece]:
 UNTITLED = "New chat"
 
 
-@dataclass(frozen=True, slots=True)
-class ChatHits:
+class ChatHits(Struct, frozen=True):
     """Two sources of `SearchService`."""
 
     db: Database
@@ -118,8 +115,7 @@ class ChatHits:
 PAGES_MOST = 6  # any of the words finds one: behind the best there is little to be had
 
 
-@dataclass(frozen=True, slots=True)
-class FileHits:
+class FileHits(Struct, frozen=True):
     """A source of `SearchService`."""
 
     db: Database
@@ -152,8 +148,7 @@ SCRATCHPAD = "Scratchpad"
 LINES_ROUND = 4
 
 
-@dataclass(frozen=True, slots=True)
-class NoteHits:
+class NoteHits(Struct, frozen=True):
     """A source of `SearchService`."""
 
     notes: NotesService

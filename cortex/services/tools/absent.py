@@ -5,8 +5,10 @@ Of what an account may never have it is said whom it is for, and nothing of how 
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
@@ -49,8 +51,7 @@ def reasons_of(tools: ToolSet, settings: ToolSettings, setups: Mapping[str, Setu
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSeeker:
+class ToolSeeker(Struct, frozen=True, kw_only=True):
     """A person who wants tools, and where. `roles`: those that the account may take, the first to be named first.
 
     `never`: tools that are not wanted in this conversation.

@@ -4,9 +4,11 @@ What nobody changed stays the very same value: no form is counted again, and an 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base import portable
 from cortex.selection.registry.snapshot import described
@@ -16,8 +18,7 @@ from cortex.selection.words import text
 Sending = Literal["always", "needed", "never"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordEdits:
+class WordEdits(Struct, frozen=True, kw_only=True):
     """The changes to the words of a category: its own ones, and the normal forms of shipped examples left out."""
 
     phrases: tuple[Trigger, ...] = ()
@@ -25,8 +26,7 @@ class WordEdits:
     no_examples: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edits:
+class Edits(Struct, frozen=True, kw_only=True):
     """`sending`: tool -> when it is sent, where that was changed. `words`: category -> what was done to its words.
 
     `descriptions`: tool -> what a model reads of it in place of the shipped words.

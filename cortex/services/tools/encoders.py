@@ -8,9 +8,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.address import PUBLIC
@@ -36,8 +38,7 @@ TRIES = 20
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Struct, frozen=True, kw_only=True):
     """The sentence model's state. `failed`: why it cannot be used; `ms`: for one question of ten words, median."""
 
     folder: str

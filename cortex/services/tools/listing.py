@@ -4,8 +4,9 @@ Reads only. What was said in a call is shown to its owner alone; of everybody's 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound
 from cortex.base.messages import ToolSchema
@@ -26,8 +27,7 @@ PAGE_TOOLS = 150
 LAST_CALLS = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolLine:
+class ToolLine(Struct, frozen=True, kw_only=True):
     """One tool. `changed`: the settings that are not as it ships; `setup`: why it is not configured, None = it is."""
 
     name: str
@@ -50,8 +50,7 @@ class ToolLine:
     failed_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CategoryLines:
+class CategoryLines(Struct, frozen=True, kw_only=True):
     """A category with those of its tools that are shown. `setups`: why none of them is configured, () where one is.
 
     partly: where some are configured, those that are not, each with the reason.
@@ -64,8 +63,7 @@ class CategoryLines:
     tools: tuple[ToolLine, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolList:
+class ToolList(Struct, frozen=True, kw_only=True):
     """The page. Tokens of all that can be used, and of what is always sent; `found`: tools that the filter lets in."""
 
     categories: tuple[CategoryLines, ...]
@@ -80,8 +78,7 @@ class ToolList:
     pages: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSheet:
+class ToolSheet(Struct, frozen=True, kw_only=True):
     """One tool. `calls`: everybody's last ones as figures; `own`: the reader's among them, with their words."""
 
     line: ToolLine
@@ -96,8 +93,7 @@ class ToolSheet:
     last_error: CallRow | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CategoryWords:
+class CategoryWords(Struct, frozen=True, kw_only=True):
     """A category for its page of words. `setups`: as in `CategoryLines`."""
 
     name: str
@@ -107,8 +103,7 @@ class CategoryWords:
     rivals: tuple[Rival, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolListing:
+class ToolListing(Struct, frozen=True, kw_only=True):
     """Gathers what stands about tools in the registry, the settings and the calls."""
 
     runtime: Runtime

@@ -5,9 +5,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.agent.arguments import behind_bridge
 from cortex.agent.prompt import is_note, system_prompt, tail
@@ -38,8 +40,7 @@ TAINTED_CHARACTERS = 2_000
 TOOLS_NAMED = 20  # of a system that cannot be used
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRequest:
+class PlanRequest(Struct, frozen=True, kw_only=True):
     """The ground on which a round is planned. `given`: what the stages read, before it is known which tools there are.
 
     `facts`: what is remembered, to go along within `facts_tokens` where it fits; `carried`: what earlier messages of
@@ -91,8 +92,7 @@ def set_to(choices: Mapping[str, str], use: str) -> tuple[str, ...]:
     return tuple(sorted(name for name, chosen in choices.items() if chosen == use))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AbsentTools:
+class AbsentTools(Struct, frozen=True, kw_only=True):
     """The tools that cannot be used in a round, with the reason for each; made by `absent.py`.
 
     outside: those of them that the role or the account is not granted.
@@ -116,8 +116,7 @@ class AbsentTools:
 NOTHING_ABSENT = AbsentTools()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRound:
+class PlannedRound(Struct, frozen=True, kw_only=True):
     """A round as it goes out, with what is stored: the receipt for the log, the memory for the conversation.
 
     `given`: what the plan was made from. `tools`: the declared schemas as one text, as they are stored.

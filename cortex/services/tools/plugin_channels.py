@@ -8,11 +8,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 from threading import Thread
 from types import ModuleType
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable, DeliveryError, UserError

@@ -8,11 +8,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
 from types import ModuleType
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.errors import Conflict, NotFound, UserError
@@ -36,8 +38,7 @@ State = Literal["new", "allowed", "failed", "changed", "waiting", "gone", "unfit
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedPlugin:
+class LoadedPlugin(Struct, frozen=True, kw_only=True):
     """A package as this process has it, as it was then.
 
     `faults`, `refused`: what could not be taken, in words; the latter of its channels.
@@ -50,8 +51,7 @@ class LoadedPlugin:
     refused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
+class Plugin(Struct, frozen=True, kw_only=True):
     """A package as the page shows it. `row`: how it was allowed, None = never; `package`: None = not installed.
 
     `tools`, `channels`: what it brings here; `faults`: what of it cannot be used, and why.

@@ -8,8 +8,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
@@ -25,8 +25,7 @@ FAILED_S = 60.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolReadiness:
+class ToolReadiness(Struct, frozen=True, kw_only=True):
     """The work in the background; `app.py` lets it run. `load_ahead`: loads what an answer needs, in a thread."""
 
     runtime: Runtime

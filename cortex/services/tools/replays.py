@@ -7,12 +7,15 @@ from there, and a digest tells whether the input came back to the byte.
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base import portable
 from cortex.base.errors import NotFound
 from cortex.base.ids import digest
+from cortex.base.record import defaults
 from cortex.selection.pipeline import plan
 from cortex.selection.plan.receipt import receipt
 from cortex.selection.recipes import RECIPES
@@ -29,8 +32,7 @@ FIRST_LATER = {PlanInput: "facts", PlannerMemory: "never"}  # this field, and al
 ELSEWHERE = ("snapshot", "message", "past", "ready", "turn")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDifference:
+class ToolDifference(Struct, frozen=True, kw_only=True):
     """A tool that one of the two plans sends and the other does not, with the reason of the one that does.
 
     Or one that both send: then `form` is what was sent and what would be.
@@ -42,8 +44,7 @@ class ToolDifference:
     form: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
+class Replay(Struct, frozen=True, kw_only=True):
     """The tools that the other recipe would have sent, beside what was.
 
     `is_same_registry`: no tool changed since. `is_exact`: the stored input was rebuilt to the byte.
@@ -59,8 +60,7 @@ class Replay:
     is_exact: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replays:
+class Replays(Struct, frozen=True, kw_only=True):
     """Replays the rounds of one user's turns."""
 
     runtime: Runtime
@@ -125,7 +125,8 @@ def _plain(given: PlanInput) -> dict[str, Any]:
 def _written(value: PlanInput | PlannerMemory) -> dict[str, Any]:
     data: dict[str, Any] = portable.plain(value)
     later = list(data).index(FIRST_LATER[type(value)])
-    silent = {one.name for one in fields(value)[later:] if getattr(value, one.name) == one.default}
+    usual = defaults(type(value))
+    silent = {name for name in list(data)[later:] if name in usual and getattr(value, name) == usual[name]}
     return {name: said for name, said in data.items() if name not in silent}
 
 

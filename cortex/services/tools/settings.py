@@ -6,8 +6,10 @@ Every process reads the changes again once their number has grown, so that the v
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.user import User
@@ -31,8 +33,7 @@ Field = Literal["is_on", "sending", "asks_first", "description"]
 ONLY = "change everybody's tools"  # for admins
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSettings:
+class ToolSettings(Struct, frozen=True, kw_only=True):
     """The settings in force. `asks_first`: tools that ask although they ship without; it only ever tightens.
 
     off: nobody has these; outward_off: those of them that were switched off all at once.

@@ -7,9 +7,9 @@ The form is that of Agent Skills (https://agentskills.io/specification, read 202
 import io
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, BinaryIO
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from cortex.base.errors import UserError
@@ -40,8 +40,7 @@ class _Line(BaseModel):
     others: int = Field(default=0, ge=0, le=1_000_000)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFolders:
+class FoundFolders(Struct, frozen=True, kw_only=True):
     """The skills of an archive. `others`: how many files beside them were not looked into."""
 
     skills: tuple[FoundSkill, ...]

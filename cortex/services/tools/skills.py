@@ -5,9 +5,11 @@ Skills are files of their home (`base/skill.py`). What a person saves by hand is
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base import tokens
 from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError
@@ -55,8 +57,7 @@ tools: [task_list, task_create]
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillRow:
+class SkillRow(Struct, frozen=True, kw_only=True):
     """A skill in the list. Tokens: of its line, paid when it fits, and of its text, paid when it is read."""
 
     name: str
@@ -69,8 +70,7 @@ class SkillRow:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillMatch:
+class SkillMatch(Struct, frozen=True, kw_only=True):
     """A message and the skills that it would show, best first; `mine`: how well the one on trial fits, if at all."""
 
     message: str
@@ -83,8 +83,7 @@ class SkillMatch:
         return self.mine is not None and self.mine.name in {fit.name for fit in self.shown}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillTrial:
+class SkillTrial(Struct, frozen=True, kw_only=True):
     """A skill's text as typed: what is wrong with it, else what it costs and which messages would show it."""
 
     error: str = ""
@@ -94,8 +93,7 @@ class SkillTrial:
     tried: tuple[SkillMatch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BroughtIn:
+class BroughtIn(Struct, frozen=True, kw_only=True):
     """The names of skills that were added, why others were not, and how many files beside them were not taken."""
 
     added: Sequence[str]

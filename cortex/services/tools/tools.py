@@ -5,8 +5,10 @@ Counting loads the vocabulary, so every way in does its work in a thread, at the
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base import tokens
 from cortex.base.clock import Clock, now
@@ -36,8 +38,7 @@ MANY = 100  # as new tools: more of them take a second and longer to be counted 
 REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanGround:
+class PlanGround(Struct, frozen=True, kw_only=True):
     """The base of every plan as the server has it now: `snapshot` with the admins' changes laid over `shipped`.
 
     `tools`: those it was made for. `ready`: tools that somebody may use. `absent`: why one cannot be used, or is not

@@ -5,7 +5,8 @@ Pure. `services/tools/settings.py` stores what this reads; `services/workshop/to
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.errors import UserError
 from cortex.base.hidden import holds_hiding
@@ -23,8 +24,7 @@ BACK = "To use the shipped text, choose Restore default."
 _LINE = re.compile(r"^(?P<text>.*?)\s*(?:\[(?P<tools>[^\[\]]*)\])?\s*$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordsText:
+class WordsText(Struct, frozen=True, kw_only=True):
     """The three texts of the form, one phrase or example a line."""
 
     phrases: str = ""
@@ -32,8 +32,7 @@ class WordsText:
     no_examples: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rival:
+class Rival(Struct, frozen=True, kw_only=True):
     """A phrase that other categories have too."""
 
     phrase: str

@@ -4,10 +4,13 @@ Used by `services/turns/model_calls.py` alone. A part is committed once, finishe
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from cortex.base.events import EventKind, OpenPart
+from cortex.base.record import as_dict
 from cortex.base.turn import Turn
 from cortex.services.runtime import Runtime
 from cortex.storage.conversations import ConversationsRepository
@@ -34,7 +37,7 @@ def message_row(
         "is_steer": is_queued,
         "ordinal": row.ordinal,
     }
-    attachments = [asdict(each) for each in row.attachments]
+    attachments = [as_dict(each) for each in row.attachments]
     more = {"agent": agent, "resumed": resumed, "attachments": attachments, "versions": list(versions)}
     return "message", {**payload, **{name: value for name, value in more.items() if value}}, row.id
 
@@ -45,8 +48,7 @@ def opening_rows(row: TurnRow) -> list[Row]:
     return [message_row(row), ("turn.start", start, row.id)]
 
 
-@dataclass(slots=True, kw_only=True)
-class AnswerWriter:
+class AnswerWriter(Struct, kw_only=True):
     """The open answer of one round. `attempt` counts the tries of this round, over retries and restarts.
 
     said_before: the notices of an interrupted try, which the next one does not repeat.

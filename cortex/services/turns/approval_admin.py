@@ -5,7 +5,9 @@ arguments are theirs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.agent.records import HERE
 from cortex.base.errors import NotFound
@@ -23,16 +25,14 @@ PAGE_ROWS = 50
 THEIRS = "(theirs alone to see)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalPage:
+class ApprovalPage(Struct, frozen=True, kw_only=True):
     """Questions, the newest first. `older`: pass it as `before` for those ahead of them, "" where there are none."""
 
     rows: Sequence[OwnedApproval]
     older: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalAdmin:
+class ApprovalAdmin(Struct, frozen=True, kw_only=True):
     """Every method takes the admin who asks; NotAllowed for anybody else."""
 
     runtime: Runtime

@@ -5,9 +5,10 @@ see the same row one writes.
 """
 
 import logging
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
@@ -22,8 +23,7 @@ LEAST_S = 0.5
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalTimer:
+class ApprovalTimer(Struct, frozen=True, kw_only=True):
     """Notifies of requests that nobody looks at, and closes those that ran out after their turn."""
 
     runtime: Runtime

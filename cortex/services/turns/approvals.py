@@ -1,9 +1,11 @@
 """Approvals: asks on the page, waits durably, takes the person's answer once. Also serves `agent/execute.py`."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.ids import changed_id, derived_id
@@ -50,8 +52,7 @@ async def _not_begun(row: TurnRow) -> None:
     """Leave the start to the supervisor of turns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalsService:
+class ApprovalsService(Struct, frozen=True, kw_only=True):
     """Implements the `Approvals` port, and the page's side.
 
     `is_watched`: whether a user has a conversation open. `begin`: starts a turn that goes on with an answer.

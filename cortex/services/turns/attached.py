@@ -5,7 +5,8 @@ Read once, when the turn opens. A text that is still being read is waited for.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.attachments import Attachment, words_of_file
 from cortex.base.errors import CortexError
@@ -20,8 +21,7 @@ LOOK_S = 0.2
 STILL_READ = "Its text is still being read."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedFiles:
+class AttachedFiles(Struct, frozen=True, kw_only=True):
     """Reads them."""
 
     runtime: Runtime

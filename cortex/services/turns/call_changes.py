@@ -4,7 +4,7 @@ What is allowed is another call, with its own row and an approval bound to its o
 the gate looks again when it runs (`agent/execute.py: perform`).
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cortex.agent.execute import Executor
 from cortex.agent.refusals import Refusal
@@ -22,8 +22,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 from cortex.toolkit.spec import Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Editable:
+class Editable(Struct, frozen=True, kw_only=True):
     """A request as it can be edited. `arguments`: those of the call, as JSON; `is_open`: it can still be answered."""
 
     request: ApprovalRow
@@ -32,8 +31,7 @@ class Editable:
     is_open: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallChanges:
+class CallChanges(Struct, frozen=True, kw_only=True):
     """Shows and changes the calls that wait for one user."""
 
     runtime: Runtime

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.agent.arguments import title_of
 from cortex.agent.records import WRITTEN
@@ -32,8 +34,7 @@ HALTED = "Everything was stopped by {who}: no tool runs until work is resumed."
 CALLS_A_TURN = {"ora": ora.CALLS_A_TURN}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallLog:
+class CallLog(Struct, frozen=True, kw_only=True):
     """Implements the `CallLogPort` port over the database and the user's folder."""
 
     runtime: Runtime

@@ -4,8 +4,10 @@ Whoever ends a turn first has ended it: the state moves, ahead of all else, only
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.agent.plain import WITHOUT_MODEL
 from cortex.agent.refusals import EXPIRED, as_changed
@@ -51,8 +53,7 @@ FAILED = "(broken off by a fault inside Cortex)"
 Written = Callable[[Opener, TurnRow], Awaitable[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnd:
+class TurnEnd(Struct, frozen=True, kw_only=True):
     """The ways a turn ends. Each gives back the id of the queued turn to start next, or "".
 
     `of_agent`: called with the turn of a background agent as it ended; what it writes stands with the end, or neither.

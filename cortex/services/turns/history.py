@@ -5,8 +5,10 @@ Serves the loop as its `History`. `summarise` is called when a turn opens; `past
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, fitted, newest, view
 from cortex.base.errors import UserError
@@ -33,8 +35,7 @@ SUMMARY_ROUND = 0
 LEFT_OUT = "(The beginning is left out here: it is longer than you can read at once.)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationHistory:
+class ConversationHistory(Struct, frozen=True, kw_only=True):
     """Implements the `History` port over the stored transcript."""
 
     runtime: Runtime

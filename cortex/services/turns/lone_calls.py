@@ -5,7 +5,8 @@ A program's request that brings its own tools (`services/api/bare_calls.py`) and
 """
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.model import ModelEntry
 from cortex.base.role import Channel, Role
@@ -26,8 +27,7 @@ from cortex.storage.rounds import RoundsRepository
 ROUND = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoneCall:
+class LoneCall(Struct, frozen=True, kw_only=True):
     """A call that is no turn's, as budgets count it: a `RoleTaker`."""
 
     id: str
@@ -36,8 +36,7 @@ class LoneCall:
     channel: Channel = "api"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
+class Admitted(Struct, frozen=True, kw_only=True):
     """The models to ask, or why none may be asked. `tokens`: what the request has, as far as counted here."""
 
     links: tuple[Link, ...] = ()
@@ -45,8 +44,7 @@ class Admitted:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoneCalls:
+class LoneCalls(Struct, frozen=True, kw_only=True):
     """Admits and books them."""
 
     runtime: Runtime

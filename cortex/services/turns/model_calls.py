@@ -5,10 +5,12 @@ Serves the loop as its `ModelCalls`. The retry and fallback rule is `services/mo
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain as joined
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.agent.history import FULL_AT, fitted
 from cortex.agent.toolless import as_text
@@ -46,8 +48,7 @@ REPEATS = (
 _NOTES = {"length": TOO_LONG, "repeats": REPEATS}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCaller:
+class ModelCaller(Struct, frozen=True, kw_only=True):
     """Implements the `ModelCalls` port. mixes_calls: whether a model's server passes on calls as text beside others."""
 
     runtime: Runtime

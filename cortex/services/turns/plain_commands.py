@@ -8,8 +8,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.agent.plain import DONE_NOTE, ROUND, WITHOUT_MODEL
 from cortex.base.errors import CortexError, DatabaseUnavailable
@@ -45,8 +46,7 @@ def may_be_order(row: TurnRow, context: TurnContext) -> bool:
     return is_typed and row.mode != "chat" and may_use and may_be_command(row.text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainCommandReader:
+class PlainCommandReader(Struct, frozen=True, kw_only=True):
     """Implements the `PlainCommands` port over Home Assistant's."""
 
     runtime: Runtime

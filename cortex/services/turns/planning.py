@@ -5,9 +5,11 @@ memory with the conversation.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base import portable
 from cortex.base.attachments import READERS, is_long
@@ -60,8 +62,7 @@ BYTES_A_TOKEN = 4
 READ_CHARACTERS = 2_000  # of a message, where a search leans on it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenModels:
+class ChosenModels(Struct, frozen=True, kw_only=True):
     """The models that a round may ask, and why they are not those of before; or why there is none (`refusal`)."""
 
     names: tuple[str, ...] = ()
@@ -74,8 +75,7 @@ class ChosenModels:
         return bool(self.refusal or self.text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftSettings:
+class DraftSettings(Struct, frozen=True, kw_only=True):
     """The settings of a draft besides text, mode and role.
 
     `model`: None for the conversation's. `rounds`: how many it may take, 0 = as usual; the last goes out without tools.
@@ -91,8 +91,7 @@ class DraftSettings:
 AS_USUAL = DraftSettings()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planning:
+class Planning(Struct, frozen=True, kw_only=True):
     """Implements the `Planner` port, and the page's preview."""
 
     runtime: Runtime
@@ -362,8 +361,7 @@ def _attached_tokens(pictures: Sequence[Picture], documents: Sequence[str]) -> i
     return sum(len(text.encode()) for text in documents) // BYTES_A_TOKEN + sum(map(count_picture, pictures))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finder:
+class Finder(Struct, frozen=True, kw_only=True):
     """Implements the `Discovery` port for one user: what `tools_discover` finds is what the turn may use."""
 
     runtime: Runtime

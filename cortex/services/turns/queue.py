@@ -9,16 +9,17 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import chain, repeat
 from typing import Any
 from weakref import WeakValueDictionary
 
+from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import Busy, CortexError, DatabaseUnavailable
 from cortex.base.messages import ToolCall
+from cortex.base.record import as_dict
 from cortex.base.turn import parent_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.approvals import ApprovalsService
@@ -46,8 +47,7 @@ OUTDATED = "Cortex was updated during this answer, and the new version cannot co
 NO_JOB = "The job was deleted before this started."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnQueue:
+class TurnQueue(Struct, frozen=True, kw_only=True):
     """Starts and ends the runs of turns.
 
     `_left`: turns that the last look found without a living run; `_asked`: those that somebody had stopped and that
@@ -58,10 +58,10 @@ class TurnQueue:
     runtime: Runtime
     turn_end: TurnEnd
     approvals: ApprovalsService
-    held: dict[str, HaltRow] = field(default_factory=dict, init=False)
-    _left: set[str] = field(default_factory=set, init=False)
-    _asked: set[str] = field(default_factory=set, init=False)
-    _stops: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
+    held: dict[str, HaltRow] = field(default_factory=dict)
+    _left: set[str] = field(default_factory=set)
+    _asked: set[str] = field(default_factory=set)
+    _stops: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def start(self, row: TurnRow, *, is_free: bool = False) -> None:
         """Start the turn's run; a second start of the same turn is a no-op.
@@ -90,12 +90,12 @@ class TurnQueue:
         """
         argument: dict[str, Any] = {"turn": row.id, "user": row.owner_id}
         if job.kind == "call":
-            argument["call"] = asdict(call_of(job))
+            argument["call"] = as_dict(call_of(job))
         await self.runtime.runner.start(row.id, WORKFLOW, argument)
 
     async def start_call(self, row: TurnRow, call: ToolCall) -> None:
         """Start the run of a turn that is one call by hand. The row runs already: nobody takes it for a message."""
-        argument = {"turn": row.id, "user": row.owner_id, "call": asdict(call)}
+        argument = {"turn": row.id, "user": row.owner_id, "call": as_dict(call)}
         await self.runtime.runner.start(row.id, WORKFLOW, argument, queue=_queue(row), key=row.owner_id)
 
     async def start_id(self, user_id: str, turn_id: str) -> None:

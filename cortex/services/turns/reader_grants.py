@@ -4,8 +4,9 @@ Such a grant is for a list with exactly the people who read it then: another rea
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound
 from cortex.base.turn import Turn
@@ -23,8 +24,7 @@ JOB_GRANT = timedelta(days=365)
 LIST = "list:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListChoice:
+class ListChoice(Struct, frozen=True, kw_only=True):
     """A shared list on a job's page. `is_allowed`: the job may write there without asking."""
 
     id: str
@@ -32,8 +32,7 @@ class ListChoice:
     is_allowed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderGrants:
+class ReaderGrants(Struct, frozen=True, kw_only=True):
     """The grants of one person at a time."""
 
     db: Database

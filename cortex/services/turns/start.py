@@ -1,7 +1,9 @@
 """Opens a turn: reads once, inside a step, everything the loop may depend on, and fixes it in a `Turn`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.messages import ToolCall
 from cortex.base.turn import LIVING, LOOP_ENDS, Turn
@@ -27,8 +29,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 NOT_DONE = "(Cortex: calls that waited for the user's approval are settled, and were not run:)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStart:
+class TurnStart(Struct, frozen=True, kw_only=True):
     """Makes `Turn` values from stored rows."""
 
     runtime: Runtime

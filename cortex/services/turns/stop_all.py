@@ -10,10 +10,10 @@ import os
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import Busy, CortexError, DatabaseUnavailable, NotAllowed, NotFound
@@ -38,8 +38,7 @@ LOOK_SHARED_S = 1.0  # PostgreSQL has no such counter: a query
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HaltView:
+class HaltView(Struct, frozen=True, kw_only=True):
     """A stop in force, for whoever reads of it. `whose`: the name of the person whose work stands, "" for others."""
 
     scope: str
@@ -73,15 +72,14 @@ class HaltView:
         return "Everything else continues." if self.is_outward else "Nothing starts; messages wait."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopAll:
+class StopAll(Struct, frozen=True, kw_only=True):
     """Orders, lifts and heeds stops. `lifted`: called in a process that hears that one was lifted."""
 
     runtime: Runtime
     turns: TurnQueue
     lifted: Callable[[], None] = lambda: None
-    _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _signals: list[str] = field(default_factory=list, init=False)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _signals: list[str] = field(default_factory=list)
 
     async def stop(self, by: User, whom: User | None) -> None:
         """Order it, and come back when nothing of it runs any more."""

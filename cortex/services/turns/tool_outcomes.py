@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.crypto import wording_key
 from cortex.selection.recipes import GUESSES
@@ -23,8 +24,7 @@ SEARCH = "tools_discover"
 SHARES = "learning.shares_words"  # the preference: whether others may read the words of one's cases
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
+class Lesson(Struct, frozen=True, kw_only=True):
     """`needed`: tool -> how it came although the first request lacked it. `called`: all that ran.
 
     `unused`: chosen for this message and not called.

@@ -6,8 +6,10 @@ it and is asked for where it is needed: approvals, what was spent, a stop, what 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.errors import NotFound
 from cortex.base.model import ModelEntry, Profile
@@ -30,8 +32,7 @@ from cortex.storage.rounds import RoundsRepository
 from cortex.storage.summaries import SummariesRepository, SummaryRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnContext:
+class TurnContext(Struct, frozen=True, kw_only=True):
     """The facts of one turn, or of a draft that may become one.
 
     chain: names of the models to ask, the first one first; `entry` is that one, `profile` its cache as it is planned
@@ -98,8 +99,7 @@ class Begun(RoleTaker, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asker:
+class _Asker(Struct, frozen=True, kw_only=True):
     """A person in a role, and the tools that there are."""
 
     user: User
@@ -107,8 +107,7 @@ class _Asker:
     ground: PlanGround
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnContexts:
+class TurnContexts(Struct, frozen=True, kw_only=True):
     """Reads contexts, and holds those of the turns that run in this process."""
 
     runtime: Runtime

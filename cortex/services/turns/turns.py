@@ -5,8 +5,9 @@ The body `run_turn` is what the engine replays: everything that may change betwe
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.agent.execute import Executor
 from cortex.agent.plain import run_call
@@ -25,8 +26,7 @@ log = logging.getLogger(__name__)
 FAULT = "Something went wrong in Cortex. Details are in the log. Nothing you wrote is lost."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolRuns:
+class ToolRuns(Struct, frozen=True, kw_only=True):
     """Implements `ToolRunner`: decide and perform are steps of the executor, the wait between them is the engine's."""
 
     executor: Executor
@@ -51,8 +51,7 @@ class ToolRuns:
         return await self.executor.perform(turn, round_number, call, decision, answer)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRuns:
+class TurnRuns(Struct, frozen=True, kw_only=True):
     """The runs of turns. What the loop's ports mark with `@step` is kept with the run."""
 
     contexts: TurnContexts

@@ -1,6 +1,6 @@
 """Takes a call back: the button on a card, through the same gate as the call, within 24 hours, once."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed
 from cortex.base.user import User
@@ -14,8 +14,7 @@ from cortex.storage.undo import UndoRow, UndosRepository
 from cortex.toolkit.context import Ctx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoService:
+class UndoService(Struct, frozen=True, kw_only=True):
     """Runs the inverse of calls."""
 
     runtime: Runtime

@@ -5,8 +5,10 @@ before it changes, sends, runs or spends anything (`agent/records.py: of_call`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.agent.text_calls import calls_in, is_told, looks_like_calls, may_be_calls
 from cortex.base.messages import Message, Text, Thinking, ToolCall, ToolResult, ToolSchema
@@ -27,8 +29,7 @@ _LOOKED_AT = 1_000  # characters of an answer's beginning that tell whether it m
 MixesCalls = Callable[[ModelEntry], bool]
 
 
-@dataclass(slots=True)
-class HeldBack:
+class HeldBack(Struct):
     """Passes an answer on as it comes, but for one that may turn out to be calls: that is kept until it is known."""
 
     on_delta: OnDelta
@@ -59,16 +60,14 @@ class HeldBack:
             await self.on_delta("text", text, self.attempt)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """Text that a model was given. `said`: by the person and by tools of this server; `outside`: by anybody else."""
 
     said: tuple[str, ...]
     outside: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedRound:
+class AskedRound(Struct, frozen=True, kw_only=True):
     """A round as a model is asked for it. `added`: what the turn has brought so far."""
 
     context: TurnContext

@@ -11,9 +11,11 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex import VERSION
 from cortex.base import private, versions
@@ -40,8 +42,7 @@ NO_DATABASE = "There is no database yet: start Cortex once, then update it."
 NO_WAY_BACK = "There is no earlier version to go back to."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Here:
+class _Here(Struct, frozen=True, kw_only=True):
     """The version that runs, with the installation that it came from."""
 
     version: BuiltVersion
@@ -49,8 +50,7 @@ class _Here:
     base_python: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Updates:
+class Updates(Struct, frozen=True, kw_only=True):
     """Updates of this installation. `backups` makes the snapshot."""
 
     settings: Settings

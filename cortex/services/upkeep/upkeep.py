@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base import versions
 from cortex.base.clock import Clock
@@ -29,8 +31,7 @@ Prepare = Callable[[Say], Awaitable[Chosen]]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
+class _Order(Struct, frozen=True, kw_only=True):
     """The order of an admin."""
 
     by: User
@@ -38,8 +39,7 @@ class _Order:
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateOrders:
+class UpdateOrders(Struct, frozen=True, kw_only=True):
     """The updates of this process: `work` runs beside the daemon and takes one order at a time."""
 
     db: Database
@@ -114,8 +114,7 @@ class UpdateOrders:
                 await notify(self.db, self.notifier, person.id, key, values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserUpkeep:
+class UserUpkeep(Struct, frozen=True, kw_only=True):
     """Implements the port `Upkeep` for one user."""
 
     orders: UpdateOrders

@@ -5,8 +5,9 @@ What they do to a model call is the matter of `services/budgets/budgets.py`.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import short
@@ -35,8 +36,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 AT_LIMIT: tuple[AtLimit, ...] = ("stop", "model", "chat")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetStanding:
+class BudgetStanding(Struct, frozen=True, kw_only=True):
     """A budget and one person's day under it; `subject`: what the person, role or job is called, "" for all.
 
     `who` is "" where it counts everybody together.
@@ -54,8 +54,7 @@ class BudgetStanding:
         return "reached" if self.share >= 1.0 else "near" if self.share >= WARN_SHARE else "open"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpentToday:
+class SpentToday(Struct, frozen=True, kw_only=True):
     """Holds what people took in their day, by account id; `together`: everybody in the server's day."""
 
     by_person: Mapping[str, Sequence[SpentBy]]
@@ -76,8 +75,7 @@ class SpentToday:
         return sum((one.spent for one in found), Spent())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetAdmin:
+class BudgetAdmin(Struct, frozen=True, kw_only=True):
     """The pages' door to budgets."""
 
     runtime: Runtime

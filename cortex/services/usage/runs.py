@@ -4,9 +4,11 @@ Reads only. A run whole is `services/usage/traces.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import NotAllowed, NotFound
 from cortex.base.turn import TurnState
@@ -30,8 +32,7 @@ PAGE = 40
 TEXT_CHARS = 160
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunQuery:
+class RunQuery(Struct, frozen=True, kw_only=True):
     """The filter as asked for; what is empty narrows nothing. `person`: empty for the reader, all, or an account."""
 
     status: str = ""
@@ -43,8 +44,7 @@ class RunQuery:
     page: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLine:
+class RunLine(Struct, frozen=True, kw_only=True):
     """One line. `text` and `title` are "" for another person's; `ms` None = it has not begun."""
 
     key: str
@@ -67,8 +67,7 @@ class RunLine:
         return None if self.sum.unpriced and not self.sum.cost_usd else self.sum.cost_usd
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunList:
+class RunList(Struct, frozen=True, kw_only=True):
     """A page of runs. `narrowed`: the title of the one conversation shown, or ""; `people`: for an admin's choice.
 
     `jobs`: what the reader's own jobs are called, by their ids.
@@ -88,8 +87,7 @@ class RunList:
         return any(run.is_live for run in self.runs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunsService:
+class RunsService(Struct, frozen=True, kw_only=True):
     """Reads runs for the page."""
 
     runtime: Runtime

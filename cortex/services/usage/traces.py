@@ -6,8 +6,10 @@ secrets are blotted out of all of it.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.agent.arguments import title_of
 from cortex.agent.history import view
@@ -34,16 +36,14 @@ from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracedMessage:
+class TracedMessage(Struct, frozen=True, kw_only=True):
     """A message of a request, in words."""
 
     speaker: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallTrace:
+class CallTrace(Struct, frozen=True, kw_only=True):
     """A call, in words, with how its question was answered; `approval` "" = nobody was asked."""
 
     call: CallRow
@@ -51,8 +51,7 @@ class CallTrace:
     approval: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundTrace:
+class RoundTrace(Struct, frozen=True, kw_only=True):
     """One model call. `receipt` None = it was never planned (a refusal, a summary)."""
 
     number: int
@@ -72,8 +71,7 @@ class RoundTrace:
         return max(0, self.round.input_tokens - self.round.cached_tokens - self.round.written_tokens)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(Struct, frozen=True, kw_only=True):
     """A turn. `past`: what was said before it, as the first request carried it. `beside`: calls of no round.
 
     `payers`: the names of those whose shared models were asked, by account id.
@@ -97,8 +95,7 @@ class Trace:
         return json.dumps(_plain(self), indent=2, ensure_ascii=False, default=str)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traces:
+class Traces(Struct, frozen=True, kw_only=True):
     """Reads what was kept of a turn."""
 
     runtime: Runtime
@@ -165,8 +162,7 @@ class Traces:
         return CallTrace(call=told, title=title, approval=asked.state if asked else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Made:
+class _Made(Struct, frozen=True, kw_only=True):
     """The parts from which the rounds of one turn are put together."""
 
     plans: dict[int, PlanRow]
@@ -221,7 +217,7 @@ def _plain(trace: Trace) -> dict[str, Any]:
         "past": [[one.speaker, one.text] for one in trace.past],
         "rounds": [
             {
-                "took": {name: getattr(one.round, name) for name in RoundRow.__dataclass_fields__ if name != "sent"},
+                "took": {name: getattr(one.round, name) for name in RoundRow.__struct_fields__ if name != "sent"},
                 "paid_by": trace.payers.get(one.round.paid_by, ""),
                 "cache": one.cache_words,
                 "receipt": one.receipt,
@@ -239,6 +235,6 @@ def _plain(trace: Trace) -> dict[str, Any]:
 
 def _plain_calls(calls: Sequence[CallTrace]) -> list[dict[str, Any]]:
     return [
-        {name: getattr(each.call, name) for name in CallRow.__dataclass_fields__} | {"approval": each.approval}
+        {name: getattr(each.call, name) for name in CallRow.__struct_fields__} | {"approval": each.approval}
         for each in calls
     ]

@@ -4,12 +4,14 @@ Everything here is a sum over the ledger (`storage/usage.py`), which is written 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from datetime import date
 from itertools import pairwise
 from typing import Literal
 
+from msgspec import Struct
+
 from cortex.base.errors import NotAllowed, NotFound
+from cortex.base.record import field_names
 from cortex.base.user import User
 from cortex.base.zone import local, midnight
 from cortex.services.accounts.accounts import Accounts
@@ -28,8 +30,7 @@ NAMELESS: dict[str, str] = {"job": "(no job)", "token": "(no token)", "role": "(
 META = "meta"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageRow:
+class UsageRow(Struct, frozen=True, kw_only=True):
     """One model, role, job or person with its sum over the range, and what it cost on each day."""
 
     key: str
@@ -38,8 +39,7 @@ class UsageRow:
     cost_by_day: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Miss:
+class Miss(Struct, frozen=True, kw_only=True):
     """A cache outcome, in words, and how many rounds had it; `fresh_tokens` were paid in full by them."""
 
     outcome: str
@@ -48,8 +48,7 @@ class Miss:
     fresh_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """The page's numbers. `days`: every day of the range in the reader's zone, in order; `tools` only by tool."""
 
     of: str
@@ -81,8 +80,7 @@ class View:
         return next((one.name for one in self.people if one.id == user_id), user_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageService:
+class UsageService(Struct, frozen=True, kw_only=True):
     """Reads the ledger for the page."""
 
     runtime: Runtime
@@ -152,7 +150,7 @@ class UsageService:
 def _sum(cells: Iterable[Cell]) -> Sum:
     """The cells' numbers added up."""
     given = list(cells)
-    return Sum(**{each.name: sum(getattr(cell, each.name) for cell in given) for each in fields(Sum)})
+    return Sum(**{name: sum(getattr(cell, name) for cell in given) for name in field_names(Sum)})
 
 
 def _rows(cells: Sequence[Cell], by: By, days: int, names: dict[str, str]) -> tuple[UsageRow, ...]:

@@ -4,8 +4,10 @@ Serves the command line and the page Try a message, which say what they assumed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.model import PROFILES, ModelEntry, Profile, assumed_window, kind_of
@@ -21,8 +23,7 @@ DEFAULT_PROFILE = "none"
 SOMEBODY = User(id="somebody", name="somebody", rank="admin")  # without files: what is shown is what ships
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whom:
+class Whom(Struct, frozen=True, kw_only=True):
     """The person and chat to plan for, as far as named; "" and None: as it holds. `rank`: as if the person had it.
 
     Without `user` it is somebody without files and settings of their own, and `model` is anybody's.
@@ -36,8 +37,7 @@ class Whom:
     profile: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assumed:
+class Assumed(Struct, frozen=True, kw_only=True):
     """The assumptions of a plan. `is_person`: an account, not somebody made up.
 
     `entry`: the model with the profile to plan for; its name is "" where none was meant.
@@ -74,8 +74,7 @@ class Assumed:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assumptions:
+class Assumptions(Struct, frozen=True, kw_only=True):
     """Turns names into what they stand for. Each unknown one is a UserError that lists what there is."""
 
     accounts: Accounts

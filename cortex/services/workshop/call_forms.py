@@ -5,9 +5,9 @@ Pure. `web/pages/tool_call.py` and `approval_edit.py` call it; the gate checks t
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from cortex.base.form_words import what_is_wrong
@@ -20,8 +20,7 @@ WHOLE = "json"
 TRUTH = (("true", "yes"), ("false", "no"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallField:
+class CallField(Struct, frozen=True, kw_only=True):
     """One argument. `options`: values with their words, for a choice; `default`: what holds where nothing is typed."""
 
     name: str
@@ -36,8 +35,7 @@ class CallField:
     is_whole: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class Read(Struct, frozen=True, kw_only=True):
     """The typed values as the arguments' JSON; `faults`: field -> what is wrong with it, then `arguments` is ""."""
 
     arguments: str

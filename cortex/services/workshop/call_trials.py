@@ -4,7 +4,8 @@ Each is a turn of its own without a model call, in a conversation that the sideb
 """
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.agent.arguments import CheckedCall, check, digest, visible
 from cortex.base.errors import NotFound, UserError
@@ -27,8 +28,7 @@ PATIENCE_S = 3.0
 WIRE_ID = "hand"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallResult:
+class CallResult(Struct, frozen=True, kw_only=True):
     """A call by hand as it stands. `call` None = not decided yet."""
 
     key: str
@@ -43,8 +43,7 @@ class CallResult:
         return self.turn.state != "ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialCall:
+class TrialCall(Struct, frozen=True, kw_only=True):
     """A call that can be made. `sure`: what to hand back with a yes, "" where none is needed before it runs."""
 
     arguments: str
@@ -53,8 +52,7 @@ class TrialCall:
     sure: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallTrials:
+class CallTrials(Struct, frozen=True, kw_only=True):
     """Checks, starts and shows calls by hand; only admins make them."""
 
     runtime: Runtime

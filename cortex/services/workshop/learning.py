@@ -5,7 +5,9 @@ Privacy: another person's words are stored and shown only while that person shar
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.user import User
@@ -36,8 +38,7 @@ PHRASE_WORDS = (4, 3, 2)
 NOT_NEEDED = "unneeded"  # the kind of an answer that agrees to a report
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
+class Wording(Struct, frozen=True, kw_only=True):
     """One wording that needed the tool: how often, by how many people, how the tool came."""
 
     text_hash: str
@@ -48,8 +49,7 @@ class Wording:
     tools: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True, kw_only=True):
     """A tool that messages needed and did not get at first. `hidden`: cases whose words nobody here may see.
 
     `phrase`: words that several wordings share and other tools' examples lack, "" for none.
@@ -64,8 +64,7 @@ class Suggestion:
     phrase: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unneeded:
+class Unneeded(Struct, frozen=True, kw_only=True):
     """A tool that people reported as not needed for a wording. `text`: "" where nobody here may see the words."""
 
     tool: str
@@ -74,8 +73,7 @@ class Unneeded:
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningPage:
+class LearningPage(Struct, frozen=True, kw_only=True):
     """The page: open suggestions, most needed first; open reports; tools sent for nothing; answers, newest first."""
 
     suggestions: tuple[Suggestion, ...]
@@ -85,14 +83,12 @@ class LearningPage:
     cases: int
 
 
-@dataclass(slots=True, kw_only=True)
-class _Group:
+class _Group(Struct, kw_only=True):
     cases: list[LearningCaseRow] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningService:
+class LearningService(Struct, frozen=True, kw_only=True):
     """The admins' side, and each person's own consent."""
 
     db: Database

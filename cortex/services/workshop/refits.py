@@ -5,13 +5,15 @@ Judged before it is stored: own cases held back, and a sample of the shipped utt
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from cortex.base import scan
 from cortex.base.clock import Clock, now
 from cortex.base.errors import UserError
 from cortex.base.model import Profile
+from cortex.base.record import as_dict
 from cortex.base.user import User
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
@@ -38,16 +40,14 @@ RECALL_LOSS = 0.005
 TOOLS_GROWTH = 1.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(Struct, frozen=True, kw_only=True):
     """Share of messages that get all they want, and tools a message."""
 
     recall: float
     tools: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """`own`: cases of this server that the judged fit had not seen; `shipped`: a sample of the shipped utterances."""
 
     cases: int
@@ -71,8 +71,7 @@ class Report:
         return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefitResult:
+class RefitResult(Struct, frozen=True, kw_only=True):
     """A refit that was judged: stored under a number, or refused because of `worse`."""
 
     report: Report
@@ -80,8 +79,7 @@ class RefitResult:
     worse: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Struct, frozen=True, kw_only=True):
     """A stored refit as the page shows it. `is_current`: it rests on the model that ships now."""
 
     refit: RefitRow
@@ -89,8 +87,7 @@ class Version:
     is_current: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _Known(Struct, frozen=True, kw_only=True):
     """A wording with the tools of its examples, those that ran for it, went unused, or were agreed to be not needed."""
 
     text: str
@@ -110,8 +107,7 @@ class _Known:
         return tuple(sorted((self.unneeded | self.unused.keys()) - {*self.tools}))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefitsService:
+class RefitsService(Struct, frozen=True, kw_only=True):
     """Makes, judges, chooses. Only admins may."""
 
     db: Database
@@ -159,10 +155,10 @@ class RefitsService:
         async with self.db.transaction() as repository:
             if tried.worse:
                 await repository(AuditRepository).add(
-                    user.id, "refit.refused", "", {"why": tried.worse, **asdict(tried.report)}
+                    user.id, "refit.refused", "", {"why": tried.worse, **as_dict(tried.report)}
                 )
                 return tried
-            report = asdict(tried.report)
+            report = as_dict(tried.report)
             number = await repository(RefitsRepository).add(rests_on(), digest_of(data), data, report, user.id)
             await repository(RefitsRepository).choose(number)
             await repository(ToolSettingsRepository).changed()

@@ -5,7 +5,8 @@ them. What comes of it is the admins' answer on the page *Learn from use* (`lear
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.base.crypto import wording_key
 from cortex.base.errors import NotFound, UserError
@@ -23,8 +24,7 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 REPORTED = "reported"  # how a tool came that was not there: beside those of `storage/calls.py: Came`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reports:
+class Reports(Struct, frozen=True, kw_only=True):
     """Takes the reports of one's own turns."""
 
     db: Database

@@ -4,8 +4,9 @@ The layers are those of `Roles`; the chain of models lives in the model registry
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.numbers import whole_number
@@ -29,8 +30,7 @@ PROMPT_MAX = 12_000
 EVERYTHING = "all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class Value(Struct, frozen=True, kw_only=True):
     """A field in force. `own`: as set in the browser, "" for nothing; `beneath`: what holds without that."""
 
     value: Any
@@ -39,8 +39,7 @@ class Value:
     beneath: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PricedTools:
+class PricedTools(Struct, frozen=True, kw_only=True):
     """The price of a list of tools: those that can be used now, their tokens in full, and those not set up."""
 
     tools: int
@@ -48,8 +47,7 @@ class PricedTools:
     asleep: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CategoryChoice:
+class CategoryChoice(Struct, frozen=True, kw_only=True):
     """A category of the checklist: its tools by name, and those of them that are not set up here."""
 
     name: str
@@ -58,8 +56,7 @@ class CategoryChoice:
     asleep: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleSheet:
+class RoleSheet(Struct, frozen=True, kw_only=True):
     """A role to edit. `words`: the categories and tools in force for an admin's account, `all` for everything."""
 
     settings: RoleSettings
@@ -71,8 +68,7 @@ class RoleSheet:
     priced: PricedTools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleEditing:
+class RoleEditing(Struct, frozen=True, kw_only=True):
     """Reads and changes the roles of an admin."""
 
     db: Database

@@ -5,8 +5,10 @@ A role made here has the tools of one that its person may take, or none: nobody 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.role import Role
@@ -34,8 +36,7 @@ RESERVED = frozenset({"new", "all", "none", "default"})
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleUse:
+class RoleUse(Struct, frozen=True, kw_only=True):
     """The use that is made of a role. `begins_chats`: new chats start with it."""
 
     conversations: Sequence[ConversationRow]
@@ -43,8 +44,7 @@ class RoleUse:
     begins_chats: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleLibrary:
+class RoleLibrary(Struct, frozen=True, kw_only=True):
     """Every method takes the user first and sees nothing of anybody else's."""
 
     db: Database

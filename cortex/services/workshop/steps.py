@@ -1,7 +1,8 @@
 """A recipe run stage by stage, with what each stage did to the plan in the making. For the page that explains it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.selection.index.index import index_of
 from cortex.selection.plan.draft import PlanDraft, Vote
@@ -12,8 +13,7 @@ MOST, LEAST_P = 8, 0.05
 Change = tuple[str, Sequence["ToolMark"]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolMark:
+class ToolMark(Struct, frozen=True, kw_only=True):
     """A stage's finding about a tool: its belief (None where it has none) and its words."""
 
     name: str
@@ -21,8 +21,7 @@ class ToolMark:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One stage by name and by what it decides. `marks`: the most telling ones, best first; `more`: how many others."""
 
     stage: str

@@ -6,8 +6,10 @@ changed word of a description, in it.
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.role import Role
 from cortex.base.user import User
@@ -34,8 +36,7 @@ EVERYTHING = Role(name="admin", prompt="", tools=("all",))
 Source = Literal["typed", "here", "elsewhere"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanChange:
+class PlanChange(Struct, frozen=True, kw_only=True):
     """A message whose tools change. `source`: typed by the admin, an utterance of this category, or of another."""
 
     text: str
@@ -46,8 +47,7 @@ class PlanChange:
     tokens_after: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(Struct, frozen=True, kw_only=True):
     """All messages together: tools and tokens a message, and how many of those with known needs have them met."""
 
     tools: float
@@ -55,8 +55,7 @@ class Side:
     met: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class Effect(Struct, frozen=True, kw_only=True):
     """Before and after. `wanting`: messages with known needs; `changes`: the first of those whose tools change."""
 
     messages: int
@@ -68,8 +67,7 @@ class Effect:
     rivals: tuple[Rival, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankChange:
+class RankChange(Struct, frozen=True, kw_only=True):
     """A wording with the tool's place in what `tools_discover` finds; None = not among it."""
 
     text: str
@@ -77,8 +75,7 @@ class RankChange:
     after: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescriptionEffect:
+class DescriptionEffect(Struct, frozen=True, kw_only=True):
     """A tool under other words: tokens before and after in full and in short, what changes in plans and in the search.
 
     `searched`: how many wordings were searched with; `found`: those of them that found the tool, before and after;
@@ -93,15 +90,13 @@ class DescriptionEffect:
     moved: tuple[RankChange, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _Said(Struct, frozen=True, kw_only=True):
     text: str
     source: Source
     wanted: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEffects:
+class ToolEffects(Struct, frozen=True, kw_only=True):
     """Compares plans; stores nothing."""
 
     trials: ToolTrials

@@ -5,9 +5,11 @@ Asks no model; stores nothing but the cases. The effect of a change of words is 
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
@@ -34,8 +36,7 @@ CASES_MAX = 500
 RECIPE_NAMES = tuple(RECIPES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """A message to try: as whom, in which role, for which model, which recipe to explain.
 
     `person`: an account's name, "" for who asks. `rank`: as if they were of it, "" for their own. `model`, `profile`:
@@ -52,8 +53,7 @@ class Question:
     is_assumed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecipeResult:
+class RecipeResult(Struct, frozen=True, kw_only=True):
     """A message under a recipe: the receipt's tools, tokens a round, their share of all, the time to choose."""
 
     recipe: str
@@ -68,8 +68,7 @@ class RecipeResult:
         return tuple(item["name"] for item in self.sent if item["category"] != META)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageTrial:
+class MessageTrial(Struct, frozen=True, kw_only=True):
     """Every recipe, and one of them step by step with its receipt. `told`: what was assumed, in words."""
 
     told: str
@@ -78,8 +77,7 @@ class MessageTrial:
     receipt: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseVerdict:
+class CaseVerdict(Struct, frozen=True, kw_only=True):
     """A case that was run. `missing`: expected and not sent; `extra`: sent although none was to be."""
 
     case: ToolCaseRow
@@ -93,8 +91,7 @@ class CaseVerdict:
         return not self.missing and not self.extra
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolTrials:
+class ToolTrials(Struct, frozen=True, kw_only=True):
     """Plans messages that nobody sent."""
 
     runtime: Runtime

@@ -3,11 +3,12 @@
 import asyncio
 import statistics
 import time
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, func, insert, select
 
+from cortex.base.record import as_dict
 from cortex.base.settings import load_settings
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
@@ -79,5 +80,5 @@ async def _make_due(url: str) -> None:
         first = await repository(JobsRepository).add("job0", daily, at)
         jobs = [replace(first, id=f"job{number}", name=f"Job {number:04}") for number in range(1, JOBS)]
         prompt = replace(first, id="prompt", owner_id=by_name["Bea"], kind="prompt", next_at=at)
-        await repository(JobsRepository).session.execute(insert(JobTable), [asdict(job) for job in (*jobs, prompt)])
+        await repository(JobsRepository).session.execute(insert(JobTable), [as_dict(job) for job in (*jobs, prompt)])
     await db.close()

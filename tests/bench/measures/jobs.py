@@ -5,12 +5,13 @@ import random
 import statistics
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import insert, text
 
+from cortex.base.record import as_dict
 from cortex.base.settings import load_settings
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
@@ -70,8 +71,8 @@ async def _fill(url: str, dice: random.Random) -> None:
     slots = [_slot(job, number, dice) for number, job in enumerate(owners)]
     async with db.transaction(owner_id) as repository:
         session = repository(JobsRepository).session
-        await session.execute(insert(JobTable), [asdict(job) for job in jobs[1:]])
-        await session.execute(insert(SlotTable), [asdict(slot) for slot in slots])
+        await session.execute(insert(JobTable), [as_dict(job) for job in jobs[1:]])
+        await session.execute(insert(SlotTable), [as_dict(slot) for slot in slots])
         await session.execute(text("ANALYZE"))  # as a server does by itself within a minute
     await db.close()
 

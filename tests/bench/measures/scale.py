@@ -4,11 +4,11 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
+from msgspec.structs import replace
 
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database

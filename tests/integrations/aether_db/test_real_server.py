@@ -3,9 +3,9 @@
 import asyncio
 import warnings
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import ServiceDown, ToolFailed
 from cortex.integrations.aether_db.database import ReadOnlyDatabase, as_row

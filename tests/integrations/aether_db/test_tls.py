@@ -1,7 +1,7 @@
 """TLS to a real MariaDB with a certificate authority of one's own: checked as the card says, and never left out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from msgspec.structs import replace
 
 from cortex.base.clock import now
 from cortex.base.errors import ServiceDown

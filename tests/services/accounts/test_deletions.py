@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError

@@ -4,13 +4,13 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
+from msgspec.structs import replace
 
 from cortex.integrations.web import Web
 from cortex.services.api.requests import BadRequest

@@ -1,12 +1,12 @@
 """Budgets before each model call: where they stop, how they go on, when they begin again, and who counts with whom."""
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.base.messages import assistant, user

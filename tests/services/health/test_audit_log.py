@@ -4,11 +4,12 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import select, text, update
 
 from cortex.app import Cortex
@@ -73,7 +74,7 @@ async def rewritten_without_the_key(kept: Kept, number: int) -> None:
 async def hashed_anew_from(kept: Kept, number: int) -> None:
     """Have the chain fit again from this row on, without the key."""
     async with kept.cortex.runtime.db.session_scope() as session:
-        names = list(AuditRow.__dataclass_fields__)
+        names = list(AuditRow.__struct_fields__)
         statement = select(*(getattr(AuditTable, name) for name in names)).order_by(AuditTable.number)
         rows = [AuditRow(**row) for row in (await session.execute(statement)).mappings()]
         previous = rows[number - 2].hash if number > 1 else BEGINNING.hash

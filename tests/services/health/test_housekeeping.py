@@ -1,10 +1,10 @@
 import asyncio
 import os
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 

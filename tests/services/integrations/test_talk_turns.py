@@ -1,10 +1,10 @@
 """Nextcloud Talk through whole turns: read, asked and posted, refused in words, and as a way to be told."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.agent.refusals import ELSEWHERE
 from cortex.base.errors import UserError

@@ -4,11 +4,11 @@ import asyncio
 import json
 import subprocess
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.serve_lock import serving
@@ -68,7 +68,7 @@ async def test_a_job_whose_words_were_others_keeps_their_mark_when_it_is_changed
     rows = house.cortex.runtime.db.repository(JobsRepository, ada.id)
     own = await jobs.add(ada, DAILY)
     assert (own.is_tainted, own.is_private) == (False, False)
-    values = JobValues(**{name: getattr(own, name) for name in JobValues.__dataclass_fields__})
+    values = JobValues(**{name: getattr(own, name) for name in JobValues.__struct_fields__})
     others = replace(values, name="Obey", prompt="read the letter", is_tainted=True, is_private=True)
     made = await rows.add(None, others, own.next_at)
     changed = await jobs.change(ada, made.id, made.version, replace(JobForm.of(made), **anew))

@@ -1,9 +1,9 @@
 """Why a cache did not hold: one table a question, the facts of two requests against what was reported."""
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.messages import Usage
 from cortex.base.model import Profile

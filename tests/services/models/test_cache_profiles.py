@@ -1,9 +1,9 @@
 """What is known of a provider's cache: what ships, and what its reports teach, carefully."""
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.model import Profile
 from cortex.services.models.endpoint_caches import is_native, learned, shipped

@@ -1,11 +1,12 @@
 """The shapes of a request that was refused: each once, three in all, and nothing that a server would refuse anew."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.base.errors import ProviderError, Rejection, RejectionKind
 from cortex.base.messages import Message, Thinking, ToolCall, ToolResult, ToolSchema, Usage, assistant, results, user

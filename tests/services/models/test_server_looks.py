@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.address import named
 from cortex.base.errors import ProviderError

@@ -3,10 +3,10 @@
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.user import User

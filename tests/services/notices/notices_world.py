@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.base.background import background_tasks
 from cortex.base.clock import ticks_s

@@ -1,11 +1,11 @@
 """Browsers that take push: subscribed, looked after, tested, silent, gone."""
 
 from collections.abc import Awaitable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.services.notices.devices import DEVICES_MOST, Subscription

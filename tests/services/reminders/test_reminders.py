@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError

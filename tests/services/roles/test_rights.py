@@ -1,12 +1,12 @@
 """One rule says what an account may use: in a chat, in a job and in whatever a job starts."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.base.messages import ToolCall
@@ -42,7 +42,7 @@ async def in_chats(house: LivingHouse, user: User) -> frozenset[str]:
 async def kept_job(house: LivingHouse, user: User, **values: object) -> JobRow:
     """A job as it stands in the table, however it came there."""
     jobs = house.cortex.runtime.db.repository(JobsRepository, user.id)
-    return await jobs.add(None, replace(DAILY, **values), datetime(2026, 11, 21, 7, tzinfo=UTC))  # type: ignore[arg-type]
+    return await jobs.add(None, replace(DAILY, **values), datetime(2026, 11, 21, 7, tzinfo=UTC))
 
 
 async def test_a_member_is_offered_no_tool_for_a_job_that_a_chat_would_not_have(house: LivingHouse) -> None:

@@ -1,12 +1,12 @@
 """A person's own roles: made, copied, deleted and brought back; none of them grants more than its person has."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, CortexError, NotFound, UserError
 from cortex.base.role import Role

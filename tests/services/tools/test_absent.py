@@ -1,10 +1,10 @@
 """Everyday messages on a fresh installation, where nothing outside is set up: which of them are told of that."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.lacking import PERHAPS, is_named, note_on, noted_in
 from cortex.base.model import OFFLINE

@@ -2,11 +2,11 @@
 
 import asyncio
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.background import background_tasks

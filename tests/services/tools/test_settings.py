@@ -1,8 +1,7 @@
 """What admins set about tools: it reaches every process at the next message, and the gate at the next call."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.ports.loop import CallRecord

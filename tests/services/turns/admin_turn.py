@@ -1,7 +1,8 @@
 """A turn of an admin's chat that is at work, as the loop hands it to the gate."""
 
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from cortex.base.turn import Turn
 from tests.plain_world import TURN

@@ -9,11 +9,12 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import event
 
 from cortex import tools

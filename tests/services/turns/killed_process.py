@@ -7,8 +7,9 @@ and what was said is not written down yet.
 import asyncio
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tests.living_house import LivingHouse, living_house
 

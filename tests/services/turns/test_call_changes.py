@@ -3,10 +3,10 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.agent.execute import Executor
 from cortex.agent.refusals import as_changed
@@ -29,7 +29,7 @@ class Killed(Exception):
     """The process dies here."""
 
 
-class DyingBook(CallLog):
+class DyingBook(CallLog, frozen=True):
     """Dies behind the effect, ahead of its record."""
 
     async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:

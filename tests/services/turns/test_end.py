@@ -1,9 +1,10 @@
 """How a turn that did not come to its end leaves the transcript: whole, valid, with everything the user said."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
@@ -126,7 +127,7 @@ async def test_a_turn_that_is_stopped_while_it_begins_is_not_begun(house: Living
     cid = await house.conversation()
     await turns.create(NewTurn("turn:1", cid, "hello", **PLAIN_TURN))
     meanwhile = StoppedMeanwhile(house)
-    start = replace(house.cortex.turn_runs.turn_start, contexts=meanwhile)  # type: ignore[arg-type]
+    start = replace(house.cortex.turn_runs.turn_start, contexts=meanwhile)
     assert await start.start_turn(house.admin.id, "turn:1") is None
     assert [event.kind for event in await house.events(cid, "turn.start", "turn.end")] == ["turn.end"]
     assert (await turns.get("turn:1")).state == "stopped"

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import update
 
 from cortex.base.errors import Conflict, NotFound
@@ -44,7 +44,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
         assert server.cache_breaks() == [] or request.node.get_closest_marker("moves_cache_prefix")
 
 
-ROW: dict[str, Any] = dict.fromkeys(TurnRow.__dataclass_fields__)
+ROW: dict[str, Any] = dict.fromkeys(TurnRow.__struct_fields__)
 
 
 class Chat:

@@ -7,11 +7,11 @@ its reason.
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, FromClause, select
 
 from cortex.base.errors import Conflict

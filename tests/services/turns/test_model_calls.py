@@ -1,6 +1,6 @@
 """A round whose step is made again, because the process was killed before the step's end was noted."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cortex.base.messages import ToolSchema, assistant, user
 from cortex.base.turn import Need, RoundPlan

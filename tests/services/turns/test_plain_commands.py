@@ -3,11 +3,12 @@
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.agent.plain import CUT, DONE_NOTE, NOT_DONE_NOTE, TOLD, WITHOUT_MODEL
 from cortex.agent.react import run_turn

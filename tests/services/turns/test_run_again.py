@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 
 from cortex.agent.execute import Executor
 from cortex.base.messages import ToolCall
+from cortex.base.record import field_names
 from cortex.base.turn import Decision, Performed, Turn
 from cortex.ports.loop import CallEnding, CallRecord
 from cortex.ports.schedule import Jobs, Reminders, Timing
@@ -32,7 +33,7 @@ class Killed(Exception):
     """The process dies here."""
 
 
-class DyingBook(CallLog):
+class DyingBook(CallLog, frozen=True):
     """Dies ahead of each record of an end."""
 
     async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
@@ -63,7 +64,7 @@ class Shop:
         call = ToolCall(id="c1", name=name, arguments=json.dumps(arguments))
         decision = await self.gate(self.call_log).decide(self.turn, 1, call)
         assert decision.verdict == "run"
-        dying = DyingBook(**{field.name: getattr(self.call_log, field.name) for field in fields(CallLog)})
+        dying = DyingBook(**{name: getattr(self.call_log, name) for name in field_names(CallLog)})
         with pytest.raises(Killed):
             await self.gate(dying).perform(self.turn, 1, call, decision, None)
         return call, decision

@@ -1,8 +1,8 @@
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.services.turns.tool_outcomes import came, lesson
 from cortex.storage.calls import CallRow, Came

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from cortex.base.messages import Thinking, ToolCall, ToolSchema
 from cortex.services.turns.model_calls import REPEATS
@@ -267,7 +269,8 @@ async def test_a_server_that_is_known_to_mix_calls_is_taken_at_its_word(
 ) -> None:
     scripted.rules = [rule("milk", Use("task_list", {}), LIST, "Nothing is on it.")]
     caller = house.cortex.turn_runs.ports.model_caller
-    object.__setattr__(caller, "mixes_calls", lambda _: bool(engine))
+    assert isinstance(caller, Struct)
+    force_setattr(caller, "mixes_calls", lambda _: bool(engine))
     cid = await house.conversation()
     await house.say(cid, "is milk on my list of tasks?", mode="all")
     assert len(await house.events(cid, "tool.result")) == (2 if engine else 1)

@@ -1,11 +1,11 @@
 """The usage page's numbers: equal to the receipts, on the right day, of the right person."""
 
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.base.errors import NotAllowed, NotFound
 from cortex.base.messages import Usage

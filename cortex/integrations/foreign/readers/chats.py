@@ -8,9 +8,10 @@ their exports have them (https://help.openai.com/en/articles/7260999; Open WebUI
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
+
+from msgspec import Struct, field
 
 from cortex.integrations.documents.kinds import UnreadableError
 from cortex.integrations.foreign import zips
@@ -42,8 +43,7 @@ BRANCHES = "Other versions of messages, which were not shown"
 CUT = "Files that could be read only in part"
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(Struct):
     """The counts of what was left out, by the heading under which a person reads it."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -56,8 +56,7 @@ class _Tally:
             self.examples[why].append(example)
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     speaker: str
     text: str
     at: float | None

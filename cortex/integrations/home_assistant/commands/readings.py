@@ -6,7 +6,8 @@ Wrong is the worst that it can be: a word that takes back, puts off or narrows i
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.integrations.home_assistant.commands import phrases
 from cortex.integrations.home_assistant.words import normal
@@ -28,8 +29,7 @@ _COMMA = re.compile(r",(?=\s*(?:please|thanks|thank you|bitte|danke)\W*$)|(?<=pl
 _CAN = re.compile(r"(?:\w+ ){0,2}(?:can|could|will|would|may|kannst|konntest|konnen|konnten)\b")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HomeMessage:
+class HomeMessage(Struct, frozen=True, kw_only=True):
     """A message that may be about the house. `line`: its words; a number with its unit is one word of them, `#unit`.
 
     `is_order`: nothing in it asks, and it is one sentence; only then a phrase may order something.
@@ -42,8 +42,7 @@ class HomeMessage:
     number: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderReading:
+class OrderReading(Struct, frozen=True, kw_only=True):
     """One way to read a message. `kind`: a word for what is meant, "" = anything that can do it."""
 
     intent: str

@@ -7,7 +7,8 @@ message has to be used, all readings have to agree, and what two entities could 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from cortex.integrations.home_assistant.commands.answers import answer, looked
 from cortex.integrations.home_assistant.commands.orders import WAYS, is_one_of_many, orders
@@ -25,8 +26,7 @@ _ASKS = "is are turned switched still ist sind noch est ce que qu elle il esta e
 ASKS = frozenset(_ASKS.split())  # what stands beside the name and the state in a question
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonsCommands:
+class PersonsCommands(Struct, frozen=True, kw_only=True):
     """Implements `HouseCommands` for one person.
 
     `named`: the house as it is now, and its names; `may`: what of it the person may see and move; `is_on`: the card's.
