@@ -19,6 +19,7 @@ from cortex.app import Cortex
 from cortex.base import scan
 from cortex.base.errors import CortexError, EncoderFailed, UserError
 from cortex.base.model import ProfileName
+from cortex.base.record import as_dict
 from cortex.base.start import settings_in_force
 from cortex.selection.index import sentence_models
 from cortex.services.roles.roles import PERSONA
@@ -157,7 +158,7 @@ def _recall(as_json: Json = False) -> None:
     """Which remembered facts go along with a message, over our own small table of people, facts and messages."""
     found = [recall.score(person) for person in recall.people()]
     if as_json:
-        _say(json.dumps({"people": [asdict(one) for one in found]}, ensure_ascii=False, indent=2))
+        _say(json.dumps({"people": [as_dict(one) for one in found]}, ensure_ascii=False, indent=2))
         return
     for one in found:
         _say(one.sentence)

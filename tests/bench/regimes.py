@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+from msgspec import structs
+
 from cortex.base.model import Profile
 from cortex.base.role import Channel
 from tests.bench.ground import CACHED, LOCAL
@@ -36,7 +38,7 @@ REGIMES: Mapping[str, Regime] = MappingProxyType(
         "cold": Regime(profile=CACHED, gap_s=LATER_S),
         "warm10": Regime(profile=CACHED),
         "warm30": Regime(profile=CACHED, work="long"),
-        "half_price": Regime(profile=replace(CACHED, read_factor=0.5, write_factor=1.0)),
+        "half_price": Regime(profile=structs.replace(CACHED, read_factor=0.5, write_factor=1.0)),
         "one_task_10_rounds": Regime(profile=CACHED, work="tasks"),
         "cron": Regime(profile=CACHED, work="jobs", channel="cron"),
         "local_slot": Regime(profile=LOCAL, output_factor=0.0),

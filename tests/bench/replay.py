@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from msgspec import structs
+
 from cortex.agent.prompt import tail, with_tail
 from cortex.agent.toolless import as_text
 from cortex.base import tokens
@@ -201,7 +203,7 @@ def _planned(run: _Run, now: _Turn, missing: str = "") -> ToolPlan:
     history = sum(ground.transcript_tokens(message) for messages in run.past for message in messages)
     asked = ground.asked(now.text, run.recipe)
     made = plan(
-        replace(
+        structs.replace(
             asked,
             mode=now.mode,
             past=past_turns(run.past[-PAST_TURNS:]),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from cortex.selection.types import Example
 from tests.bench import routing, selection
@@ -19,7 +20,7 @@ from tests.selection.made import HOUSE
 
 TALK = ("hello there", "how are you today", "thanks a lot", "good night then", "you are funny")
 WORDS = ("what is a prime number", "write a poem about rain", "explain gravity to a child")
-TAUGHT = replace(
+TAUGHT = structs.replace(
     HOUSE,
     none=tuple(Example(text=text, tools=(kind,)) for kind, texts in (("chat", TALK), ("llm", WORDS)) for text in texts),
 )
