@@ -7,6 +7,7 @@ web.register`), `make check` compares it. A file that it does not know yet is lo
 import asyncio
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -26,7 +27,9 @@ from web.render import NavEntry
 PAGES = "web.pages"
 TABLE = Path(__file__).with_name("pages.json")
 SHOWN = ("title", "href", "icon", "order", "under", "about", "port")  # of a `NavEntry`: what is no function
+PROGRAM = tuple(TABLE.parents[1] / room for room in ("cortex", "web"))
 Said = dict[str, Any]  # of one page: "routes", a line each, and "nav"
+Stamp = tuple[int, int]  # of the program: the newest time of its modules in ns, their bytes
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +43,12 @@ class ChangedOnDisk(CortexError):
 class PageFile:
     """A file of `pages/` by what the table says of it."""
 
-    def __init__(self, stem: str, said: Said) -> None:
-        """Load nothing; note which file it is, for a load that may be weeks away."""
+    def __init__(self, stem: str, said: Said, stamp: "Stamp") -> None:
+        """Load nothing; `stamp` is the program's at the start, for a load that may be weeks away."""
         self._dotted = f"{PAGES}.{stem}"
         self._file = TABLE.with_name("pages") / f"{stem}.py"
         self._said = said
-        self._stamp = self._stamp_now()
+        self._stamp = stamp
         self._module: ModuleType | None = None
         self.routes = [LateRoute(self, number, *line.split(" ")) for number, line in enumerate(said["routes"])]
         self.nav = tuple(self._entry(number, entry) for number, entry in enumerate(said["nav"]))
@@ -57,19 +60,13 @@ class PageFile:
         return self._module
 
     def _load(self) -> ModuleType:
-        if self._dotted not in sys.modules and self._stamp_now() != self._stamp:
-            log.error("%s has changed since the start: restart Cortex", self._file)
+        if self._dotted not in sys.modules and stamp_now() != self._stamp:
+            log.error("The program has changed since the start, %s is not loaded: restart Cortex", self._file)
             raise ChangedOnDisk("Cortex was updated while it ran, so this page cannot be opened. Restart Cortex.")
         module = scan.load(self._dotted)
         if said_of(module) != self._said:
             raise RuntimeError(f"{TABLE.name} does not fit {self._file}: run `make docs`, or restart after an update")
         return module
-
-    def _stamp_now(self) -> tuple[int, int] | None:
-        if not self._file.is_file():
-            return None
-        found = self._file.stat()
-        return found.st_mtime_ns, found.st_size
 
     def _entry(self, number: int, entry: Said) -> NavEntry:
         async def state(services: Cortex, user: User) -> str:
@@ -115,10 +112,23 @@ class LateRoute(BaseRoute):
 def pages(file: Path = TABLE) -> list[PageFile]:
     """Return all there are, in the order in which their routes are asked. `file`: the table."""
     table: dict[str, Said] = json.loads(file.read_text(encoding="utf-8"))
+    stamp = stamp_now()
     return [
-        PageFile(stem, table[stem] if stem in table else said_of(scan.load(f"{PAGES}.{stem}")))
+        PageFile(stem, table[stem] if stem in table else said_of(scan.load(f"{PAGES}.{stem}")), stamp)
         for stem in scan.modules(PAGES)
     ]
+
+
+def stamp_now() -> Stamp:
+    """Return what tells whether any module of the program was changed: a page of one version would meet another's."""
+    newest = size = 0
+    for room in PROGRAM:
+        for folder, _, names in os.walk(room):
+            for name in names:
+                if name.endswith(".py"):
+                    found = os.stat(f"{folder}/{name}")
+                    newest, size = max(newest, found.st_mtime_ns), size + found.st_size
+    return newest, size
 
 
 def entries(page: ModuleType) -> tuple[NavEntry, ...]:

@@ -18,7 +18,9 @@ try:
     from psycopg.rows import TupleRow
 except ImportError as error:  # psycopg is there, but neither libpq nor the package that brings it
     raise ConfigError(
-        "PostgreSQL needs its driver: run `make postgres`, or `pip install psycopg-binary` where there is no Makefile."
+        "PostgreSQL needs its driver: install libpq (on Debian and Ubuntu the package libpq5), run `make postgres`, or "
+        "`pip install psycopg-binary` where there is no Makefile. An update by a version of before 28 November 2026 "
+        "needs libpq; then try again."
     ) from error
 
 RV = TypeVar("RV")

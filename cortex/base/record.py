@@ -26,7 +26,7 @@ def field_names(record: Struct | type[Struct]) -> tuple[str, ...]:
     return record.__struct_fields__
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def defaults(kind: type[Struct]) -> Mapping[str, Any]:
     """The default of each field that has one, but for what a factory makes."""
     return {one.name: one.default for one in fields(kind) if one.default is not NODEFAULT}

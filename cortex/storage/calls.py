@@ -5,7 +5,7 @@ How tools fare over the whole server is counted here too: what was said in a cal
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
 from msgspec import Struct
@@ -138,7 +138,7 @@ def _intending() -> Update:
     )
 
 
-@cache
+@lru_cache(maxsize=256)
 def _finishing(names: tuple[str, ...]) -> Update:
     call = kept.columns(CallTable)
     change = update(CallTable.__table__).where(kept.is_own(CallTable), call.id == kept.given("id"))  # type: ignore[arg-type]

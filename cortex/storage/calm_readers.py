@@ -33,11 +33,11 @@ class CalmReaders(AsyncAdaptedQueuePool):
         for record in reversed(resting[:kept]):  # the last used one is on top again
             self._pool.put(record, False)
         self._spare = self.checkedin()
-        for record in resting[kept:]:
-            try:
-                record.close()
-            finally:
-                self._dec_overflow()
+        spare = resting[kept:]
+        for _ in spare:  # their places are free before the first close waits: nobody wakes who waits for a place
+            self._dec_overflow()
+        for record in spare:
+            record.close()
 
 
 async def keep_few(engine: AsyncEngine) -> None:
@@ -45,4 +45,9 @@ async def keep_few(engine: AsyncEngine) -> None:
     while isinstance(engine.pool, CalmReaders):
         await asyncio.sleep(LOOK_S)
         if isinstance(engine.pool, CalmReaders):
-            await greenlet_spawn(engine.pool.end_spare)
+            closing = asyncio.gather(greenlet_spawn(engine.pool.end_spare))
+            try:
+                await asyncio.shield(closing)
+            except asyncio.CancelledError:  # the rest would stay open, and the one cut off be logged as a fault
+                await closing
+                raise

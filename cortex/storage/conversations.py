@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 from typing import Any, Literal, Required, TypedDict, Unpack, cast
 
 from msgspec import Struct, field
@@ -345,7 +345,7 @@ class ConversationsRepository(Repository):
         await self._add(EventTable, list(short))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _head(*, with_deleted: bool) -> Select[Any]:
     head, turn = kept.columns(ConversationTable), kept.columns(TurnTable)
     running = select(func.min(turn.id)).where(turn.conversation_id == head.id, turn.state.in_(("running", "waiting")))
@@ -354,7 +354,7 @@ def _head(*, with_deleted: bool) -> Select[Any]:
     return found if with_deleted else found.where(head.deleted_at.is_(None))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _counting(*, moves_up: bool, brings_back: bool) -> Update:
     """Count `count` more events of the conversation; the last one's number. brings_back: out of the archive."""
     head = kept.columns(ConversationTable)

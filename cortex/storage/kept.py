@@ -5,7 +5,7 @@ and names that stand in the code, never under what a person or a row says. `Repo
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Insert, Select, Update, bindparam, insert, select, update
@@ -54,7 +54,7 @@ def owned(kind: type[Any], table: type[Table], *more: Any) -> Select[Any]:
     return whole(kind, table, *more).where(is_own(table))
 
 
-@cache
+@lru_cache(maxsize=256)
 def matching(kind: type[Any], table: type[Table], names: tuple[str, ...], order: tuple[str, ...] = ()) -> Select[Any]:
     """The user's rows in which each column of `names` is as given, in the order of these columns."""
     has = columns(table)
@@ -62,14 +62,14 @@ def matching(kind: type[Any], table: type[Table], names: tuple[str, ...], order:
     return owned(kind, table).where(*equal).order_by(*(has[name] for name in order))
 
 
-@cache
+@lru_cache(maxsize=256)
 def key_of(table: type[Table]) -> Select[Any]:
     """The id of the user's row of this id."""
     has = columns(table)
     return select(has.id).where(is_own(table), has.id == given("id"))
 
 
-@cache
+@lru_cache(maxsize=256)
 def setting(table: type[Table], names: tuple[str, ...]) -> Update:
     """Set these columns in the user's row of this id; the id, when there is one. The new values are given by name."""
     has = columns(table)
@@ -77,20 +77,20 @@ def setting(table: type[Table], names: tuple[str, ...]) -> Update:
     return change.values({name: given(name) for name in names}).returning(has.id)
 
 
-@cache
+@lru_cache(maxsize=256)
 def adding(table: type[Table]) -> Insert:
     """Insert the rows that it is run with."""
     return insert(table.__table__)  # type: ignore[arg-type]  # it is typed as what it may be, and is a table
 
 
-@cache
+@lru_cache(maxsize=256)
 def adding_new(table: type[Table], is_postgresql: bool, *, tells: bool) -> Insert:
     """Insert the rows that it is run with, unless their key stands already; `tells`: the key of one that did not."""
     statement: Insert = _dialect(is_postgresql).insert(table.__table__).on_conflict_do_nothing()
     return statement.returning(next(iter(table.__table__.primary_key))) if tells else statement
 
 
-@cache
+@lru_cache(maxsize=256)
 def putting(table: type[Table], is_postgresql: bool, keys: tuple[str, ...], names: tuple[str, ...]) -> Insert:
     """Insert the user's row, or set these columns in the one of this key where that is the user's too."""
     statement = _dialect(is_postgresql).insert(table.__table__)

@@ -57,8 +57,10 @@ def earlier(kept: dict[str, Any]) -> dict[str, Any]:
 
 def _in_columns(receipt: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
     """Write the decisions, rows with the same names in each, as columns: shorter, and sooner packed."""
-    rows = receipt.get("decisions") or []
-    names = list(rows[0]) if rows else []
+    rows = receipt.get("decisions")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        return False, receipt
+    names = list(rows[0])
     if not names or any(list(row) != names for row in rows):
         return False, receipt
     return True, {**receipt, "decisions": {name: [row[name] for row in rows] for name in names}}

@@ -82,7 +82,8 @@ class AllPlansRepository(SharedRepository):
         older = select(*key, PlanTable.receipt, PlanTable.given).where(PlanTable.packed.is_(None), tuple_(*key) > after)
         rows = (await self.session.execute(older.order_by(*key).limit(_AT_ONCE))).all()
         for turn_id, round, receipt, given in rows:
-            change = update(PlanTable).where(PlanTable.turn_id == turn_id, PlanTable.round == round)
+            which = PlanTable.turn_id == turn_id, PlanTable.round == round
+            change = update(PlanTable).where(*which, PlanTable.packed.is_(None))  # or a turn wrote it anew meanwhile
             with suppress(ValueError):  # damaged: it stays as it is
                 packed = pack(earlier(receipt), earlier(given))
                 await self.session.execute(change.values(packed=packed, **_NOWHERE_ELSE))

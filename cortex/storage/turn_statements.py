@@ -1,6 +1,6 @@
 """The statements of turns (`turns.py`), each made once. kind: the class whose fields are read, for rows of turns."""
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlalchemy import Select, Update, bindparam, func, select, update
@@ -9,7 +9,7 @@ from cortex.storage import kept
 from cortex.storage.schema import ConversationTable, TurnTable
 
 
-@cache
+@lru_cache(maxsize=256)
 def moving(kind: type[Any], names: tuple[str, ...], *, begins: bool) -> Update:
     """Set these columns where the turn is in a state of `only_from`. begins: a start that stands stays."""
     turn = kept.columns(TurnTable)
@@ -52,7 +52,7 @@ def read_from() -> Select[Any]:
     return _marks().where(kept.columns(TurnTable).ordinal >= kept.given("ordinal"))
 
 
-@cache
+@lru_cache(maxsize=256)
 def first_in_states(kind: type[Any]) -> Select[Any]:
     """The first turn of a conversation in one of these states."""
     turn = kept.columns(TurnTable)
@@ -60,7 +60,7 @@ def first_in_states(kind: type[Any]) -> Select[Any]:
     return found.where(turn.state.in_(kept.several("states"))).order_by(turn.ordinal).limit(1)
 
 
-@cache
+@lru_cache(maxsize=256)
 def active(kind: type[Any]) -> Select[Any]:
     """The user's turns in these states, oldest first."""
     turn = kept.columns(TurnTable)
@@ -68,7 +68,7 @@ def active(kind: type[Any]) -> Select[Any]:
     return found.order_by(turn.created_at, turn.ordinal)
 
 
-@cache
+@lru_cache(maxsize=256)
 def waiting(kind: type[Any]) -> Select[Any]:
     """The queued messages of a conversation that are in view, oldest first."""
     turn = kept.columns(TurnTable)
@@ -84,7 +84,7 @@ def last_in_view() -> Select[Any]:
     return found.order_by(turn.ordinal.desc()).limit(1)
 
 
-@cache
+@lru_cache(maxsize=256)
 def unfinished(kind: type[Any], *, to_stop: bool) -> Select[Any]:
     """Everybody's turns in these states, oldest first."""
     turn = kept.columns(TurnTable)
@@ -93,7 +93,7 @@ def unfinished(kind: type[Any], *, to_stop: bool) -> Select[Any]:
     return found.order_by(turn.created_at, turn.ordinal)
 
 
-@cache
+@lru_cache(maxsize=256)
 def listed(kind: type[Any], bounds: tuple[str, ...], *, include_dropped: bool) -> Select[Any]:
     """A conversation's turns, the newest first. bounds: which of `before` (an ordinal) and `limit` are given."""
     turn = kept.columns(TurnTable)

@@ -95,8 +95,8 @@ def test_a_failed_import_is_told_and_tried_anew(write: Write) -> None:
     write(f"{TALE}.py", "raise ImportError('no library')\n")
     with pytest.raises(ImportError, match="no library"):
         _ = made.lazy_tale.WORD
-    write(f"{TALE}.py", "WORD = 'here again, and longer'\n")
-    assert made.lazy_tale.WORD == "here again, and longer"
+    write(f"{TALE}.py", "WORD = 'here again, and longer than before'\n")
+    assert made.lazy_tale.WORD == "here again, and longer than before"
 
 
 def test_threads_that_use_it_at_once_all_get_the_whole_of_it(write: Write) -> None:

@@ -87,14 +87,16 @@ def test_a_page_that_cannot_be_loaded_is_told_and_tried_anew(daemon: Checkout) -
         assert ada.get("/skills").status_code == 200
 
 
-def test_a_page_whose_file_was_changed_meanwhile_asks_for_a_restart(daemon: Checkout) -> None:
-    with daemon.page.open("a") as page:
-        page.write("# of the version after\n")
+@pytest.mark.parametrize("changed", ["web/pages/skills.py", "web/visit.py", "cortex/base/clock.py"])
+def test_a_page_of_a_program_that_was_changed_meanwhile_asks_for_a_restart(daemon: Checkout, changed: str) -> None:
     with Caller(daemon).set_up() as ada:
+        assert ada.get("/tasks").status_code == 200
+        with (daemon.tree / changed).open("a") as module:
+            module.write("# of the version after\n")
         answer = ada.get("/skills")
         assert (answer.status_code, "Restart Cortex" in answer.text) == (503, True)
-        assert "skills.py has changed since the start: restart Cortex" in daemon.log
-        assert ada.get("/more").status_code == 200
+        assert "skills.py is not loaded: restart Cortex" in daemon.log
+        assert ada.get("/tasks").status_code == 200
         assert daemon.loads == 0
         daemon.restart()
         assert ada.get("/skills").status_code == 200

@@ -37,6 +37,7 @@ RECEIPT = {
     ],
     "epoch": {"number": 1, "facts": {"Zürich": "\U0001f600 \x00 \ud800"}},
 }
+ODD = ({"decisions": [[1, 2], [1, 2]]}, {"decisions": {"a": 1}}, {"decisions": ["a", "b"]})  # of no version
 UNEVEN = {"decisions": [{"name": "a", "score": 1}, {"score": 1, "name": "a"}, {"name": "b"}]}
 DICTIONARIES = {"plans.1.dict": "18884b72bd3962c7"}
 
@@ -48,8 +49,18 @@ def in_bytes(value: Any) -> str:
 
 @pytest.mark.parametrize(
     "receipt",
-    [RECEIPT, UNEVEN, {}, {"decisions": []}, {"decisions": None}, {"decisions": [{}, {}]}],
-    ids=["as shipped", "uneven rows", "empty", "no rows", "none", "rows without names"],
+    [RECEIPT, UNEVEN, {}, {"decisions": []}, {"decisions": None}, {"decisions": [{}, {}]}, *ODD],
+    ids=[
+        "as shipped",
+        "uneven rows",
+        "empty",
+        "no rows",
+        "none",
+        "rows without names",
+        "lists",
+        "names of one",
+        "texts",
+    ],
 )
 def test_a_plan_comes_back_to_the_letter(receipt: dict[str, Any]) -> None:
     data = packing.pack(receipt, GIVEN)

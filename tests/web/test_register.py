@@ -25,7 +25,7 @@ def test_a_page_that_the_table_does_not_know_yet_is_there(tmp_path: Path) -> Non
 
 
 async def test_a_table_that_does_not_fit_the_file_is_told() -> None:
-    page = register.PageFile("skills", {"routes": ["GET /skills"], "nav": []})
+    page = register.PageFile("skills", {"routes": ["GET /skills"], "nav": []}, register.stamp_now())
     with pytest.raises(RuntimeError, match=r"does not fit .*skills\.py: run `make docs`"):
         await page.load()
 
