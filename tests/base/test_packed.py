@@ -29,8 +29,16 @@ def test_a_file_is_read_as_it_was_written_and_cannot_be_changed(path: Path) -> N
     assert {name: each.tolist() for name, each in arrays.items()} == {
         name: each.tolist() for name, each in ARRAYS.items()
     }
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(TypeError, match="read-only"):
         arrays["codes"][0, 0] = 9
+
+
+def test_floats_of_two_bytes_are_read_as_floats_and_written_as_they_were() -> None:
+    worth = {"worth": ARRAYS["worth"]}
+    data = packed.to_bytes({}, worth, halves=("worth",))
+    assert packed.read(data)[1]["worth"].tolist() == [0.5, 1.5]
+    assert packed.to_bytes({}, packed.read(data)[1], halves=("worth",)) == data
+    assert data != packed.to_bytes({}, worth)
 
 
 @pytest.mark.parametrize("left", [0, 5, 40, -64, -1], ids=lambda left: f"to {left}")

@@ -49,7 +49,8 @@ def test_the_order_of_the_tools_makes_no_difference() -> None:
     said = ["fire up the pump", "sow some beans", "hello you old oak"]
     mixed = fit.fit(replace(GARDEN, entries=GARDEN.entries[::-1]), TOLD).weights
     before, after = (
-        dict(zip(each.tools, each.judged(said).tools.T, strict=True)) for each in (fitted().weights, mixed)
+        dict(zip(each.tools, zip(*(each.judged(one).tools for one in said), strict=True), strict=True))
+        for each in (fitted().weights, mixed)
     )
     assert before.keys() == after.keys()
     for name, chances in before.items():
@@ -58,7 +59,7 @@ def test_the_order_of_the_tools_makes_no_difference() -> None:
 
 def test_a_kind_that_nobody_spoke_of_is_no_obstacle() -> None:
     made = fit.fit(GARDEN, [row for row in TOLD if row.kind != "open"])
-    assert np.isfinite(made.weights.judged(["stop the pump"]).tools).all()
+    assert np.isfinite(made.weights.judged("stop the pump").tools).all()
 
 
 def test_meta_tools_are_not_learned() -> None:
@@ -68,10 +69,19 @@ def test_meta_tools_are_not_learned() -> None:
 
 def test_utterances_are_judged_as_if_never_heard() -> None:
     found = fitted()
-    heard = found.weights.scores([row.text for row in found.told])[:, : len(found.weights.tools)]
+    heard = np.array([found.weights.scores(row.text) for row in found.told])[:, : len(found.weights.tools)]
     unheard = found.scores[:, : len(found.weights.tools)]
     target = found.labels[:, : len(found.weights.tools)] * 2 - 1
     assert np.abs(unheard - target).mean() > 1.3 * np.abs(heard - target).mean()
+
+
+def test_many_texts_are_judged_at_once_as_each_is_by_itself() -> None:
+    found, model = fitted(), fitted().weights
+    for row, scores, tools, wish, work in zip(
+        found.told, found.scores, found.chances.tools, found.chances.wish, found.chances.work, strict=True
+    ):
+        alone = model.calibrations.judged(row.text, scores.tolist(), model.home, len(model.categories))
+        assert [*alone.tools, alone.wish, alone.work] == pytest.approx([*tools, wish, work], abs=1e-5)
 
 
 def test_chances_are_as_high_as_tools_are_often_wanted() -> None:

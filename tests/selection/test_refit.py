@@ -37,7 +37,7 @@ def told(shipped: Snapshot) -> list[str]:
 
 
 def chance(model: weights.Weights, said: str, tool: str) -> float:
-    return float(model.judged([said]).tools[0, model.tools.index(tool)])
+    return model.judged(said).tools[model.tools.index(tool)]
 
 
 def sent(snapshot: Snapshot, said: str) -> set[str]:
@@ -57,7 +57,20 @@ def test_a_wording_of_the_house_is_known_in_other_words_after_a_refit() -> None:
 def test_what_no_case_speaks_of_stays_as_it_was(told: list[str]) -> None:
     base = weights.shipped()
     after = refit.refitted(base, DRAGON)
-    assert np.abs(after.scores(told) - base.scores(told)).mean() < 0.02
+    assert np.abs(np.array([after.scores(said) for said in told]) - [base.scores(said) for said in told]).mean() < 0.02
+
+
+def test_it_is_the_ridge_regression_of_what_the_shipped_weights_leave_over() -> None:
+    """Against the closed form: W' = W + X^T (K + ridge I)^-1 (Y - scores(X))."""
+    base = weights.shipped()
+    after, column = refit.refitted(base, DRAGON), base.tools.index("ha_call_service")
+    features = [base.features(case.text) for case in DRAGON]
+    touched = sorted({row for each in features for row in each})
+    said = np.array([[each.get(row, 0.0) for row in touched] for each in features])
+    short = [1.0 - base.scores(case.text)[column] for case in DRAGON]
+    moved = said.T @ np.linalg.solve(said @ said.T + refit.RIDGE * np.eye(len(DRAGON)), short)
+    old, new = (np.asarray(each.matrix)[touched, column] * each.scale[column] for each in (base, after))
+    assert new - old == pytest.approx(moved, abs=0.51 * after.scale[column])
 
 
 def test_a_tool_that_was_sent_for_nothing_is_less_likely() -> None:

@@ -32,8 +32,7 @@ def test_what_is_written_is_read_again() -> None:
         "the garden",
     )
     said = ["stop the pond pump", "hello there", "", "write a poem about the pump"]
-    for old, new in zip(MODEL.judged(said).tools, again.judged(said).tools, strict=True):
-        assert old.tolist() == new.tolist()
+    assert list(map(MODEL.judged, said)) == list(map(again.judged, said))
 
 
 @pytest.mark.parametrize(
@@ -66,32 +65,36 @@ def test_anything_else_is_refused(data: bytes) -> None:
     ],
 )
 def test_words_like_those_that_were_told_lead_to_their_tool(said: str, tool: str) -> None:
-    chances = MODEL.judged([said]).tools[0]
-    assert MODEL.tools[int(chances.argmax())] == tool
+    chances = dict(zip(MODEL.tools, MODEL.judged(said).tools, strict=True))
+    assert max(chances, key=lambda name: chances[name]) == tool
 
 
 def test_talk_and_writing_close_the_gates() -> None:
-    judged = MODEL.judged(["hello dear friend", "tell me a poem about my aunt", "stop the pond pump"])
-    assert judged.wish[0] < 0.5 < judged.wish[2]
-    assert judged.work[1] < 0.5 < judged.work[2]
+    talk, writing, wish = map(MODEL.judged, ("hello dear friend", "tell me a poem about my aunt", "stop the pond pump"))
+    assert talk.wish < 0.5 < wish.wish
+    assert writing.work < 0.5 < wish.work
 
 
 @given(said=st.text(max_size=300))
 def test_every_text_has_chances(said: str) -> None:
-    judged = MODEL.judged([said])
-    for values in (judged.tools, judged.wish, judged.work):
-        assert np.isfinite(values).all()
-        assert ((values >= 0) & (values <= 1)).all()
+    judged = MODEL.judged(said)
+    for value in (*judged.tools, judged.wish, judged.work):
+        assert 0 <= value <= 1
 
 
-def test_a_text_is_judged_alike_alone_and_among_others() -> None:
-    said = ["stop the pump", "hello my friend", "which seeds are left"]
-    together = MODEL.judged(said).tools
-    assert [MODEL.judged([each]).tools[0].tolist() for each in said] == together.tolist()
+@given(
+    said=st.lists(st.sampled_from(["stop", "the pond", "pump", "which seeds", "are", "left", "hello"]), max_size=300)
+)
+def test_a_score_is_the_sum_of_what_each_feature_weighs(said: list[str]) -> None:
+    """The same sum in floats: no lane runs into its neighbour, however long the text."""
+    features = MODEL.features(" ".join(said))
+    dense = np.asarray(MODEL.matrix).astype(np.float64)[list(features)]
+    exact = np.array([*features.values()]) @ dense * np.asarray(MODEL.scale) + np.asarray(MODEL.bias)
+    assert MODEL.scores(" ".join(said)) == pytest.approx(exact, abs=1e-5)
 
 
 def test_an_unknown_script_scores_as_nothing_said() -> None:
-    assert MODEL.scores(["ฝน"]).tolist() == MODEL.scores([""]).tolist()
+    assert MODEL.scores("ฝน") == MODEL.scores("")
 
 
 def test_the_shipped_model_knows_no_tool_that_is_gone(shipped: Snapshot) -> None:

@@ -105,7 +105,7 @@ class CutRows:
         place = self._places.get(name)
         if place is None or int(self._digests[place]) != tool_words.digest(*made_of):
             return None
-        return self._flat[self._starts[place] : self._starts[place + 1]]
+        return np.asarray(self._flat[self._starts[place] : self._starts[place + 1]])
 
 
 def tools_as_documents(texts: Texts, before: Documents | None, shipped: CutRows | None = None) -> Documents:

@@ -41,6 +41,7 @@ def shipped() -> ShippedIndex:
 
 def _read(facts: Mapping[str, Any], arrays: packed.Arrays) -> ShippedIndex:
     words, curves = packed.WordList(arrays), facts["curves"]
+    arrays = {name: np.asarray(each) for name, each in arrays.items()}
     places = {name: place for place, name in enumerate(facts["names"])}
     return ShippedIndex(
         rows=CutRows(words, places, arrays),

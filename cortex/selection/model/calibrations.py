@@ -1,14 +1,15 @@
 """What scores are worth: chances of tools and of two gates, by logistic regressions over a few features of the scores.
 
-`fit.py` makes them. Loaded late through `scan.load`: numpy is heavy.
+`fit.py` makes them, over thousands of texts at once; here is one text.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import mul
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from cortex.selection.words import text
 
@@ -16,22 +17,21 @@ KINDS = ("chat", "llm", "open")
 TOPS, LEAST = 2, 1e-4
 SHARPNESS = 6.0  # the higher, the more of a crowd is its best
 
-Floats = NDArray[np.float32]
+Floats = Sequence[float]
 
 
 class TextChances(Struct, frozen=True, kw_only=True):
-    """Chances of texts.
+    """Chances of a text.
 
-    `tools` (n_texts, n_tools); `wish` that anything is wanted at all, `work` that it is more than words or the web,
-    both (n_texts,).
+    `tools`: a chance each; `wish` that anything is wanted at all, `work` that it is more than words or the web.
     """
 
     tools: Floats
-    wish: Floats
-    work: Floats
+    wish: float
+    work: float
 
 
-class Calibrations(Struct, frozen=True, kw_only=True):
+class Calibrations(Struct, frozen=True, kw_only=True, eq=False):
     """Three lines, a factor a feature and the constant last.
 
     `tool`: that a tool is wanted; `wish`: that anything is; `work`: that it is more than words or the web.
@@ -41,11 +41,35 @@ class Calibrations(Struct, frozen=True, kw_only=True):
     wish: Floats
     work: Floats
 
-    def judged(self, texts: Sequence[str], scores: Floats, home: NDArray[np.int32], n_categories: int) -> TextChances:
-        """The chances of texts by their scores, (n_texts, n_columns)."""
-        tools = chance(self.tool, tool_features(scores, home, n_categories))
-        gates = gate_features(texts, scores, tools, n_categories)
+    def judged(self, said: str, scores: Floats, home: Floats, n_categories: int) -> TextChances:
+        """The chances of a text by its scores. `home`: the category of each tool by its number, rising."""
+        n_tools = len(home)
+        own, homes = scores[:n_tools], scores[n_tools : n_tools + n_categories]
+        kinds = scores[n_tools + n_categories :]
+        tools = self._tools(own, homes, kinds, home)
+        best = [math.log(each + LEAST) for each in sorted(tools)[-TOPS:]]
+        length = math.log1p(len(text.words(said)))  # small talk is short
+        gates = (*sorted(homes)[-TOPS:], *kinds, *best, length)
         return TextChances(tools=tools, wish=chance(self.wish, gates), work=chance(self.work, gates))
+
+    def _tools(self, own: Floats, homes: Floats, kinds: Floats, home: Iterable[Any]) -> list[float]:
+        """A chance a tool: by its score, its category's, what speaks for none, and the crowd it stands in.
+
+        The crowd is of all tools, of those of its category, and of the categories; what is the same for a whole
+        category is summed up once.
+        """
+        by_own, by_home, by_kinds, by_chat, by_llm, by_all, by_siblings, by_homes, constant = self.tool
+        crowd = [math.exp(SHARPNESS * score) for score in own]
+        siblings = [0.0] * len(homes)
+        for at, one in zip(home, crowd, strict=True):
+            siblings[at] += one
+        same = constant + by_kinds * max(kinds[: len(KINDS)]) + by_chat * kinds[0] + by_llm * kinds[1]
+        same += by_all * math.log(sum(crowd)) + by_homes * math.log(sum(math.exp(SHARPNESS * score) for score in homes))
+        around = [
+            same + by_home * score + by_siblings * math.log(beside)
+            for score, beside in zip(homes, siblings, strict=True)
+        ]
+        return [1 / (1 + math.exp(-by_own * score - around[at])) for at, score in zip(home, own, strict=True)]
 
     def arrays(self) -> dict[str, Any]:
         """To be stored by these names; `of` reads them."""
@@ -57,33 +81,6 @@ class Calibrations(Struct, frozen=True, kw_only=True):
         return cls(tool=stored["gate0"], wish=stored["gate1"], work=stored["gate2"])
 
 
-def chance(line: Floats, features: Floats) -> Floats:
-    """Probabilities of rows (..., n_features)."""
-    score = np.vecdot(features, line[:-1]) + line[-1]  # what a matmul makes of a row depends on how many there are
-    return np.asarray(1 / (1 + np.exp(-score)), dtype=np.float32)
-
-
-def tool_features(scores: Floats, home: NDArray[np.int32], n_categories: int) -> Floats:
-    """(n_texts, n_tools, 8): a tool's score, its category's, what speaks for none, and the crowd it stands in.
-
-    The crowd is of all tools, of those of its category, and of the categories. `home` rises: the tools of a category
-    stand together.
-    """
-    n_tools = len(home)
-    own, categories = scores[:, :n_tools], scores[:, n_tools : n_tools + n_categories]
-    kinds = scores[:, n_tools + n_categories :][:, : len(KINDS)]
-    tools, homes = np.exp(SHARPNESS * own), np.exp(SHARPNESS * categories)
-    siblings = np.add.reduceat(tools, np.searchsorted(home, np.arange(n_categories)), axis=1)
-    crowd = [np.log(each) for each in (tools.sum(axis=1)[:, None], siblings[:, home], homes.sum(axis=1)[:, None])]
-    parts = (own, categories[:, home], kinds.max(axis=1)[:, None], kinds[:, :1], kinds[:, 1:2], *crowd)
-    return np.stack([np.broadcast_to(part, own.shape) for part in parts], axis=-1, dtype=np.float32)
-
-
-def gate_features(texts: Sequence[str], scores: Floats, chances: Floats, n_categories: int) -> Floats:
-    """(n_texts, 9): the two best categories, the kinds of no tool, the need of any, the two best chances, length."""
-    n_tools = chances.shape[1]
-    homes = np.sort(scores[:, n_tools : n_tools + n_categories], axis=1)[:, -TOPS:]
-    kinds = scores[:, n_tools + n_categories :]
-    best = np.log(np.sort(chances, axis=1)[:, -TOPS:] + LEAST)
-    length = np.log1p([[len(text.words(said))] for said in texts])  # small talk is short
-    return np.concatenate([homes, kinds, best, length], axis=1, dtype=np.float32)
+def chance(line: Floats, features: Iterable[float]) -> float:
+    """The probability that a line gives to these features."""
+    return 1 / (1 + math.exp(-sum(map(mul, line, chain(features, (1.0,))))))

@@ -14,16 +14,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from cortex.selection.model import ridge
-from cortex.selection.model.calibrations import (
-    KINDS,
-    Calibrations,
-    Floats,
-    TextChances,
-    chance,
-    gate_features,
-    tool_features,
-)
-from cortex.selection.model.weights import GRAM_SHARE, NEED, Weights, quantised
+from cortex.selection.model.calibrations import KINDS, LEAST, SHARPNESS, TOPS, Calibrations
+from cortex.selection.model.ridge import Floats
+from cortex.selection.model.weights import GRAM_SHARE, NEED, Weights
 from cortex.selection.types import META, Snapshot
 from cortex.selection.words import known_words, quoted, text
 from cortex.selection.words.grams import BUCKETS, grams, words
@@ -46,7 +39,15 @@ class LabelledUtterance(Struct, frozen=True, kw_only=True):
     kind: str = ""
 
 
-class FittedModel(Struct, frozen=True, kw_only=True):
+class FittedChances(Struct, frozen=True, kw_only=True, eq=False):
+    """`TextChances` of n texts: `tools` (n, n_tools), `wish` and `work` (n,)."""
+
+    tools: Floats
+    wish: Floats
+    work: Floats
+
+
+class FittedModel(Struct, frozen=True, kw_only=True, eq=False):
     """The model, and what it makes of each utterance when that one is left out.
 
     `scores` and `labels` (n, n_columns); `chances` of the n utterances.
@@ -56,7 +57,7 @@ class FittedModel(Struct, frozen=True, kw_only=True):
     told: tuple[LabelledUtterance, ...]
     scores: Floats
     labels: Floats
-    chances: TextChances
+    chances: FittedChances
 
 
 def utterances_of(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
@@ -97,18 +98,18 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
     weights = Weights(
         tools=tools,
         categories=categories,
-        rows=places,
-        idf=idf,
-        matrix=matrix,
-        scale=scale,
-        bias=bias,
-        home=home,
+        rows=places.data,
+        idf=idf.data,
+        matrix=matrix.data,
+        scale=scale.data,
+        bias=bias.data,
+        home=home.data,
         calibrations=found,
         known=known_words.of_texts(texts),
         examples=examples_hash(told),
         made=made,
     )
-    chances = found.judged(texts, unseen, home, len(categories))
+    chances = _judged(found, texts, unseen, home, len(categories))
     return FittedModel(weights=weights, told=tuple(told), scores=unseen, labels=labels, chances=chances)
 
 
@@ -127,8 +128,56 @@ def _calibrations(
     gates = gate_features([row.text for row in told], scores, chance(tool, features), n_categories)
     beyond_web = wanted[:, ~is_web].max(axis=1) > 0
     asked, worked = np.isin(kinds, ["", "chat"]), (kinds == "llm") | (kinds == "open") | beyond_web
-    wish = _calibrated(gates[asked], kinds[asked] == "")
-    return Calibrations(tool=tool, wish=wish, work=_calibrated(gates[worked], beyond_web[worked]))
+    lines = (tool, _calibrated(gates[asked], kinds[asked] == ""), _calibrated(gates[worked], beyond_web[worked]))
+    return Calibrations(**dict(zip(("tool", "wish", "work"), (line.data for line in lines), strict=True)))
+
+
+def _judged(
+    found: Calibrations, texts: Sequence[str], scores: Floats, home: Places, n_categories: int
+) -> FittedChances:
+    """Return what `Calibrations.judged` makes of each of these texts by its scores, (n_texts, n_columns)."""
+    tools = chance(np.asarray(found.tool), tool_features(scores, home, n_categories))
+    gates = gate_features(texts, scores, tools, n_categories)
+    wish, work = (chance(np.asarray(line), gates) for line in (found.wish, found.work))
+    return FittedChances(tools=tools, wish=wish, work=work)
+
+
+def chance(line: Floats, features: Floats) -> Floats:
+    """Probabilities of rows (..., n_features)."""
+    score = np.vecdot(features, line[:-1]) + line[-1]  # what a matmul makes of a row depends on how many there are
+    return np.asarray(1 / (1 + np.exp(-score)), dtype=np.float32)
+
+
+def tool_features(scores: Floats, home: Places, n_categories: int) -> Floats:
+    """(n_texts, n_tools, 8): a tool's score, its category's, what speaks for none, and the crowd it stands in.
+
+    The crowd is of all tools, of those of its category, and of the categories. `home` rises: the tools of a category
+    stand together.
+    """
+    n_tools = len(home)
+    own, categories = scores[:, :n_tools], scores[:, n_tools : n_tools + n_categories]
+    kinds = scores[:, n_tools + n_categories :][:, : len(KINDS)]
+    tools, homes = np.exp(SHARPNESS * own), np.exp(SHARPNESS * categories)
+    siblings = np.add.reduceat(tools, np.searchsorted(home, np.arange(n_categories)), axis=1)
+    crowd = [np.log(each) for each in (tools.sum(axis=1)[:, None], siblings[:, home], homes.sum(axis=1)[:, None])]
+    parts = (own, categories[:, home], kinds.max(axis=1)[:, None], kinds[:, :1], kinds[:, 1:2], *crowd)
+    return np.stack([np.broadcast_to(part, own.shape) for part in parts], axis=-1, dtype=np.float32)
+
+
+def gate_features(texts: Sequence[str], scores: Floats, chances: Floats, n_categories: int) -> Floats:
+    """(n_texts, 9): the two best categories, the kinds of no tool, the need of any, the two best chances, length."""
+    n_tools = chances.shape[1]
+    homes = np.sort(scores[:, n_tools : n_tools + n_categories], axis=1)[:, -TOPS:]
+    kinds = scores[:, n_tools + n_categories :]
+    best = np.log(np.sort(chances, axis=1)[:, -TOPS:] + LEAST)
+    length = np.log1p([[len(text.words(said))] for said in texts])  # small talk is short
+    return np.concatenate([homes, kinds, best, length], axis=1, dtype=np.float32)
+
+
+def quantised(dense: NDArray[Any]) -> tuple[NDArray[np.int8], Floats]:
+    """Weights (n_rows, n_columns) in eight bits, and the scale of each column."""
+    scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
+    return np.rint(dense / scale).astype(np.int8), scale
 
 
 def _features(texts: Sequence[str]) -> tuple[Places, Floats, list[ridge.Row]]:

@@ -1,34 +1,39 @@
 """The fitted model: what a text says about each tool, each category and the ways of needing none. Loads and scores.
 
 One linear model over hashed words and letters (`words/grams.py`), weighed by how rare they are and calibrated by three
-logistic regressions. `fit.py` makes it; the file is mapped. Loaded late through `scan.load`: numpy is heavy.
+logistic regressions. `fit.py` makes it; the file is mapped. Rows are added up as long integers (`base/lanes.py`).
 """
 
+import math
 import zlib
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from operator import mul
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from cortex.base import packed
-from cortex.selection.model.calibrations import Calibrations, Floats, TextChances
+from cortex.base.lanes import Lanes
+from cortex.base.packed import View
+from cortex.selection.model.calibrations import Calibrations, TextChances
 from cortex.selection.words.grams import grams, words
 from cortex.selection.words.known_words import KnownWords
 
 SHIPPED = Path(__file__).with_name("weights.bin")
 FORMAT = 2  # 1: `.npz` files with rows of the table of meanings, until November 2026
 GRAM_SHARE = 0.8
-HALF_SHARES = np.array([1.0, GRAM_SHARE])  # of words, of letters
+HALVES = ((words, 1.0), (grams, GRAM_SHARE))
 NEED = "need"
 FACTS = ("tools", "categories", "examples", "made")  # of the file: the fields that stand there as they are
-ARRAYS = ("rows", "matrix", "scale", "bias", "home")
+ARRAYS = ("rows", "idf", "matrix", "scale", "bias", "home")
+MOST_WEIGHT = 127  # of an entry of the matrix
+ROWS_KEPT = 2_048  # common words and letters: half of the rows of a message, at half a kilobyte each
 
 
-class Weights(Struct, frozen=True, kw_only=True):
+class Weights(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """The model. Columns: tools, then categories, then KINDS, then NEED.
 
     `rows`: bucket -> row of `matrix`, -1 where no example had it; `matrix` (n_rows, n_columns) int8 with a `scale` a
@@ -38,77 +43,71 @@ class Weights(Struct, frozen=True, kw_only=True):
 
     tools: tuple[str, ...]
     categories: tuple[str, ...]
-    rows: NDArray[np.int32]
-    idf: Floats
-    matrix: NDArray[np.int8]
-    scale: Floats
-    bias: Floats
-    home: NDArray[np.int32]
+    rows: View
+    idf: View
+    matrix: View
+    scale: View
+    bias: View
+    home: View
     calibrations: Calibrations
     known: KnownWords
     examples: str
     made: str
 
-    def scores(self, texts: Sequence[str]) -> Floats:
-        """(n_texts, n_columns): about -1 for "not at all" to 1 for "surely"."""
-        found = np.zeros((len(texts), len(self.bias)), dtype=np.float32)
-        for place, said in enumerate(texts):
-            _, rows, values = self._features([said])
-            found[place] = np.einsum("i,ij->j", values, self.matrix.take(rows, axis=0).astype(np.float32))
-        return found * self.scale + self.bias
+    def scores(self, said: str) -> list[float]:
+        """A number a column: about -1 for "not at all" to 1 for "surely"."""
+        features = self.features(said)
+        most = MOST_WEIGHT * sum(features.values()) or 1.0
+        fine = self._lanes.most / 2 / most  # no lane overflows, and the weights have all the bits that are left
+        factors = [round(fine * weight) for weight in features.values()]
+        sums = self._lanes.unpack(sum(map(mul, factors, map(self.row, features))))
+        return [each * scale / fine + bias for each, scale, bias in zip(sums, self.scale, self.bias, strict=True)]
 
-    def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:
-        """The rows of the matrix that these texts touch, in order, and the texts over them: (n_texts, n_touched)."""
-        at, rows, values = self._features(texts)
-        touched, places = np.unique(rows, return_inverse=True)
-        dense = np.zeros((len(texts), len(touched)), dtype=np.float32)
-        dense[at, places] = values
-        return touched, dense
+    def features(self, said: str) -> dict[int, float]:
+        """The rows of the matrix that a text touches, each with its weight.
 
-    def _features(self, texts: Sequence[str]) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats]:
-        """Features of several texts, a text's together: its number, the row of the matrix, the weight.
-
-        A text's words and its letters are each of length 1, letters at GRAM_SHARE.
+        Its words and its letters are each of length 1, letters at GRAM_SHARE.
         """
-        halves = [half(said) for said in texts for half in (words, grams)]
-        at = np.repeat(np.arange(len(halves)), [len(half) for half in halves])
-        rows = self.rows[np.frombuffer(b"".join(halves), dtype=np.int32)]
-        known = rows >= 0
-        keys, counts = np.unique(at[known] * len(self.idf) + rows[known], return_counts=True)
-        half, rows = np.divmod(keys, len(self.idf))
-        weight = (1 + np.log(counts.astype(np.float32))) * self.idf[rows]
-        length = np.sqrt(np.bincount(half, np.square(weight)))[half]
-        values = weight * HALF_SHARES[half % 2] / np.where(length > 0, length, 1.0)
-        return half // 2, rows, values.astype(np.float32)
+        found: dict[int, float] = {}
+        row_of, idf = self.rows.__getitem__, self.idf
+        for half, share in HALVES:
+            counts = Counter(map(row_of, half(said)))
+            counts.pop(-1, None)
+            weights = {row: idf[row] if n == 1 else (1 + math.log(n)) * idf[row] for row, n in counts.items()}
+            length = math.hypot(*weights.values()) or 1.0
+            found |= {row: share * weight / length for row, weight in weights.items()}
+        return found
+
+    @cached_property
+    def row(self) -> Callable[[int], int]:
+        """Number of a row of the matrix -> the row as lanes; those in use are kept."""
+        flat, width = self.matrix.cast("B"), len(self.bias)
+        return lru_cache(ROWS_KEPT)(lambda at: self._lanes.pack_bytes(flat[at * width : (at + 1) * width]))
+
+    @cached_property
+    def _lanes(self) -> Lanes:
+        return Lanes("i", len(self.bias))
 
     def mended(self, texts: Sequence[str]) -> list[str]:
         """The texts without the slips of the pen that can be told."""
         return [self.known.mended(said) for said in texts]
 
-    def judged(self, texts: Sequence[str]) -> "TextChances":
-        """The chances of each text's tools and gates; no tool's, and all that a wish may be, where no word is known."""
-        read = [self.known.readable(said) for said in texts]
-        found = self.calibrations.judged(read, self.scores(read), self.home, len(self.categories))
-        unread = [self.known.knows_none(said) for said in texts]
-        found.tools[unread], found.wish[unread], found.work[unread] = 0, 1, 1
-        return found
-
-
-def quantised(dense: NDArray[Any]) -> tuple[NDArray[np.int8], Floats]:
-    """Weights (n_rows, n_columns) in eight bits, and the scale of each column."""
-    scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
-    return np.rint(dense / scale).astype(np.int8), scale
+    def judged(self, said: str) -> TextChances:
+        """The chances of a text's tools and gates; no tool's, and all that a wish may be, where no word is known."""
+        if self.known.knows_none(said):
+            return TextChances(tools=[0.0] * len(self.tools), wish=1.0, work=1.0)
+        read = self.known.readable(said)
+        return self.calibrations.judged(read, self.scores(read), self.home, len(self.categories))
 
 
 def to_bytes(weights: Weights) -> bytes:
     """The model as a file that can be mapped, the same bytes for the same model."""
     facts = {name: getattr(weights, name) for name in FACTS}
-    arrays = {name: getattr(weights, name) for name in ARRAYS} | {
-        "idf": weights.idf.astype(np.float16),
-        "words": np.frombuffer(weights.known.lines.encode(), dtype=np.uint8),
-    }
+    arrays = {name: getattr(weights, name) for name in ARRAYS} | {"words": weights.known.lines.encode()}
     return packed.to_bytes(
-        {**facts, "format": FORMAT, "repeated": weights.known.repeated}, {**arrays, **weights.calibrations.arrays()}
+        {**facts, "format": FORMAT, "repeated": weights.known.repeated},
+        {**arrays, **weights.calibrations.arrays()},
+        halves=("idf",),
     )
 
 
@@ -137,7 +136,7 @@ def _read(facts: Mapping[str, Any], found: packed.Arrays) -> Weights:
         told: dict[str, Any] = {name: facts[name] for name in FACTS} | {name: found[name] for name in ARRAYS}
         told |= {"tools": tuple(facts["tools"]), "categories": tuple(facts["categories"])}
         known = KnownWords(lines=found["words"].tobytes().decode(), repeated=facts["repeated"])
-        return Weights(**told, idf=found["idf"].astype(np.float32), calibrations=Calibrations.of(found), known=known)
+        return Weights(**told, calibrations=Calibrations.of(found), known=known)
     except (KeyError, TypeError) as error:
         raise ValueError(f"these are no weights ({error})") from error
 

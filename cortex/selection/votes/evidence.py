@@ -5,6 +5,7 @@ business.
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from cortex.selection.index.index import Index
@@ -56,20 +57,28 @@ def learned(index: Index, asked: str) -> ModelChances:
     if model is None or not text.words(asked):
         return NOT_LEARNED
     parts = clauses(asked)
-    judged = model.judged(model.mended(parts))
+    judged = [model.judged(said) for said in model.mended(parts)]
+    whole = judged[0]
     if head := quoted.head_of(parts[0]):
-        alone = model.judged(model.mended((head,)))
-        judged = alone if alone.work[0] < min(LEAST_WORK, alone.wish[0], judged.work[0]) else judged
-    heard = (judged.wish / FULL_WISH).clip(max=1.0) ** WISH_POWER
-    heard[0] = 1.0  # what is left of the whole is `fuse`'s matter
-    best = (judged.tools * heard[:, None]).max(axis=0)
-    likeliest = judged.tools.max(axis=1, keepdims=True).clip(min=1e-9)  # 0 where no word is known
-    near = (judged.tools / likeliest).max(axis=0)  # what does harm is no second thought
-    by = 0 if judged.wish[0] >= LEAST_WISH else int((judged.wish * judged.work).argmax())
-    told = zip(model.tools, best.tolist(), near >= GRAVE_SHARE, strict=True)
-    of_here = ((name, p, is_near) for name, p, is_near in told if name in index.learned)
+        (alone,) = map(model.judged, model.mended((head,)))
+        if alone.work < min(LEAST_WORK, alone.wish, whole.work):
+            judged, whole = [alone], alone
+    best, near = whole.tools, _shares(whole.tools)  # what is left of the whole is `fuse`'s matter
+    for part in judged[1:]:
+        heard = min(1.0, part.wish / FULL_WISH) ** WISH_POWER
+        best = [max(p, heard * other) for p, other in zip(best, part.tools, strict=True)]
+        near = list(map(max, near, _shares(part.tools)))  # what does harm is no second thought
+    by = whole if whole.wish >= LEAST_WISH else max(judged, key=lambda part: part.wish * part.work)
+    told = zip(model.tools, best, near, strict=True)
+    of_here = ((name, p, share >= GRAVE_SHARE) for name, p, share in told if name in index.learned)
     known = {name: p for name, p, is_near in of_here if is_near or not index.entries[name].is_grave}
-    return ModelChances(chances=known, wish=float(judged.wish[by]), work=float(judged.work[by]))
+    return ModelChances(chances=known, wish=by.wish, work=by.work)
+
+
+def _shares(tools: Sequence[float]) -> list[float]:
+    """Return how near each chance comes to the likeliest of its clause."""
+    likeliest = max(1e-9, *tools)  # 0 where no word is known
+    return [p / likeliest for p in tools]
 
 
 def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:

@@ -84,5 +84,7 @@ def shipped() -> Meanings:
     parts = ("codes", "books", "weight")
     return packed.loaded(
         SHIPPED,
-        lambda facts, told: Meanings(pieces=WordList(told), facts=facts, **{each: told[each] for each in parts}),
+        lambda facts, told: Meanings(
+            pieces=WordList(told), facts=facts, **{each: np.asarray(told[each]) for each in parts}
+        ),
     )
