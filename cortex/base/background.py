@@ -1,14 +1,18 @@
-"""Work that runs beside a block and ends with it. Used by whoever owns such workers: `app.py`, the engine's relay."""
+"""Work that runs beside a block and ends with it, and what a thread makes for a block that may end before it."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
+from threading import Lock
+from typing import TypeVar
 
 AGAIN_S = 5.0
 LOGGER = __name__
 
 log = logging.getLogger(LOGGER)
+
+Made = TypeVar("Made")
 
 
 @asynccontextmanager
@@ -21,6 +25,32 @@ async def background_tasks(*bodies: Coroutine[None, None, None]) -> AsyncIterato
         yield
     finally:
         await _end(workers)
+
+
+async def handed(make: Callable[[], Made], let_go: Callable[[Made], object]) -> Made:
+    """Return what `make` makes in a thread. Where whoever waits is cancelled meanwhile, a thread gives it to `let_go`.
+
+    A thread goes on behind a cancel, and what it opens then, nobody else would close. Raises what `make` raises.
+    """
+    lock, came, is_left = Lock(), list[Made](), False
+
+    def work() -> Made:
+        made = make()
+        with lock:
+            came.append(made)
+            is_alone = is_left
+        if is_alone:
+            let_go(made)
+        return made
+
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        with lock:
+            is_left = True
+        if came:
+            asyncio.get_running_loop().run_in_executor(None, let_go, came[0])
+        raise
 
 
 async def _end(workers: Collection["asyncio.Task[None]"]) -> None:

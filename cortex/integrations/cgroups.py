@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from cortex.base.background import handed
+
 ROOT = Path("/sys/fs/cgroup")
 TRIES = 50
 TRY_S = 0.02
@@ -27,7 +29,7 @@ async def group_of(processes: int, memory_bytes: int, *, root: Path = ROOT) -> A
     Pages of files count as memory, and are dropped at the limit. The command gets no environment. Nothing where there
     are no such groups. `root`: where the controllers are mounted.
     """
-    groups = await asyncio.to_thread(_all_made, root, processes, memory_bytes)
+    groups = await handed(lambda: _all_made(root, processes, memory_bytes), _remove)
     if not groups:
         yield ()
         return

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from cortex.base.background import handed
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.integrations import jail
 
@@ -135,7 +136,7 @@ class Files:
 
     async def opened(self, path: str) -> BufferedReader:
         """The file, opened for reading; close it. ToolFailed when it is no ordinary file."""
-        return await self._do(path, lambda root, rest: self._open(root, rest))
+        return await self._do(path, self._open, BufferedReader.close)
 
     async def write(self, path: str, data: bytes, *, expected: str | None = None) -> WriteResult:
         """Replace or make a file in one atomic step, its folders too; what it replaced and its new version.
@@ -150,11 +151,14 @@ class Files:
         """Delete a file that still has this version; Conflict otherwise."""
         await self._do(path, lambda root, rest: self._remove(root, rest, path, expected))
 
-    async def _do(self, path: str, work: Callable[[Root, str], T]) -> T:
-        """Run blocking work on a placed path in a thread, with a time limit and the tool's own words for errors."""
+    async def _do(self, path: str, work: Callable[[Root, str], T], let_go: Callable[[T], None] = lambda _: None) -> T:
+        """Run blocking work on a placed path in a thread, with a time limit and the tool's own words for errors.
+
+        `let_go`: closes what comes too late.
+        """
         root, rest = await self.place(path)
         try:
-            return await asyncio.wait_for(asyncio.to_thread(work, root, rest), TIMEOUT_S)
+            return await asyncio.wait_for(handed(lambda: work(root, rest), let_go), TIMEOUT_S)
         except TimeoutError as error:
             raise ToolFailed(f"{path!r} took longer than {TIMEOUT_S:g} s.") from error
         except FileNotFoundError as error:

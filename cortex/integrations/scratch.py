@@ -12,20 +12,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from cortex.base.background import handed
+
 PREFIX = "cortex-box-"
 
 
 @asynccontextmanager
 async def scratch_folder(place: Path | None = None) -> AsyncIterator[Path]:
     """A fresh folder of ours alone, while the block lasts; `place`: where, in place of the machine's own."""
-    folder, handle = await asyncio.to_thread(_made, place or Path(tempfile.gettempdir()))
+    made = await handed(lambda: _made(place or Path(tempfile.gettempdir())), _remove)
     try:
-        yield folder
+        yield made[0]
     finally:
-        try:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        finally:
-            os.close(handle)
+        await asyncio.to_thread(_remove, made)
 
 
 def _made(place: Path) -> tuple[Path, int]:
@@ -38,6 +37,12 @@ def _made(place: Path) -> tuple[Path, int]:
         if folder.exists():  # nobody swept it away before it was locked
             return folder, handle
         os.close(handle)
+
+
+def _remove(made: tuple[Path, int]) -> None:
+    """The lock goes last: nobody else removes it at the same time."""
+    shutil.rmtree(made[0], ignore_errors=True)
+    os.close(made[1])
 
 
 def _sweep(place: Path) -> None:

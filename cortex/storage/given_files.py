@@ -18,6 +18,7 @@ from typing import IO
 
 from msgspec import Struct
 
+from cortex.base.background import handed
 from cortex.base.errors import NotFound, UserError
 from cortex.base.media import Sniffer, safe_name, why_not_taken
 from cortex.storage.home import Home
@@ -54,7 +55,8 @@ class GivenFiles(Struct, frozen=True, kw_only=True):
 
         UserError in a sentence for what is empty or of a type that is not taken.
         """
-        incoming, is_kept = await asyncio.to_thread(self._begin, id), False
+        incoming = await handed(lambda: self._begin(id), lambda left: self._end(id, left, is_kept=False))
+        is_kept = False
         try:
             yield await asyncio.to_thread(self._placed, incoming, id, given_name, source)
             is_kept = True
@@ -63,7 +65,7 @@ class GivenFiles(Struct, frozen=True, kw_only=True):
 
     async def opened(self, path: str) -> BufferedReader:
         """The file below `files/`, opened for reading; NotFound where it is gone, or is no ordinary file."""
-        return await asyncio.to_thread(self._opened, path)
+        return await handed(lambda: self._opened(path), BufferedReader.close)
 
     async def remove(self, id: str, path: str) -> None:
         """Take it out of `files/`, to be brought back by `bring_back`. It may be gone already, or be removed."""

@@ -1,10 +1,13 @@
 import asyncio
 import logging
+from io import BufferedReader
+from pathlib import Path
+from threading import Event
 
 import pytest
 
 from cortex.base import background
-from cortex.base.background import background_tasks
+from cortex.base.background import background_tasks, handed
 from tests.patience import PATIENCE_S
 
 
@@ -70,3 +73,56 @@ async def test_one_below_another_is_not_left_behind_when_that_is_cancelled_again
     async with background_tasks(owner()):
         await begun.wait()
     assert deaf.left == 0
+
+
+class Slow:
+    """Opens a file in its thread once it may, and tells what became of it."""
+
+    def __init__(self, path: Path) -> None:
+        path.touch()
+        self.path, self.begun, self.may_open, self.closed = path, Event(), Event(), Event()
+        self.file: BufferedReader | None = None
+
+    def open(self) -> BufferedReader:
+        self.begun.set()
+        assert self.may_open.wait(PATIENCE_S)
+        self.file = self.path.open("rb")
+        return self.file
+
+    def let_go(self, file: BufferedReader) -> None:
+        file.close()
+        self.closed.set()
+
+
+async def test_what_a_thread_opens_for_nobody_is_closed(tmp_path: Path) -> None:
+    slow = Slow(tmp_path / "file")
+    waiting = asyncio.ensure_future(handed(slow.open, slow.let_go))
+    assert await asyncio.to_thread(slow.begun.wait, PATIENCE_S)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    slow.may_open.set()
+    assert await asyncio.to_thread(slow.closed.wait, PATIENCE_S)
+    assert slow.file is not None
+    assert slow.file.closed
+
+
+async def test_what_came_in_the_moment_of_the_cancel_is_closed(tmp_path: Path) -> None:
+    slow = Slow(tmp_path / "file")
+    slow.may_open.set()
+    waiting = asyncio.ensure_future(handed(slow.open, slow.let_go))
+    await asyncio.sleep(0)  # the thread is asked
+    while slow.file is None:
+        """Hold the loop: what came is not told yet."""
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert await asyncio.to_thread(slow.closed.wait, PATIENCE_S)
+
+
+async def test_what_somebody_waits_for_stays_open(tmp_path: Path) -> None:
+    slow = Slow(tmp_path / "file")
+    slow.may_open.set()
+    with await handed(slow.open, slow.let_go) as file:
+        assert not file.closed
+    assert not slow.closed.is_set()

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
+from cortex.base.background import handed
 from cortex.base.clock import now
 from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import derived_id
@@ -116,7 +117,7 @@ class ChatImports(Struct, frozen=True, kw_only=True):
     async def read(self, user: User, file: BinaryIO) -> None:
         """Read an export and keep what it holds for `go_on`. UserError where it is none; what waits stays then."""
         folder, found = await self.homes.home_of(user.id).folder(FOLDER), _Found()
-        target = await asyncio.to_thread(_new_part, folder)
+        target = await handed(lambda: _new_part(folder), _drop_part)
         try:
             with target:
                 await self.foreign.read("chats", file, _Line, lambda line: found.take(target, line))
@@ -124,7 +125,7 @@ class ChatImports(Struct, frozen=True, kw_only=True):
                 raise UserError(" ".join([NO_EXPORT, *found.reasons]))
             await asyncio.to_thread(Path(target.name).replace, folder / FILE)
         finally:
-            await asyncio.to_thread(Path(target.name).unlink, missing_ok=True)
+            await asyncio.to_thread(_drop_part, target)
         await self._keep(user, found.state())
 
     async def state(self, user: User) -> ImportState | None:
@@ -232,6 +233,11 @@ def _new_part(folder: Path) -> Any:  # Any: a file that knows its name
         if now().timestamp() - left.stat().st_mtime > DAY_S:
             left.unlink(missing_ok=True)
     return NamedTemporaryFile(dir=folder, prefix=PART, delete=False)
+
+
+def _drop_part(part: Any) -> None:
+    part.close()
+    Path(part.name).unlink(missing_ok=True)
 
 
 def _write(target: IO[bytes], chat: ExportedChat) -> None:

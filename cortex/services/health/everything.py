@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cortex.base.background import handed
 from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.services.chat.conversations import ConversationsService
@@ -55,7 +56,7 @@ class Belongings(Struct, frozen=True, kw_only=True):
         return path
 
     async def _write(self, user: User, path: Path) -> None:
-        with await asyncio.to_thread(_opened, path) as archive:
+        with await handed(lambda: _opened(path), zipfile.ZipFile.close) as archive:
             about = ABOUT.format(name=user.name, at=self.runtime.clock().date().isoformat())
             await asyncio.to_thread(archive.writestr, "README.txt", about)
             await self._tables(user, archive)
