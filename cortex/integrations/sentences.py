@@ -1,7 +1,8 @@
 """A sentence model with a time limit and a memory: what is asked is answered soon or not at all, tools are read once.
 
 Two threads: one answers, one reads what comes again and keeps it in a file beside the server. Loads the model at the
-first need. `services/tools/encoders.py` opens and closes it; selection knows it as `Encoder`.
+first need. `services/tools/encoders.py` opens and closes it; selection knows it as `Encoder`. Needs numpy, which the
+extra `semantic` brings.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from cortex.base import private, scan
 from cortex.base.calm_pool import CalmPool
 from cortex.base.errors import EncoderFailed
+from cortex.ports.encoder import Vector
 
 ASKED_MAX = 512
 KEPT_MAX = 60_000
@@ -84,7 +86,7 @@ class Sentences:
         """Return how many vectors are kept."""
         return len(self._kept)
 
-    def asked(self, texts: Sequence[str]) -> Vectors:
+    def asked(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Encoder`; the last few questions are remembered."""
         model = self._model()
         new = [text for text in dict.fromkeys(texts) if text not in self._asked]
@@ -94,18 +96,16 @@ class Sentences:
         rows = [row for row in found if row is not None]
         if len(rows) < len(texts):
             raise EncoderFailed("too many questions at once")
-        return np.stack(rows) if rows else np.zeros((0, model.dimensions), dtype=np.float32)
+        return [row.data for row in rows]
 
-    def kept(self, texts: Sequence[str]) -> Vectors:
+    def kept(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Encoder`."""
         model = self._model()
         marks = [_mark(text) for text in texts]
         new = {mark: text for mark, text in zip(marks, texts, strict=True) if mark not in self._kept}
         if new:
             self._run(self._reading, lambda: self._read(model, new), f"{len(new):,} texts of tools")
-        if not texts:
-            return np.zeros((0, model.dimensions), dtype=np.float32)
-        return np.stack([self._kept[mark] for mark in marks])
+        return [self._kept[mark].data for mark in marks]
 
     def close(self) -> None:
         """Stop after the text at hand; what was read so far is kept in memory alone."""

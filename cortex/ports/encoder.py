@@ -5,11 +5,9 @@ Implemented by `integrations/sentences.py`, which `compose/` plugs in; plans fin
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:  # numpy is read with the first use
-    import numpy as np
-    from numpy.typing import NDArray
+Vector = Sequence[float]  # of length 1
 
 
 class Encoder(Protocol):
@@ -20,13 +18,13 @@ class Encoder(Protocol):
         """Name it by a digest of model and tokenizer. Vectors of two keys say nothing about each other."""
         ...
 
-    def kept(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """Texts that come again, tools and examples: (n, dim) float32, unit rows, each worked out once and kept.
+    def kept(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """A vector a text, of texts that come again: tools and examples, each worked out once and kept.
 
         EncoderFailed while too many of them are still new; they are then being worked out.
         """
         ...
 
-    def asked(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """Read what somebody says: (n, dim) float32, unit rows. EncoderFailed past the time limit, for any failure."""
+    def asked(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """A vector a text, of what somebody says. EncoderFailed past the time limit, for any failure."""
         ...

@@ -10,10 +10,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cortex.ports.encoder import Encoder
+from cortex.ports.encoder import Encoder, Vector
 from cortex.selection.index import sentence_models
 from cortex.selection.recipes import recipe
 from cortex.selection.stage import StageFunction
@@ -89,17 +86,17 @@ class _Remembering:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder, self.key = encoder, encoder.key
-        self._read: dict[str, NDArray[np.float32]] = {}
+        self._read: dict[str, Vector] = {}
 
-    def kept(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def kept(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Encoder`."""
         return self._encoder.kept(texts)
 
-    def asked(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def asked(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Encoder`."""
         new = [text for text in dict.fromkeys(texts) if text not in self._read]
         self._read.update(zip(new, self._encoder.asked(new), strict=True))
-        return np.stack([self._read[text] for text in texts])
+        return [self._read[text] for text in texts]
 
 
 @contextmanager

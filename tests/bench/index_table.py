@@ -1,10 +1,9 @@
 """Makes `selection/index/shipped_index.bin` of what ships, for `make train`: each time the same."""
 
+from array import array
 from collections import Counter
+from itertools import accumulate, chain
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cortex.base import memory, packed
 from cortex.base.record import as_dict
@@ -16,7 +15,7 @@ from cortex.selection.words import text
 from cortex.selection.words.talk import common_terms
 from tests.bench.ground import DEFAULT_PROFILE, ground
 
-Content = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+Content = tuple[dict[str, Any], dict[str, Any]]
 
 
 def made() -> Content:
@@ -35,14 +34,13 @@ def made() -> Content:
         "learned": sorted(index.learned),
         "curves": _curves(snapshot, index),
         "count": count,
-        "terms": held.total(),
     }
     return facts, {
         **arrays,
-        "held": np.array([held[word] for word in words], dtype="<u4"),
-        "digests": np.array([tool_words.digest(*each) for each in made_of], dtype="<u8"),
-        "flat": np.concatenate(rows),
-        "rows": np.cumsum([0, *map(len, rows)]).astype("<u4"),
+        "held": array("I", [held[word] for word in words]),
+        "digests": array("Q", [tool_words.digest(*each) for each in made_of]),
+        "flat": array("I", chain.from_iterable(rows)),
+        "rows": array("I", accumulate(map(len, rows), initial=0)),
     }
 
 

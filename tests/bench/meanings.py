@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix
 from cortex.base import memory, packed
 from cortex.base.packed import WordList, word_arrays
 from cortex.selection.words import text
-from cortex.selection.words.meanings import SHIPPED, SUB, Floats, Meanings
+from cortex.selection.words.meanings import SHIPPED, SUB, Meanings
 from tests.real_encoder import real_folder
 
 WORDNET = Path("/usr/share/wordnet")
@@ -37,6 +37,8 @@ FACTS = {
     "texts": "glosses and examples of WordNet 3.0, Copyright 2006 by Princeton University, all rights reserved",
     "made": "word pieces read alone, moved towards whole sentences, 256 directions kept as 64 product codes",
 }
+
+Floats = NDArray[np.float32]
 
 
 def main() -> None:
@@ -61,7 +63,7 @@ def main() -> None:
     weight = np.linalg.norm(turned, axis=1).astype(np.float32)
     codes, books = _coded((turned / weight[:, None]).astype(np.float32), often)
     words = WordList(word_arrays(pieces))
-    to_file(SHIPPED, Meanings(pieces=words, codes=codes, books=books, weight=weight, facts=FACTS))
+    to_file(SHIPPED, Meanings(pieces=words, codes=codes.data, books=books.data, weight=weight.data, facts=FACTS))
 
 
 def to_file(path: Path, meanings: Meanings) -> None:
@@ -69,14 +71,13 @@ def to_file(path: Path, meanings: Meanings) -> None:
     arrays = {
         **word_arrays(tuple(meanings.pieces)),
         "codes": meanings.codes,
-        "books": meanings.books.astype(np.float32),
-        "weight": meanings.weight.astype(np.float32),
+        "books": meanings.books,
+        "weight": meanings.weight,
     }
     memory.replace(path, packed.to_bytes(meanings.facts, arrays))
 
 
-_NO_CODES, _NO_BOOKS = np.zeros((0, 0), np.uint8), np.zeros((0, CODES, SUB), np.float32)
-_NO_WEIGHT = np.zeros(0, np.float32)
+_NONE = memoryview(b"")
 
 
 def _sentences() -> list[str]:
@@ -146,9 +147,7 @@ class Reader:
 
 def _standing(sentences: Sequence[str], pieces: tuple[str, ...]) -> "csr_matrix[Any]":
     """(n_sentences, n_pieces): a sentence is the sum of its pieces over the root of their number."""
-    cutter = Meanings(
-        pieces=WordList(word_arrays(pieces)), codes=_NO_CODES, books=_NO_BOOKS, weight=_NO_WEIGHT, facts=FACTS
-    )
+    cutter = Meanings(pieces=WordList(word_arrays(pieces)), codes=_NONE, books=_NONE, weight=_NONE, facts=FACTS)
     rows = [[row for word in text.words(each) for row in cutter.cut(word)] for each in sentences]
     sizes = [len(row) for row in rows]
     share = np.repeat([1 / max(1, size) ** 0.5 for size in sizes], sizes).astype(np.float32)

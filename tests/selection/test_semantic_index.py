@@ -1,3 +1,4 @@
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def test_a_tool_is_chosen_by_what_words_mean(grown: Snapshot, snapshot: Snapshot
 def test_a_tool_is_chosen_by_what_its_examples_mean(snapshot: Snapshot) -> None:
     made = planned("give the budgie its meal", snapshot)
     assert "parrot_give" in sent(made)
-    assert index_of(snapshot).semantic.has_told.sum() == 1
+    assert len(index_of(snapshot).semantic.told) == 1
 
 
 def test_another_model_than_that_of_the_fit_has_no_say_over_the_tools_that_ship(
@@ -181,8 +182,10 @@ def test_a_changed_tool_is_the_only_one_read_again(snapshot: Snapshot, model: Sm
     assert set(fresh.asked) == {"parrot log: Keep the songs of a bird\ntext The text\nbirds", SAID.text}
     slots = index_of(snapshot).tools.slots
     same = [slots[each.name] for each in snapshot.entries if each.name not in changed]
-    assert (after.rows[same] == before.rows[same]).all()
-    assert (after.rows[slots["parrot_log"]] != before.rows[slots["parrot_log"]]).any()
+    with brought(tmp_path / "again", fresh):
+        new, old = after.likeness(DAMP), before.likeness(DAMP)
+    assert [new[slot] for slot in same] == [old[slot] for slot in same]
+    assert new[slots["parrot_log"]] != old[slots["parrot_log"]]
 
 
 def test_the_worth_of_a_likeness_is_learned_from_the_shipped_utterances(shipped: Snapshot) -> None:
@@ -197,9 +200,8 @@ def test_the_worth_of_a_likeness_is_learned_from_the_shipped_utterances(shipped:
 
 def chance(curve: LikenessCurve, like: float, shared: float = 0.0, best: float = 0.0) -> float:
     """Of a tool that is so like the text, where all are a little like it."""
-    row = np.array([like], dtype=np.float32)
-    told = curve.sums(row, np.array([shared], dtype=np.float32), max(like, best), 0.05)
-    return float(1 / (1 + np.exp(-told[0])))
+    told = curve.like * like + curve.words * shared + curve.around(max(like, best), 0.05)
+    return 1 / (1 + math.exp(-told))
 
 
 def test_a_servers_tool_is_read_by_its_description_not_by_its_name_twice(shipped: Snapshot) -> None:
@@ -238,8 +240,8 @@ def test_the_best_examples_of_a_tool_count_not_all(tmp_path: Path, model: SmallM
     with brought(tmp_path, model) as encoder:
         made = semantic_index.SemanticIndex(model.key, entries, told)
         row = encoder.asked(["feed the budgie"])[0]
-        best = np.sort(encoder.kept(told["parrot_give"]) @ row)[-3:].mean()
-        own = encoder.kept([worded(NEW[2]), worded(NEW[1])]) @ row
+        best = np.sort(np.array(encoder.kept(told["parrot_give"])) @ row)[-3:].mean()
+        own = np.array(encoder.kept([worded(NEW[2]), worded(NEW[1])])) @ row
         found = made.likeness("feed the budgie")
     assert np.allclose(found, [0.5 * (own[0] + best), own[1]], atol=1e-6)
 

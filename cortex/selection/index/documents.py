@@ -1,29 +1,24 @@
 """Texts with a slot each, searched by words; of a change only what is new is cut into words.
 
 Slots are the places of the texts. Equal texts give equal scores, whatever way they came in. What ships is cut already:
-`shipped_index.py`. Loaded late: numpy is heavy.
+`shipped_index.py`.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from cortex.base.packed import Arrays, WordList
 from cortex.selection.index import tool_words
-from cortex.selection.index.search import Bm25
+from cortex.selection.index.search import HALF_BITS, MOST_HALVES, Bm25, Row
 from cortex.selection.types import ToolEntry
-
-HALF_BITS = 12  # of a row's figures: a term's number, then how many halves it weighs
-MOST_HALVES = (1 << HALF_BITS) - 1
 
 MadeOf = tuple[ToolEntry, tuple[str, ...]]
 Texts = Mapping[str, MadeOf]
-Row = NDArray[np.uint32]
 _numbering = Lock()
 
 
@@ -61,16 +56,15 @@ class TermNumbers(dict[str, int]):
                 number = self[term]
                 found[number] = found.get(number, 0.0) + weight * times
         made = [number << HALF_BITS | min(MOST_HALVES, round(2 * weight)) for number, weight in found.items()]
-        return np.array(made, dtype=np.uint32)
+        return array("I", made)
 
 
 class Documents(Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """`texts`: what each was made of, to see what changed; `flat`: their rows one after the other, from `starts` on."""
+    """`texts`: what each was made of, to see what changed; `rows`: what stands in each slot."""
 
     texts: Texts
     terms: TermNumbers
-    flat: Row
-    starts: NDArray[np.int64]
+    rows: Sequence[Row]
 
     @cached_property
     def slots(self) -> Mapping[str, int]:
@@ -82,15 +76,10 @@ class Documents(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         """The key of each slot."""
         return tuple(self.texts)
 
-    def row(self, slot: int) -> Row:
-        """Return what stands in a slot."""
-        return self.flat[self.starts[slot] : self.starts[slot + 1]]
-
     @cached_property
     def words(self) -> Bm25:
         """The texts by their words."""
-        slots = np.repeat(np.arange(len(self.texts), dtype=np.int32), np.diff(self.starts))
-        return Bm25(self.terms.find, self.flat >> HALF_BITS, slots, self.flat & MOST_HALVES, len(self.texts))
+        return Bm25(self.terms.find, self.rows)
 
 
 class CutRows:
@@ -103,9 +92,10 @@ class CutRows:
     def row(self, name: str, made_of: MadeOf) -> Row | None:
         """The row of a tool with what people say for it; None for one that is not as it shipped."""
         place = self._places.get(name)
-        if place is None or int(self._digests[place]) != tool_words.digest(*made_of):
+        if place is None or self._digests[place] != tool_words.digest(*made_of):
             return None
-        return np.asarray(self._flat[self._starts[place] : self._starts[place + 1]])
+        row: Row = self._flat[self._starts[place] : self._starts[place + 1]]
+        return row
 
 
 def tools_as_documents(texts: Texts, before: Documents | None, shipped: CutRows | None = None) -> Documents:
@@ -114,10 +104,8 @@ def tools_as_documents(texts: Texts, before: Documents | None, shipped: CutRows 
     rows: list[Row] = []
     with _numbering:
         for key, made_of in texts.items():
-            row = before.row(before.slots[key]) if before and before.texts.get(key) == made_of else None
+            row = before.rows[before.slots[key]] if before and before.texts.get(key) == made_of else None
             if row is None and shipped:
                 row = shipped.row(key, made_of)
             rows.append(terms.row(tool_words.parts(*made_of)) if row is None else row)
-    starts = np.cumsum([0, *map(len, rows)])
-    flat = np.concatenate(rows) if rows else np.zeros(0, dtype=np.uint32)
-    return Documents(texts=texts, terms=terms, flat=flat, starts=starts)
+    return Documents(texts=texts, terms=terms, rows=rows)

@@ -1,26 +1,27 @@
 """What a registry snapshot is searched by: phrases by first word, words of tools, the model.
 
 Built once for a snapshot's version and kept; one that differs in a few tools is derived from the one before. Reading
-it changes nothing. What needs numpy is loaded at the first search.
+it changes nothing.
 """
 
 import math
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property, lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from msgspec import Struct
 
-from cortex.base import scan, spelling
+from cortex.base import spelling
+from cortex.selection.index import semantic_index, shipped_index
+from cortex.selection.index.documents import Documents, tools_as_documents
+from cortex.selection.index.search import Scores
+from cortex.selection.index.semantic_index import Curves, SemanticIndex
 from cortex.selection.index.tool_words import UNKNOWN_WORTH
+from cortex.selection.model import weights
+from cortex.selection.model.weights import Weights
 from cortex.selection.types import SNAPSHOTS_KEPT, NamesKey, Snapshot, ToolEntry
 from cortex.selection.words import text
-
-if TYPE_CHECKING:
-    from cortex.selection.index.documents import Documents
-    from cortex.selection.index.semantic_index import Curves, SemanticIndex
-    from cortex.selection.model.weights import Weights
 
 TYPO_LETTERS = 5
 CANDIDATES = 24
@@ -82,11 +83,11 @@ class Index:
         self._taught  # noqa: B018  (as above)
 
     @cached_property
-    def model(self) -> "Weights | None":
+    def model(self) -> Weights | None:
         """The fitted model, where the snapshot has tools that it knows and talk that needs none."""
         if not self.snapshot.none:
             return None
-        model: Weights = scan.load("cortex.selection.model.weights").in_force(self.snapshot.weights)
+        model = weights.in_force(self.snapshot.weights)
         return model if any(name in self.entries for name in model.tools) else None
 
     @cached_property
@@ -99,7 +100,7 @@ class Index:
         return frozenset(name for name, home in homes if name in self.entries and self.entries[name].category == home)
 
     @cached_property
-    def tools(self) -> "Documents":
+    def tools(self) -> Documents:
         """The tools as documents."""
         told: dict[str, list[str]] = {}
         for domain in self.snapshot.domains:
@@ -107,8 +108,7 @@ class Index:
                 for name in example.tools:
                     told.setdefault(name, []).append(example.text)
         texts = {name: (entry, tuple(told.get(name, ()))) for name, entry in self.entries.items()}
-        late, before = scan.load("cortex.selection.index.documents"), self._derived.get("tools")
-        return cast("Documents", late.tools_as_documents(texts, before, _shipped().rows))
+        return tools_as_documents(texts, self._derived.get("tools"), shipped_index.shipped().rows)
 
     @property
     def documents(self) -> Mapping[str, Any]:
@@ -119,34 +119,32 @@ class Index:
         return {**self._derived, **made}
 
     @cached_property
-    def semantic(self) -> "SemanticIndex":
+    def semantic(self) -> SemanticIndex:
         """The tools as vectors of the snapshot's sentence model; EncoderFailed until they are at hand."""
         return self._by_meaning(self.snapshot.encoder, "semantic")
 
     @cached_property
-    def table(self) -> "SemanticIndex":
+    def table(self) -> SemanticIndex:
         """The same by the table of meanings that ships."""
         return self._by_meaning("", "table")
 
-    def _by_meaning(self, key: str, part: str) -> "SemanticIndex":
-        late, before = scan.load("cortex.selection.index.semantic_index"), self._derived.get(part)
-        told = late.documents_of(self.snapshot, self.names, self.learned)
-        return cast("SemanticIndex", late.SemanticIndex(key, self.snapshot.entries, told, before))
+    def _by_meaning(self, key: str, part: str) -> SemanticIndex:
+        told = semantic_index.documents_of(self.snapshot, self.names, self.learned)
+        return SemanticIndex(key, self.snapshot.entries, told, self._derived.get(part))
 
     @cached_property
-    def curves(self) -> "Curves | None":
+    def curves(self) -> Curves | None:
         """Return what a likeness is worth under the sentence model, from the tools that the fitted model knows."""
         return self._fitted(self.snapshot.encoder)
 
     @cached_property
-    def table_curves(self) -> "Curves | None":
+    def table_curves(self) -> Curves | None:
         """The same under the table of meanings; as it ships where the fitted model knows what it knew there."""
-        as_shipped = self.learned and self.learned == _shipped().learned
-        return _shipped().curves if as_shipped else self._fitted("")
+        shipped = shipped_index.shipped()
+        return shipped.curves if self.learned and self.learned == shipped.learned else self._fitted("")
 
-    def _fitted(self, key: str) -> "Curves | None":
-        late = scan.load("cortex.selection.index.semantic_index")
-        return cast("Curves | None", late.fitted(self.snapshot, self.learned, key, self.tools.words))
+    def _fitted(self, key: str) -> Curves | None:
+        return semantic_index.fitted(self.snapshot, self.learned, key, self.tools.words)
 
     @cached_property
     def spelt(self) -> SpeltNames:
@@ -175,10 +173,11 @@ class Index:
         return found
 
     @lru_cache(maxsize=64)  # noqa: B019  (as above)
-    def shares(self, asked: str) -> Any:
-        """Return what the words of each tool cover of the text's weight: (n_slots,) float32, from 0 on."""
+    def shares(self, asked: str) -> Scores:
+        """Return what the words of each tool cover of the text's weight, by slot, from 0 on."""
         said, words = dict.fromkeys(map(self.mend, text.terms(asked)), 1.0), self.tools.words
-        return words.scores(said) / words.ceiling(said, UNKNOWN_WORTH)
+        most = words.ceiling(said, UNKNOWN_WORTH)
+        return {slot: score / most for slot, score in words.scores(said).items()}
 
     def nearest_taught(self, asked: str, names: frozenset[str]) -> Mapping[str, float]:
         """The best cosine of the text with an utterance that this server taught, for the named tools that it taught.
@@ -206,11 +205,6 @@ class Index:
         words = self.tools.words
         unknown = words.idf("") * UNKNOWN_WORTH
         return math.sqrt(sum((words.idf(term) if words.has(term) else unknown) ** 2 for term in terms))
-
-    @lru_cache(maxsize=16)  # noqa: B019  (as above)
-    def mask(self, names: frozenset[str]) -> Any:
-        """1 at the slots of these tools, else 0: (n_slots,) float32."""
-        return scan.load("cortex.selection.index.search").mask(len(self.entries), self.place, names)
 
     def business(self, names: Collection[str]) -> frozenset[str]:
         """Those of the names that are no meta tools."""
@@ -257,8 +251,3 @@ def index_of(snapshot: Snapshot) -> Index:
             for old in list(_kept)[:-SNAPSHOTS_KEPT]:
                 del _kept[old]
         return _kept[snapshot.version]
-
-
-def _shipped() -> Any:
-    """Return what was worked out of the shipped tools when Cortex was built."""
-    return scan.load("cortex.selection.index.shipped_index").shipped()

@@ -1,106 +1,101 @@
-"""BM25 over texts of weighted terms, in flat arrays: ten thousand texts are scored in well under a millisecond.
+"""BM25 over texts of weighted terms: only the texts that hold a term that is asked for are looked at.
 
-Robertson & Zaragoza 2009. Built in one pass; equal texts give equal scores, whatever way they came in. Loaded late:
-numpy is heavy.
+Robertson & Zaragoza 2009. Built in one pass; equal texts give equal scores, whatever way they came in.
 """
 
 import math
+from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from cortex.base.packed import WordList
+from cortex.base.packed import View, WordList
 
-Floats = NDArray[np.float32]
-LEAST_SCORE = np.float32(1e-9)
+LEAST_SCORE = 1e-9
 K1, B = 1.5, 0.75
-# A posting in 63 bits: term, slot, and how many halves the term weighs there. So sorted, they are the index.
-SLOT_BITS, HALF_BITS = 20, 19
+HALF_BITS = 12  # of a row's figures: a term's number, then how many halves it weighs; of a posting: the slot, the same
 MOST_HALVES = (1 << HALF_BITS) - 1
+
+Row = Sequence[int]
+Scores = Mapping[int, float]  # by slot; what does not stand there is 0
 
 
 class WordRarity(Struct, frozen=True, kw_only=True, eq=False):
-    """The number of texts, of `count`, that hold each word; `terms`: how many words they have together."""
+    """The number of texts, of `count`, that hold each word."""
 
     count: int
-    terms: float
     words: WordList
-    held: NDArray[np.uint32]
-
-    def holders(self, term: str, /) -> int:
-        """Return how many of them hold the term."""
-        number = self.words.find(term)
-        return int(self.held[number]) if number >= 0 else 0
+    held: View
 
     def idf(self, term: str) -> float:
         """Return how rare a term is; that of a term in none of them where it is unknown."""
-        return rarity(self.count, self.holders(term))
+        number = self.words.find(term)
+        return rarity(self.count, self.held[number] if number >= 0 else 0)
 
 
 class Bm25:
-    """Texts by slot number. `find`: a term's number, or -1; `among`: other texts that count where rarity is judged."""
+    """Texts by slot number. `find`: a term's number, or -1; `rows`: what stands in each slot, a term once."""
 
-    def __init__(
-        self,
-        find: Callable[[str], int],
-        terms: NDArray[np.integer],
-        slots: NDArray[np.integer],
-        halves: NDArray[np.integer],
-        size: int,
-        *,
-        among: WordRarity | None = None,
-    ) -> None:
-        """Take in that terms, by number, stand in `size` slots and weigh so many halves; what is told twice adds up."""
-        self._find, self.size, self._among = find, size, among
-        packed = terms.astype(np.int64) << SLOT_BITS | slots
-        packed = packed << HALF_BITS | np.minimum(halves, MOST_HALVES)
-        packed.sort()
-        where = packed >> HALF_BITS
-        firsts = np.flatnonzero(np.diff(where, prepend=-1))
-        counts = (packed & MOST_HALVES).astype(np.float32) / 2
-        counts = np.add.reduceat(counts, firsts) if len(firsts) < len(counts) else counts
-        where = where[firsts]
-        self._slots = (where & ((1 << SLOT_BITS) - 1)).astype(np.int32)
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(where >> SLOT_BITS))]).astype(np.int32)
-        sizes = np.bincount(self._slots, counts, minlength=size)
-        self._count = int(np.count_nonzero(sizes)) + (among.count if among else 0)
-        self._mean = (float(sizes.sum()) + (among.terms if among else 0)) / max(1, self._count) or 1.0
-        norms = self._norm(sizes.astype(np.float32))
-        self._worth = counts * np.float32(K1 + 1) / (counts + norms[self._slots])
+    def __init__(self, find: Callable[[str], int], rows: Sequence[Row]) -> None:
+        """Turn what stands in each slot into the slots of each term."""
+        self._find = find
+        postings: dict[int, list[int]] = defaultdict(list)
+        sizes = []  # in halves
+        for slot, row in enumerate(rows):
+            size, here = 0, slot << HALF_BITS
+            for told in row:
+                halves = told & MOST_HALVES
+                postings[told >> HALF_BITS].append(here | halves)
+                size += halves
+            sizes.append(size)
+        self._postings, self._starts = array("I"), array("I", [0])
+        for number in range(max(postings, default=-1) + 1):
+            self._postings.extend(postings.get(number, ()))
+            self._starts.append(len(self._postings))
+        self._count = sum(map(bool, sizes))
+        self._mean = sum(sizes) / max(1, self._count) or 1.0
+        self._norms = array("d", map(self._norm, sizes))
 
     @classmethod
-    def of(cls, bags: Sequence[Mapping[str, float]], *, among: WordRarity | None = None) -> "Bm25":
+    def of(cls, bags: Sequence[Mapping[str, float]]) -> "Bm25":
         """Over these texts as terms with their weights, which are whole or halves; slots are places."""
         numbers: dict[str, int] = {}
-        terms = [numbers.setdefault(term, len(numbers)) for bag in bags for term in bag]
-        halves = np.rint([2 * weight for bag in bags for weight in bag.values()]).astype(np.int64)
-        slots = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-        return cls(lambda term: numbers.get(term, -1), np.array(terms, int), slots, halves, len(bags), among=among)
+        rows = [
+            [
+                numbers.setdefault(term, len(numbers)) << HALF_BITS | min(MOST_HALVES, round(2 * weight))
+                for term, weight in bag.items()
+            ]
+            for bag in bags
+        ]
+        return cls(lambda term: numbers.get(term, -1), rows)
 
-    def scores(self, asked: Mapping[str, float]) -> Floats:
-        """(n_slots,): the score of each slot for these terms with their weights."""
-        found = np.zeros(self.size, dtype=np.float32)
+    def scores(self, asked: Mapping[str, float]) -> Scores:
+        """The score of each slot for these terms with their weights."""
+        found: dict[int, float] = {}
         for term, weight in asked.items():
-            part = self._part(term)
-            if part.start < part.stop:
-                found[self._slots[part]] += np.float32(weight * self.idf(term)) * self._worth[part]
+            worth = weight * self.idf(term) * (K1 + 1)
+            for told in self._part(term):
+                slot, halves = told >> HALF_BITS, told & MOST_HALVES
+                found[slot] = found.get(slot, 0.0) + worth * halves / (halves + self._norms[slot])
         return found
 
-    def would_score(self, bags: Sequence[Mapping[str, float]], asked: Sequence[Mapping[str, float]]) -> Floats:
-        """(n_asked, n_bags): what each text would score in these texts, did they stand among those that do."""
-        at = {term: number for number, term in enumerate(dict.fromkeys(term for each in asked for term in each))}
-        worth = np.zeros((len(asked), len(at)), dtype=np.float32)
-        for row, each in enumerate(asked):
-            worth[row, [at[term] for term in each]] = [weight * self.idf(term) for term, weight in each.items()]
-        counts = np.zeros((len(bags), len(at)), dtype=np.float32)
-        for row, bag in enumerate(bags):
-            known = [term for term in bag if term in at]
-            counts[row, [at[term] for term in known]] = [bag[term] for term in known]
-        norms = self._norm(np.array([[sum(bag.values())] for bag in bags], dtype=np.float32))
-        found: Floats = worth @ (counts * (K1 + 1) / (counts + norms)).T
-        return found
+    def would_score(self, bags: Sequence[Mapping[str, float]], asked: Sequence[Mapping[str, float]]) -> list[Scores]:
+        """Return what each text that is asked would score in these texts, did they stand among those that do."""
+        norms = [self._norm(2 * sum(bag.values())) for bag in bags]
+        holders: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for at, bag in enumerate(bags):
+            for term, weight in bag.items():
+                holders[term].append((at, 2 * weight / (2 * weight + norms[at])))
+        rows: list[Scores] = []
+        for each in asked:
+            found: dict[int, float] = {}
+            for term in each.keys() & holders.keys():
+                worth = each[term] * self.idf(term) * (K1 + 1)
+                for at, share in holders[term]:
+                    found[at] = found.get(at, 0.0) + worth * share
+            rows.append(found)
+        return rows
 
     def ceiling(self, asked: Mapping[str, float], unknown_share: float = 0.5) -> float:
         """Return the score of a text full of these terms; one that is nowhere counts for a share of a rare one."""
@@ -110,34 +105,26 @@ class Bm25:
 
     def idf(self, term: str) -> float:
         """Return how rare a term is; that of a term in no text where it is unknown."""
-        return rarity(self._count, self._held(term))
+        return rarity(self._count, len(self._part(term)))
 
     def has(self, term: str) -> bool:
         """Tell whether any text holds the term."""
-        return self._held(term) > 0
-
-    def holds(self, term: str, slot: int) -> bool:
-        """Tell whether the text holds the term."""
-        return slot in self._slots[self._part(term)]
+        return len(self._part(term)) > 0
 
     @property
     def numbers(self) -> Iterable[int]:
         """The numbers of the terms that some text holds, rising."""
-        return map(int, np.flatnonzero(np.diff(self._starts)))
+        return (at for at in range(len(self._starts) - 1) if self._starts[at] < self._starts[at + 1])
 
-    def _held(self, term: str) -> int:
-        part = self._part(term)
-        return int(part.stop - part.start) + (self._among.holders(term) if self._among else 0)
-
-    def _part(self, term: str) -> slice:
-        """Where the term's postings stand."""
+    def _part(self, term: str) -> "array[int]":
+        """The term's postings."""
         number = self._find(term)
         if not 0 <= number < len(self._starts) - 1:
-            return slice(0, 0)
-        return slice(int(self._starts[number]), int(self._starts[number + 1]))
+            return self._postings[:0]
+        return self._postings[self._starts[number] : self._starts[number + 1]]
 
-    def _norm(self, sizes: Floats) -> Floats:
-        return (K1 * (1 - B + B * sizes / self._mean)).astype(np.float32)
+    def _norm(self, halves: float) -> float:
+        return 2 * K1 * (1 - B + B * halves / self._mean)
 
 
 def rarity(count: int, holders: int) -> float:
@@ -145,19 +132,19 @@ def rarity(count: int, holders: int) -> float:
     return math.log(1 + (count - holders + 0.5) / (holders + 0.5))
 
 
-def best(scores: Floats, most: int) -> list[int]:
+def best(scores: Scores, most: int) -> list[int]:
     """The slots with the highest scores above 0, best first, equal ones in slot order."""
-    ahead = np.flatnonzero(scores >= LEAST_SCORE)
-    return [int(slot) for slot in ahead[np.argsort(-scores[ahead], kind="stable")[:most]]]
+    ahead = [slot for slot, score in scores.items() if score >= LEAST_SCORE]
+    return sorted(ahead, key=lambda slot: (-scores[slot], slot))[:most]
 
 
-def mask(size: int, slots: Mapping[str, int], names: Iterable[str]) -> Floats:
-    """(size,) of 1 at the slots of the named texts, else 0."""
-    found = np.zeros(size, dtype=np.float32)
-    found[[slots[name] for name in names if name in slots]] = 1.0
+def highest(rows: Iterable[Scores]) -> Scores:
+    """The highest of these, slot by slot."""
+    first, *others = rows
+    if not others:
+        return first
+    found = dict(first)
+    for row in others:
+        for slot, score in row.items():
+            found[slot] = max(score, found.get(slot, score))
     return found
-
-
-def highest(one: Floats, other: Floats) -> Floats:
-    """The higher of both, slot by slot."""
-    return np.maximum(one, other)

@@ -1,28 +1,29 @@
 """Tools by what their words mean: a vector a tool, one for each of its examples, and how much that is worth.
 
 It finds .70 of what is asked of tools nobody taught by the table that ships, .77 by a sentence model, which keeps its
-vectors. No threshold is written down, for none holds for two models: `fitted` finds each one's own. Loaded late: numpy.
+vectors. No threshold is written down, for none holds for two models: `fitted` finds each one's own.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import add, mul, sub
 from zlib import crc32
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from cortex.selection.index import sentence_models, tool_words
-from cortex.selection.index.search import Bm25
+from cortex.selection.index.search import Bm25, Scores
+from cortex.selection.index.vectors import Vectors
 from cortex.selection.types import Snapshot, ToolEntry
 from cortex.selection.words import text
 
 BEST = 3
 TOLD, ASKED, TALK = 3, 3, 150
 LEAST_TOOLS = 10
-STEPS, RIDGE = 30, 1e-3
+STEPS, RIDGE, STILL = 30, 1e-3, 1e-9
 
-Floats = NDArray[np.float32]
+Floats = Sequence[float]
 
 
 class LikenessCurve(Struct, frozen=True, kw_only=True):
@@ -38,10 +39,9 @@ class LikenessCurve(Struct, frozen=True, kw_only=True):
     usual: float
     bias: float
 
-    def sums(self, likeness: Floats, shares: Floats, best: float, usual: float) -> Floats:
-        """The sums, slot by slot."""
-        around = self.best * best + self.usual * usual + self.bias
-        return np.asarray(self.like * likeness + self.words * shares + around, dtype=np.float32)
+    def around(self, best: float, usual: float) -> float:
+        """Sum up what is the same for every tool of a text."""
+        return self.best * best + self.usual * usual + self.bias
 
 
 class Curves(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Curves(Struct, frozen=True, kw_only=True):
 
 
 class SemanticIndex:
-    """`rows` (n_slots, dim): the tools; `has_told` (n_slots,): which have examples, whose rows stand apart."""
+    """The tools by their slots, as vectors, and behind them the examples of those that have any."""
 
     def __init__(
         self,
@@ -68,41 +68,53 @@ class SemanticIndex:
         """
         encoder = sentence_models.named(key)
         self._key, self._entries = key, entries  # kept, so that no other entry gets the id of one of these
-        self._known: dict[int, Floats] = before._known if before and before._key == key else {}
-        new = [entry for entry in entries if id(entry) not in self._known]
-        fresh = encoder.kept([tool_words.worded(entry) for entry in new])
-        known = {**self._known, **dict(zip(map(id, new), fresh, strict=True))}
-        self.rows: Floats = np.array([known[id(entry)] for entry in entries]).reshape(-1, fresh.shape[1])
-        self._known = dict(zip(map(id, entries), self.rows, strict=True))
+        older = before._vectors if before and before._key == key else None
+        known = {id(entry): slot for slot, entry in enumerate(before._entries)} if before and older else {}
+        new = [entry for entry in entries if id(entry) not in known]
+        first = older.count if older else 0
+        known |= {id(entry): first + at for at, entry in enumerate(new)}
+        fresh = [*encoder.kept([tool_words.worded(entry) for entry in new])]
+        order = [known[id(entry)] for entry in entries]
         slots = {entry.name: slot for slot, entry in enumerate(entries)}
-        self._told = {slots[name]: encoder.kept(texts) for name, texts in told.items()}
-        self.has_told = np.isin(np.arange(len(entries)), list(self._told))
-        self._standing = np.array([not entry.is_meta for entry in entries], dtype=np.bool_)
+        self.told: dict[int, slice] = {}
+        for name, texts in told.items():
+            self.told[slots[name]] = slice(len(order), len(order) + len(texts))
+            order += range(first + len(fresh), first + len(fresh) + len(texts))
+            fresh += encoder.kept(texts)
+        self._vectors: Vectors = Vectors(fresh, older, order)
+        self._metas = [slot for slot, entry in enumerate(entries) if entry.is_meta]
 
-    def likeness(self, said: str) -> Floats:
-        """(n_slots,): the cosine with the tool; half that, half its best examples' where it has any."""
-        asked = sentence_models.named(self._key).asked([said])[0]
-        found: Floats = np.vecdot(self.rows, asked)  # BLAS waits up to 16 ms for a second core that is busy
-        for slot, rows in self._told.items():
-            found[slot] = 0.5 * (found[slot] + np.sort(np.vecdot(rows, asked))[-BEST:].mean())
+    def likeness(self, said: str) -> list[float]:
+        """By slot the cosine with the tool; half that, half its best examples' where it has any; -1 for meta tools."""
+        every = self._vectors.cosines(sentence_models.named(self._key).asked([said])[0])
+        found = every[: len(self._entries)]
+        for slot, told in self.told.items():
+            best = sorted(every[told])[-BEST:]
+            found[slot] = 0.5 * (found[slot] + sum(best) / len(best))
+        for slot in self._metas:
+            found[slot] = -1.0
         return found
 
     def likely(
-        self, likeness: Floats, shares: Floats, curves: Curves, mask: Floats, least: float, most: int
+        self, likeness: Floats, shares: Scores, curves: Curves, names: frozenset[str], least: float, most: int
     ) -> list[tuple[int, float]]:
-        """The slots that the mask leaves and that have this chance or more, with it: best first, `most` at most.
+        """The slots of these names that have this chance or more, with it: best first, `most` at most.
 
-        `shares`: what each tool's words cover of the text's weight.
+        `shares`: what the words of a tool cover of the text's weight.
         """
-        standing = likeness[self._standing]
-        around = float(standing.max(initial=-1.0)), float(standing.sum() / max(1, len(standing)))
-        bare, told = (curve.sums(likeness, shares, *around) for curve in (curves.bare, curves.told))
-        sums = np.where(self.has_told, told, bare)
-        slots = np.flatnonzero((sums >= math.log(least / (1 - least))) & (mask > 0))
-        if len(slots) > most:  # sorting thousands takes longer than all else here
-            slots = slots[sums[slots] >= np.partition(sums[slots], -most)[-most]]
-        best = slots[np.argsort(-sums[slots], kind="stable")[:most]]
-        return list(zip(best.tolist(), (1 / (1 + np.exp(-sums[best]))).tolist(), strict=True))
+        standing = len(likeness) - len(self._metas)
+        best, usual = max(likeness, default=-1.0), (sum(likeness) + len(self._metas)) / max(1, standing)
+        bar, bare = math.log(least / (1 - least)), curves.bare
+        around, told = bare.around(best, usual), curves.told.around(best, usual)
+        enough = (bar - around) / bare.like if bare.like > 0 else -1.0
+        sums = {slot: bare.like * like for slot, like in enumerate(likeness) if like >= enough}
+        sums |= {slot: bare.like * likeness[slot] + bare.words * share for slot, share in shares.items()}
+        sums = {slot: around + each for slot, each in sums.items()}
+        for slot in self.told:
+            sums[slot] = told + curves.told.like * likeness[slot] + curves.told.words * shares.get(slot, 0.0)
+        found = [slot for slot, each in sums.items() if each >= bar and self._entries[slot].name in names]
+        found.sort(key=lambda slot: (-sums[slot], slot))
+        return [(slot, 1 / (1 + math.exp(-sums[slot]))) for slot in found[:most]]
 
 
 def documents_of(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> dict[str, list[str]]:
@@ -136,38 +148,73 @@ def fitted(snapshot: Snapshot, learned: frozenset[str], key: str, words: Bm25) -
     asked = [each for entry in tools for each in drawn[entry.name][TOLD : TOLD + ASKED]]
     texts = [*asked, *sorted({example.text for example in snapshot.none}, key=_draw)[:TALK]]
     encoder = sentence_models.named(key)
-    rows = encoder.kept(texts)
-    bare: Floats = rows @ encoder.kept([tool_words.worded(entry) for entry in tools]).T
-    near = (rows @ encoder.kept([each for some in told for each in some]).T).reshape(*bare.shape, TOLD).mean(axis=2)
-    wanted = np.array([[entry.name in wants.get(each, ()) for entry in tools] for each in texts])
-    wanted[len(asked) :] = False
+    vectors = Vectors(encoder.kept([*map(tool_words.worded, tools), *chain.from_iterable(told)]))
+    bare, both = [], []
+    for row in map(vectors.cosines, encoder.kept(texts)):
+        alone, near = row[: len(tools)], row[len(tools) :]
+        bare.append(alone)
+        both.append([0.5 * (one + sum(near[TOLD * at :][:TOLD]) / TOLD) for at, one in enumerate(alone)])
+    wants |= dict.fromkeys(texts[len(asked) :], ())
+    wanted = [[entry.name in wants[each] for entry in tools] for each in texts]
     shares = [_shares(tools, some, texts, words) for some in ([()] * len(tools), told)]
-    return Curves(bare=_curve(bare, shares[0], wanted), told=_curve(0.5 * (bare + near), shares[1], wanted))
+    return Curves(bare=_curve(bare, shares[0], wanted), told=_curve(both, shares[1], wanted))
 
 
-def _shares(tools: Sequence[ToolEntry], told: Sequence[Sequence[str]], said: Sequence[str], words: Bm25) -> Floats:
-    """(n_said, n_tools): what the words of each tool would cover of each text's weight, had it these examples alone."""
+def _shares(
+    tools: Sequence[ToolEntry], told: Sequence[Sequence[str]], said: Sequence[str], words: Bm25
+) -> list[Floats]:
+    """By text what the words of each tool would cover of its weight, had the tool these examples alone."""
     made = [tool_words.words(entry, texts) for entry, texts in zip(tools, told, strict=True)]
     asked = [dict.fromkeys(text.terms(each), 1.0) for each in said]
-    ceilings = [[words.ceiling(each, tool_words.UNKNOWN_WORTH)] for each in asked]
-    return np.asarray(words.would_score(made, asked) / np.array(ceilings), dtype=np.float32)
+    scores = words.would_score(made, asked)
+    ceilings = [words.ceiling(each, tool_words.UNKNOWN_WORTH) for each in asked]
+    return [[row.get(at, 0.0) / most for at in range(len(tools))] for row, most in zip(scores, ceilings, strict=True)]
 
 
 def _draw(said: str) -> tuple[int, str]:
     return crc32(said.encode()), said
 
 
-def _curve(likeness: Floats, shares: Floats, wanted: Floats) -> LikenessCurve:
-    """The curve through these, (n_texts, n_tools), by Newton's steps."""
-    best, usual = likeness.max(axis=1, keepdims=True), likeness.mean(axis=1, keepdims=True)
-    parts = np.broadcast_arrays(likeness, shares, best, usual, np.float32(1))
-    features = np.stack([each.ravel() for each in parts], axis=1).astype(np.float64)
-    labels = wanted.ravel().astype(np.float64)
-    found = np.zeros(features.shape[1])
+def _curve(likeness: Sequence[Floats], shares: Sequence[Floats], wanted: Sequence[Sequence[bool]]) -> LikenessCurve:
+    """The curve through these, a row a text and a column a tool, by Newton's steps."""
+    found = [0.0] * 5
     for _ in range(STEPS):
-        p = 1 / (1 + np.exp(-(features @ found)))
-        slope = features.T @ (labels - p) - RIDGE * found
-        bend = (features * (p * (1 - p))[:, None]).T @ features + RIDGE * np.eye(len(found))
-        found = found + np.linalg.solve(bend, slope)
-    like, words, best_of, mean, bias = np.round(found, 4).tolist()
-    return LikenessCurve(like=like, words=words, best=best_of, usual=mean, bias=bias)
+        slope = [-RIDGE * each for each in found]
+        bend = [[RIDGE * (at == other) for other in range(5)] for at in range(5)]
+        for like, share, want in zip(likeness, shares, wanted, strict=True):
+            _add(slope, bend, found, like, share, want)
+        step = _solved(bend, slope)
+        found = list(map(add, found, step))
+        if max(map(abs, step)) < STILL:
+            break
+    by_like, by_words, by_best, by_usual, bias = (round(each, 4) for each in found)
+    return LikenessCurve(like=by_like, words=by_words, best=by_best, usual=by_usual, bias=bias)
+
+
+def _add(
+    slope: list[float], bend: list[list[float]], line: Floats, like: Floats, share: Floats, want: Sequence[bool]
+) -> None:
+    """Add what one text says of the line. Three figures are the same for all of its tools, and summed up once."""
+    same = (max(like), sum(like) / len(like), 1.0)
+    around = sum(map(mul, line[2:], same))
+    p = [1 / (1 + math.exp(-line[0] * one - line[1] * other - around)) for one, other in zip(like, share, strict=True)]
+    left, weight = list(map(sub, want, p)), [each * (1 - each) for each in p]
+    likes, words = list(map(mul, weight, like)), list(map(mul, weight, share))
+    whole, more, crossed = sum(weight), sum(left), sum(map(mul, likes, share))
+    of_like, of_words = ([sum(each) * one for one in same] for each in (likes, words))
+    rows = [[sum(map(mul, likes, like)), crossed, *of_like], [crossed, sum(map(mul, words, share)), *of_words]]
+    rows += [[of_like[at], of_words[at], *(whole * one * other for other in same)] for at, one in enumerate(same)]
+    for row, each in zip(bend, rows, strict=True):
+        row[:] = map(add, row, each)
+    slope[:] = map(add, slope, [sum(map(mul, left, like)), sum(map(mul, left, share)), *(more * one for one in same)])
+
+
+def _solved(matrix: Sequence[Floats], right: Floats) -> list[float]:
+    """Solve a few equations whose matrix is positive definite (Gauss)."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for at, pivot in enumerate(rows):
+        for row in rows:
+            if row is not pivot:
+                share = row[at] / pivot[at]
+                row[:] = [one - share * other for one, other in zip(row, pivot, strict=True)]
+    return [row[-1] / row[at] for at, row in enumerate(rows)]

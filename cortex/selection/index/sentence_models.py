@@ -3,11 +3,9 @@
 Loads and opens nothing; `services/tools/encoders.py` registers them. What a plan makes of a failure is said here too.
 """
 
-from typing import cast
-
-from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.ports.encoder import Encoder
+from cortex.selection.words import meanings
 
 LABEL = "sentence model"
 _REGISTERED: dict[str, Encoder] = {}
@@ -27,7 +25,7 @@ def unregister(encoder: Encoder) -> None:
 def named(key: str) -> Encoder:
     """The sentence model of this key, the shipped table of meanings for ""; EncoderFailed when none is registered."""
     if not key:
-        return cast("Encoder", scan.load("cortex.selection.words.meanings").shipped())
+        return meanings.shipped()
     found = _REGISTERED.get(key)
     if found is None:
         raise EncoderFailed(f"the sentence model {key!r} is not here")

@@ -64,7 +64,7 @@ class _Case(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def _moves(weights: Weights, cases: Sequence[OwnCase]) -> Moves:
-    lanes = Lanes("q", len(weights.bias))
+    lanes = Lanes(8, len(weights.bias))
     told = [_case(weights, case) for case in cases]
     sums = dict.fromkeys((row for case in told for row in case.rows), 0)
     for _ in range(PASSES):

@@ -86,7 +86,7 @@ class Weights(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def _lanes(self) -> Lanes:
-        return Lanes("i", len(self.bias))
+        return Lanes(4, len(self.bias))
 
     def mended(self, texts: Sequence[str]) -> list[str]:
         """The texts without the slips of the pen that can be told."""

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from cortex.base import scan
+from cortex.selection.index import search
 from cortex.selection.index.index import Index
 from cortex.selection.votes import evidence
 from cortex.selection.votes.semantic_votes import likeness
@@ -67,19 +67,23 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> dict[str, floa
 
 def _wording(index: Index, query: str, allowed: frozenset[str], others: Collection[str]) -> dict[str, float]:
     """Meaning and words of the best tools and of these others: likeness, and shares of the query and of the name."""
-    search, words = scan.load("cortex.selection.index.search"), index.tools.words
+    words = index.tools.words
     query = in_english(query, words.has)
     said = dict.fromkeys(index.mend(term) for term in text.terms(text.spaced(query)))
     telling = {term: 1.0 for term in said if term not in common_terms()}
     if not telling:
         return {}
     near = {other: ALIKE_WEIGHT for term in telling for other in alike(term)}
-    met = words.scores({**near, **telling}) / words.ceiling(telling)
-    found = (likeness(index, query).row + WORDS_SHARE * met).clip(0.0) * index.mask(allowed)
-    names = {index.tools.keys[slot] for slot in search.best(found, CANDIDATES)}.union(others)
+    most = words.ceiling(telling)
+    found = dict(enumerate(likeness(index, query).row))
+    for slot, score in words.scores({**near, **telling}).items():
+        found[slot] += WORDS_SHARE * score / most
+    keys, slots = index.tools.keys, index.tools.slots
+    best = search.best({slot: score for slot, score in found.items() if keys[slot] in allowed}, CANDIDATES)
+    names = {keys[slot] for slot in best}.union(others)
     parts = {name: index.name_terms(name) for name in names}
     shares = {name: len(terms.intersection(said)) / max(1, len(terms)) for name, terms in parts.items()}
-    return {name: float(found[index.tools.slots[name]]) + NAME_SHARE * share for name, share in shares.items()}
+    return {name: max(0.0, found[slots[name]]) + NAME_SHARE * share for name, share in shares.items()}
 
 
 def _named(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str, dict[str, float]]]:

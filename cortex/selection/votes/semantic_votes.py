@@ -5,15 +5,17 @@ word; a likeness is not taken by clause, which brought nothing on public catalog
 of words is: a wish in a frame of talk is found in .72, not .63. What fails here leaves the choice to other evidence.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache, reduce
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.selection.index.index import CANDIDATES, Index, index_of
+from cortex.selection.index.search import Scores, highest
 from cortex.selection.plan.draft import Vote
 from cortex.selection.types import PlanInput, Snapshot
 from cortex.selection.votes import evidence
@@ -24,9 +26,9 @@ LEAST = 0.01
 
 
 class Likeness(NamedTuple):
-    """Likeness in meaning, (n_slots,) float32. `failed`: why it is the table's in place of the sentence model's."""
+    """Likeness in meaning, by slot. `failed`: why it is the table's in place of the sentence model's."""
 
-    row: Any
+    row: Sequence[float]
     failed: str = ""
     is_table: bool = False
 
@@ -60,7 +62,7 @@ def votes(index: Index, asked: str, names: frozenset[str], skipped: str = "") ->
     if curves is None:
         return {}, found.failed
     by = index.table if found.is_table else index.semantic
-    best = by.likely(found.row, _shares(index, asked), curves, index.mask(names), LEAST, CANDIDATES)
+    best = by.likely(found.row, _shares(index, asked), curves, names, LEAST, CANDIDATES)
     why = "close in meaning to what it is for"
     return {index.tools.keys[slot]: Vote(stage="vectors", p=round(p, 4), why=why) for slot, p in best}, found.failed
 
@@ -87,11 +89,11 @@ def needs(index: Index, asked: str, names: frozenset[str]) -> frozenset[str]:
     return found if found.isdisjoint(index.metas) else found - index.metas  # the same set keeps its hash: 10,000 names
 
 
-def _shares(index: Index, asked: str) -> Any:
-    """(n_slots,): what each tool's words cover of the text's weight, or of its clause that they cover best."""
-    return reduce(scan.load("cortex.selection.index.search").highest, map(index.shares, evidence.clauses(asked)))
+def _shares(index: Index, asked: str) -> Scores:
+    """Return what each tool's words cover of the text's weight, or of its clause that they cover best, by slot."""
+    return highest(map(index.shares, evidence.clauses(asked)))
 
 
 @lru_cache(maxsize=64)
-def _by_table(index: Index, asked: str) -> Any:
+def _by_table(index: Index, asked: str) -> Sequence[float]:
     return index.table.likeness(in_english(asked, index.tools.words.has))

@@ -7,12 +7,12 @@ over name, description and parameter names, with likeness and domain.
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import Any
 
 from msgspec.structs import replace
 
-from cortex.base import scan, spelling
+from cortex.base import spelling
 from cortex.selection.index.index import Index
+from cortex.selection.index.search import Bm25
 from cortex.selection.plan.draft import BY_YOU, PlanDraft, Vote
 from cortex.selection.registry.catalog import CatalogText, quoted
 from cortex.selection.stage import stage
@@ -107,7 +107,7 @@ class _Shelf:
         self.domains = {entry.category: frozenset(_terms(entry.category)) for entry in entries}
         said = (" ".join((e.name, e.full.description, *e.full.parameters.get("properties", {}))) for e in entries)
         bags = [Counter(_terms(each)) for each in said]
-        self.texts: Any = scan.load("cortex.selection.index.search").Bm25.of(bags)
+        self.texts = Bm25.of(bags)
         self.terms = sorted({term for told in (*bags, *self.domains.values()) for term in told})
 
 
@@ -124,8 +124,9 @@ def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> t
     homes = frozenset(name for name, own in shelf.domains.items() if own and own <= met)
     fits: list[tuple[bool, float, float, str, str]] = []  # of equals the one that is spelt more alike comes first
     left: list[tuple[float, float, str]] = []
-    found = zip(shelf.rows, shelf.texts.scores(dict.fromkeys(said, 1.0)).tolist(), strict=True)
-    for (entry, own, words), worth in found:
+    scores = shelf.texts.scores(dict.fromkeys(said, 1.0))
+    for slot, (entry, own, words) in enumerate(shelf.rows):
+        worth = scores.get(slot, 0.0)
         if entry.name in allowed:
             alike, shared = spelling.likeness(asked, own), len(words & met) / max(1, len(met))
             score, how = _by_name(own, asked, shared, alike, is_home=entry.category in homes)

@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.selection.index import sentence_models
 from cortex.selection.index.index import Index
 from cortex.selection.plan.draft import PlanDraft, Vote
 from cortex.selection.stage import stage
 from cortex.selection.types import PlanInput, ToolEntry
+from cortex.selection.ways.centroid_index import similarities
 from cortex.selection.words import quoted, text
 
 LEAST, MOST = 0.3, 15
@@ -109,7 +109,7 @@ def _missing(given: PlanInput, business: Sequence[ToolEntry]) -> dict[str, Vote]
 
 def likenesses(given: PlanInput, said: str) -> tuple[Mapping[str, float], str]:
     """Likenesses by the sentence model, else by n-grams; and why not by the model, where there should be one."""
-    similarities, failed = scan.load("cortex.selection.ways.centroid_index").similarities, given.encoder_skipped
+    failed = given.encoder_skipped
     if given.snapshot.encoder and not failed:
         try:
             return similarities(given.snapshot, said, is_semantic=True), ""

@@ -1,30 +1,31 @@
-"""What words mean, as vectors: a static table made from a sentence model, so that nothing but numpy runs here.
+"""What words mean, as vectors: a static table made from a sentence model, so that no library runs here.
 
 The pieces of words are read by the model one by one (Model2Vec, Minish 2024), rid of what they share (Mu & Viswanath
 2018), kept as product codes (Jégou et al. 2011). `tests/bench/meanings.py` makes it; `facts` name model and licence.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+import math
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from cortex.base import packed
-from cortex.base.packed import WordList
+from cortex.base.lanes import Lanes
+from cortex.base.packed import View, WordList
 from cortex.selection.words import text
 
 SHIPPED = Path(__file__).with_name("meanings.bin")
 SUB = 4
 LONGEST_WORD = 40
+LANE_BYTES, FINE, FINE_WEIGHT = 8, 1 << 28, 1 << 18  # parts of a book's number, of a weight: thousands of pieces fit
+PIECES_KEPT = 1_024  # two kilobytes each
 
-Floats = NDArray[np.float32]
 
-
-class Meanings(Struct, frozen=True, kw_only=True, eq=False):
+class Meanings(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """The table. A text is the sum of its pieces, the rarer ones counting more, brought to length 1.
 
     `pieces` in the order of their rows, those within a word after "##"; `codes` (n_pieces, n_books) uint8; `books`
@@ -32,27 +33,43 @@ class Meanings(Struct, frozen=True, kw_only=True, eq=False):
     """
 
     pieces: WordList
-    codes: NDArray[np.uint8]
-    books: Floats
-    weight: Floats
+    codes: View
+    books: View
+    weight: View
     facts: Mapping[str, str]
 
     key: ClassVar[str] = ""  # what it is known by among the sentence models
 
-    def vectors(self, texts: Sequence[str]) -> Floats:
-        """(n_texts, size), each of length 1; 0 for a text without a known word."""
-        found = np.zeros((len(texts), len(self.books) * SUB), dtype=np.float32)
-        pages, places = self.books.reshape(-1, SUB), np.arange(len(self.books)) * self.books.shape[1]
-        for place, said in enumerate(texts):
-            rows = [row for word in text.words(text.unhumped(said)) for row in self.cut(word)]
-            if rows:
-                parts = pages.take(self.codes[rows] + places, axis=0)
-                found[place] = np.einsum("i,ijk->jk", self.weight[rows], parts).reshape(-1)
-        length = np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]
-        np.divide(found, length, out=found, where=length > 0)
-        return found
+    def vectors(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """A vector a text, of length 1; 0 for a text without a known word."""
+        return [self._vector(said) for said in texts]
+
+    def _vector(self, said: str) -> Sequence[float]:
+        rows = [row for word in text.words(text.unhumped(said)) for row in self.cut(word)]
+        numbers = self._lanes.unpack(sum(map(self._piece, rows)))
+        length = math.hypot(*numbers) or 1.0
+        return [each / length for each in numbers]
 
     asked = kept = vectors  # as any sentence model has them; nothing is slow enough to be kept
+
+    @cached_property
+    def _piece(self) -> Callable[[int], int]:
+        """Row of a piece -> the piece times its weight, as lanes; those in use are kept."""
+        n_books, width = len(self.books), SUB * LANE_BYTES
+        numbers = self.books.cast("B").cast("f")
+        books, codes = memoryview(array("q", (round(FINE * each) for each in numbers))).cast("B"), self.codes.cast("B")
+        firsts = range(0, len(books), len(books) // n_books)
+
+        def piece(row: int) -> int:
+            places = zip(firsts, codes[row * n_books : (row + 1) * n_books], strict=True)
+            parts = (books[first + width * code : first + width * (code + 1)] for first, code in places)
+            return round(FINE_WEIGHT * self.weight[row]) * self._lanes.read(b"".join(parts))
+
+        return lru_cache(PIECES_KEPT)(piece)
+
+    @cached_property
+    def _lanes(self) -> Lanes:
+        return Lanes(LANE_BYTES, len(self.books) * SUB)
 
     @lru_cache(maxsize=8_192)  # noqa: B019  (the shipped table lives as long as its process)
     def cut(self, word: str) -> tuple[int, ...]:
@@ -84,7 +101,5 @@ def shipped() -> Meanings:
     parts = ("codes", "books", "weight")
     return packed.loaded(
         SHIPPED,
-        lambda facts, told: Meanings(
-            pieces=WordList(told), facts=facts, **{each: np.asarray(told[each]) for each in parts}
-        ),
+        lambda facts, told: Meanings(pieces=WordList(told), facts=facts, **{each: told[each] for each in parts}),
     )
