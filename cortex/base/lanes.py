@@ -6,10 +6,8 @@ number outgrows its lane.
 
 from array import array
 from collections.abc import Iterable
-from typing import Any
 
 WIDEST = 8
-_LETTERS: dict[int, Any] = {4: "i", 8: "q"}
 _SIGN = bytes(128) + b"\xff" * 128  # the highest byte of a number -> what stands above it
 
 
@@ -25,16 +23,11 @@ class Lanes:
 
     def pack(self, numbers: Iterable[int]) -> int:
         """The numbers as lanes."""
-        told: bytes | bytearray = array(_LETTERS.get(self._size, "q"), numbers).tobytes()
-        if self._size not in _LETTERS:
-            wide, told = told, bytearray(self._size * self._count)
-            for at in range(self._size):
-                told[at :: self._size] = wide[at::WIDEST]
-        return self.read(told)
+        return self.read(array("q", numbers).tobytes(), WIDEST)
 
-    def read(self, told: bytes | bytearray) -> int:
-        """The lanes of numbers that stand there in as many bytes, the lowest first."""
-        return (int.from_bytes(told, "little") ^ self._signs) - self._signs
+    def read(self, told: "bytes | bytearray", size: int) -> int:
+        """The lanes of numbers that stand there in `size` bytes each, the lowest first."""
+        return (int.from_bytes(resized(told, size, self._size), "little") ^ self._signs) - self._signs
 
     def pack_bytes(self, numbers: "bytes | memoryview[int]") -> int:
         """Numbers of a signed byte each as lanes."""
@@ -44,11 +37,18 @@ class Lanes:
 
     def unpack(self, lanes: int) -> "memoryview[int]":
         """The numbers of the lanes."""
-        told: bytes | bytearray = ((lanes + self._signs) ^ self._signs).to_bytes(self._size * self._count, "little")
-        if self._size not in _LETTERS:
-            narrow, told = told, bytearray(WIDEST * self._count)
-            for at in range(self._size):
-                told[at::WIDEST] = narrow[at :: self._size]
-            for at in range(self._size, WIDEST):
-                told[at::WIDEST] = narrow[self._size - 1 :: self._size].translate(_SIGN)
-        return memoryview(told).cast(_LETTERS.get(self._size, "q"))
+        size = 4 if self._size == 4 else WIDEST
+        told = ((lanes + self._signs) ^ self._signs).to_bytes(self._size * self._count, "little")
+        return memoryview(resized(told, self._size, size)).cast("i" if size == 4 else "q")
+
+
+def resized(told: "bytes | bytearray", old: int, new: int) -> "bytes | bytearray":
+    """Signed numbers of `old` bytes each in `new` bytes; they must fit."""
+    if old == new:
+        return told
+    made = bytearray(len(told) // old * new)
+    for at in range(min(old, new)):
+        made[at::new] = told[at::old]
+    for at in range(old, new):
+        made[at::new] = told[old - 1 :: old].translate(_SIGN)
+    return made

@@ -4,6 +4,7 @@ A likeness is right to a millionth. Ten thousand vectors of 256 numbers take 13 
 milliseconds, three hundred in a sixth of one.
 """
 
+from array import array
 from collections.abc import Iterator, Sequence
 from operator import mul
 
@@ -25,18 +26,22 @@ class Vectors:
         self, rows: Sequence[Vector], before: "Vectors | None" = None, order: Sequence[int] | None = None
     ) -> None:
         """Turn rows into columns."""
-        columns: list[list[int]] = [list(column) for column in zip(*map(_whole, rows), strict=True)]
+        flat = array("i")
+        for row in rows:
+            flat.extend(_whole(row))
+        size = len(rows[0]) if rows else 0
+        columns = [flat[at::size] for at in range(size)]
         if before:
-            old = [each.tolist() for each in before.columns()]
+            old = [array("i", each) for each in before.columns()]
             columns = [one + other for one, other in zip(old, columns, strict=True)] if columns else old
-        if order is not None:
-            columns = [[column[at] for at in order] for column in columns]
+        if order is not None and (before or [*order] != [*range(len(rows))]):
+            columns = [array("i", map(column.__getitem__, order)) for column in columns]
         self.count = len(columns[0]) if columns else 0
         self._lanes = Lanes(LANE_BYTES, self.count)
-        self._columns: list[int] = list(map(self._lanes.pack, columns))
+        self._columns: list[int] = [self._lanes.read(column.tobytes(), column.itemsize) for column in columns]
 
     def columns(self) -> "Iterator[memoryview[int]]":
-        """The numbers by dimension, in parts."""
+        """The numbers, dimension by dimension, in parts."""
         return map(self._lanes.unpack, self._columns)
 
     def cosines(self, asked: Vector) -> list[float]:
@@ -48,5 +53,5 @@ class Vectors:
         return [part * each for each in self._lanes.unpack(sum(mul(*pair) for pair in pairs))]
 
 
-def _whole(row: Vector) -> list[int]:
-    return [round(FINE * each) for each in row]
+def _whole(row: Vector) -> Iterator[int]:
+    return map(round, map(float(FINE).__mul__, row))

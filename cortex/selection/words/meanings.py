@@ -48,7 +48,7 @@ class Meanings(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         rows = [row for word in text.words(text.unhumped(said)) for row in self.cut(word)]
         numbers = self._lanes.unpack(sum(map(self._piece, rows)))
         length = math.hypot(*numbers) or 1.0
-        return [each / length for each in numbers]
+        return array("f", [each / length for each in numbers])
 
     asked = kept = vectors  # as any sentence model has them; nothing is slow enough to be kept
 
@@ -63,7 +63,7 @@ class Meanings(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         def piece(row: int) -> int:
             places = zip(firsts, codes[row * n_books : (row + 1) * n_books], strict=True)
             parts = (books[first + width * code : first + width * (code + 1)] for first, code in places)
-            return round(FINE_WEIGHT * self.weight[row]) * self._lanes.read(b"".join(parts))
+            return round(FINE_WEIGHT * self.weight[row]) * self._lanes.read(b"".join(parts), LANE_BYTES)
 
         return lru_cache(PIECES_KEPT)(piece)
 
