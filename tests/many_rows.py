@@ -1,7 +1,7 @@
 """Many rows for a home that has a few: one in every table, and each again, joined to copies of what it hangs on."""
 
 from collections.abc import Collection, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -59,6 +59,7 @@ FIT = {
     ("jobs", "on_miss"): "once",
     ("jobs", "overlap"): "skip",
     ("notices", "kind"): "job",
+    ("notices", "read_at"): AT,
     ("notices", "urgency"): "normal",
     ("reminders", "expression"): "2026-12-01T09:00+01:00",
     ("reminders", "state"): "planned",
@@ -77,12 +78,19 @@ def fill(connection: Connection, owner_id: str) -> None:
             connection.execute(insert(table), [{one.name: _value(connection, one, owner_id) for one in needed}])
 
 
-def multiply(connection: Connection, times: int, *, only: Collection[str] = ()) -> None:
-    """Add `times` copies of each row, parents ahead of their children; `only`: of these tables."""
+def multiply(connection: Connection, times: int, *, only: Collection[str] = (), apart: timedelta = timedelta()) -> None:
+    """Add `times` copies of each row, parents ahead of their children; `only`: of these tables.
+
+    apart: how much earlier each copy was than the one before it.
+    """
+    copied = ({*only} or Table.metadata.tables.keys()) - LEFT_OUT
     for table in Table.metadata.sorted_tables:
-        if table.name not in LEFT_OUT and (not only or table.name in only):
-            rows = [dict(row) for row in connection.execute(select(table)).mappings()]
-            copies = (_copy(table, row, number) for number in range(times) for row in rows)
+        if table.name in copied:
+            names = frozenset(_names(table, copied))
+            serial = {column.name for column in table.primary_key if column.autoincrement is True}
+            has = [column for column in table.columns if column.name not in serial]
+            rows = [dict(row) for row in connection.execute(select(*has)).mappings()]
+            copies = (_copy(row, names, number, (number + 1) * apart) for number in range(times) for row in rows)
             while some := list(islice(copies, AT_ONCE)):
                 connection.execute(insert(table), some)
 
@@ -101,17 +109,18 @@ def _value(connection: Connection, column: Column[Any], owner_id: str) -> object
     return FIT.get((column.table.name, column.name), VALUES.get(type(column.type).__name__, 1))
 
 
-def _copy(table: SqlTable, row: dict[str, Any], number: int) -> dict[str, Any]:
-    names = set(_names(table))
-    serial = {column.name for column in table.primary_key if column.autoincrement is True}
+def _copy(row: dict[str, Any], names: Collection[str], number: int, earlier: timedelta) -> dict[str, Any]:
     return {
-        name: f"{value}~{number}" if name in names and value else value
+        name: f"{value}~{number}" if name in names and value else _earlier(value, earlier)
         for name, value in row.items()
-        if name not in serial
     }
 
 
-def _names(table: SqlTable) -> Iterator[str]:
+def _earlier(value: object, by: timedelta) -> object:
+    return value - by if isinstance(value, datetime) else value
+
+
+def _names(table: SqlTable, copied: Collection[str]) -> Iterator[str]:
     """The columns by which this row, or another one that is copied too, is known."""
     constraints = [one for one in table.constraints if isinstance(one, UniqueConstraint)]
     unique = {column.name for one in constraints for column in one.columns}
@@ -119,6 +128,6 @@ def _names(table: SqlTable) -> Iterator[str]:
     for column in table.columns:
         goals = {key.column.table.name for key in column.foreign_keys}
         is_name = column.primary_key or column.unique or column.name in unique or column.name.endswith("_id")
-        is_copied = isinstance(column.type, StorableText) and not goals & LEFT_OUT
+        is_copied = isinstance(column.type, StorableText) and goals <= {*copied}
         if is_name and is_copied and column.name not in KEPT:
             yield column.name

@@ -9,10 +9,10 @@ from functools import cache, lru_cache
 from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Select, Update, and_, case, func, select, update
+from sqlalchemy import ColumnElement, Select, Update, and_, case, exists, func, select, update
 
 from cortex.storage import kept
-from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
+from cortex.storage.repository import Repository, SharedRepository, as_row, each, reading, selected
 from cortex.storage.schema import CallTable, TurnTable, UndoTable
 
 Came = Literal["", "rescued", "discovered", "missing"]
@@ -109,9 +109,9 @@ class CallsRepository(Repository):
     @reading
     async def standing(self, turn_ids: Iterable[str]) -> Sequence[CallRow]:
         """The calls of these turns that ended well and were not taken back, in order."""
-        undone = select(UndoTable.call_id).where(UndoTable.owner_id == self.owner_id, UndoTable.used_at.is_not(None))
-        statement = self._mine(CallRow, CallTable).where(
-            CallTable.turn_id.in_(turn_ids), CallTable.state == "done", CallTable.id.not_in(undone)
+        undone = exists().where(UndoTable.call_id == CallTable.id, UndoTable.used_at.is_not(None))
+        statement = selected(CallRow, CallTable).where(
+            self._is_own(CallTable), CallTable.turn_id.in_(turn_ids), CallTable.state == "done", ~undone
         )
         return await self._all(CallRow, statement.order_by(CallTable.created_at, CallTable.id))
 
@@ -193,8 +193,10 @@ class ToolUsesRepository(SharedRepository):
             func.sum(case((has_failed, 1), else_=0)).label("failures"),
             func.max(case((has_failed, CallTable.created_at))).label("failed_at"),
         )
-        statement = select(CallTable.name, *columns).where(CallTable.created_at >= since)
-        return await self._all(ToolOutcomes, statement.group_by(CallTable.name).order_by(CallTable.name))
+        names = each(CallTable.name)  # one after the other, so that the index gives the calls of each since then alone
+        statement = select(names.c.value.label("name"), *columns).join(CallTable, CallTable.name == names.c.value)
+        statement = statement.where(CallTable.created_at >= since)
+        return await self._all(ToolOutcomes, statement.group_by(names.c.value).order_by(names.c.value))
 
     @reading
     async def of_tool(self, name: str, limit: int = 20) -> Sequence[UseOfTool]:

@@ -16,6 +16,7 @@ from cortex.storage import kept
 from cortex.storage.event_rows import at_length, first_seq, shortened, turns_events
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
+from cortex.storage.turn_statements import LIVING_HERE
 from cortex.storage.words import terms, title_words
 
 Source = Literal["chat", "job", "try", "agent", "api"]
@@ -96,7 +97,7 @@ class ConversationsRepository(Repository):
     async def standing(self, ids: Sequence[str]) -> frozenset[str]:
         """Those of these that are there and were not deleted."""
         statement = select(ConversationTable.id).where(
-            ConversationTable.owner_id == self.owner_id,
+            self._is_own(ConversationTable),
             ConversationTable.id.in_(ids),
             ConversationTable.deleted_at.is_(None),
         )
@@ -324,7 +325,8 @@ class ConversationsRepository(Repository):
     def _heads(self) -> Select[Any]:
         running = (
             select(func.min(TurnTable.id))
-            .where(TurnTable.conversation_id == ConversationTable.id, TurnTable.state.in_(("running", "waiting")))
+            .where(TurnTable.conversation_id == ConversationTable.id)
+            .where(LIVING_HERE, TurnTable.state.in_(("running", "waiting")))
             .correlate(ConversationTable)
             .scalar_subquery()
             .label("running_turn")
@@ -348,7 +350,8 @@ class ConversationsRepository(Repository):
 @lru_cache(maxsize=256)
 def _head(*, with_deleted: bool) -> Select[Any]:
     head, turn = kept.columns(ConversationTable), kept.columns(TurnTable)
-    running = select(func.min(turn.id)).where(turn.conversation_id == head.id, turn.state.in_(("running", "waiting")))
+    running = select(func.min(turn.id)).where(turn.conversation_id == head.id)
+    running = running.where(LIVING_HERE, turn.state.in_(("running", "waiting")))
     label = running.correlate(ConversationTable.__table__).scalar_subquery().label("running_turn")
     found = kept.owned(ConversationRow, ConversationTable, label).where(head.id == kept.given("id"))
     return found if with_deleted else found.where(head.deleted_at.is_(None))

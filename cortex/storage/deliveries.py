@@ -52,7 +52,8 @@ class DeliveriesRepository(Repository):
     @reading
     async def of_notices(self, notice_ids: Sequence[str]) -> Mapping[str, tuple[DeliveryRow, ...]]:
         """The deliveries of each of these notices, by channel."""
-        statement = self._mine(DeliveryRow, DeliveryTable).where(DeliveryTable.notice_id.in_(notice_ids))
+        mine = (self._is_own(DeliveryTable), DeliveryTable.notice_id.in_(notice_ids))
+        statement = selected(DeliveryRow, DeliveryTable).where(*mine)
         found: dict[str, tuple[DeliveryRow, ...]] = dict.fromkeys(notice_ids, ())
         order = (DeliveryTable.channel, DeliveryTable.created_at, DeliveryTable.id)
         for row in await self._all(DeliveryRow, statement.order_by(*order)):

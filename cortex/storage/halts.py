@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, update
 
-from cortex.base.turn import LIVING
 from cortex.storage import kept
 from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import HaltTable, SlotTable, TurnTable
+from cortex.storage.turn_statements import LIVING_HERE
 
 EVERYBODY = "everybody"
 OUTWARD = "outward"
@@ -54,7 +54,7 @@ class HaltsRepository(SharedRepository):
     @reading
     async def has_work(self) -> bool:
         """Tell whether a stop is in force, or somebody asked a turn that lives to end."""
-        return bool((await self._run(_has_work(), states=LIVING)).scalar_one())
+        return bool((await self._run(_has_work())).scalar_one())
 
     @reading
     async def of(self, user_id: str) -> HaltRow | None:
@@ -71,7 +71,7 @@ def _in_force() -> Select[Any]:
 @cache
 def _has_work() -> Select[Any]:
     turn = kept.columns(TurnTable)
-    asked = exists().where(turn.stop_asked_at.is_not(None), turn.state.in_(kept.several("states")))
+    asked = exists().where(LIVING_HERE, turn.stop_asked_at.is_not(None))
     return select(or_(exists().where(kept.columns(HaltTable).scope.is_not(None)), asked))
 
 

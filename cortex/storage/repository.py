@@ -9,7 +9,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Delete, Executable, Result, Select, Update, delete, select, update
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Delete,
+    Executable,
+    Result,
+    Select,
+    Update,
+    delete,
+    func,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -115,6 +128,13 @@ class Repository:
         """Say which rows of the table the user may see and change: their own. What is shared joins a membership."""
         return cast("ColumnElement[bool]", table.owner_id == self.owner_id)
 
+    def _is_own(self, table: type[Any]) -> ColumnElement[bool]:
+        """As `_reach`, for a few rows that another condition finds.
+
+        No index knows it: SQLite keeps no figures of its tables, and would read all rows of the person to find those.
+        """
+        return cast("ColumnElement[bool]", table.owner_id.concat(literal_column("''")) == self.owner_id)
+
     def _insert(self, table: type[Any], *rows: dict[str, Any]) -> postgresql.Insert | sqlite.Insert:
         """An insert of the user's rows that can still take an ON CONFLICT clause."""
         return self._upsert(table, *({**row, "owner_id": self.owner_id} for row in rows))
@@ -206,6 +226,16 @@ class Repository:
         """Run the change; NotFound, in these words, when it touched no row."""
         if not await self._touched(statement, key):
             raise NotFound(absent)
+
+
+def each(column: Any) -> CTE:  # Any: a mapped column of any type
+    """Each value of the column once, as `value`: from one to the next in the index that begins with it.
+
+    SELECT DISTINCT reads all rows there are.
+    """
+    values = select(func.min(column).label("value")).cte("each_value", recursive=True)
+    later = select(func.min(column)).where(column > values.c.value).correlate(values).scalar_subquery()
+    return values.union_all(select(later).where(values.c.value.is_not(None)))
 
 
 class SharedRepository(Repository):

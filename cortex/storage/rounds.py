@@ -22,6 +22,7 @@ from cortex.storage.schema import ApiRequestTable, RoundTable, TurnTable
 
 _LOCK = 0x0C07_B4D6
 _LONGEST = timedelta(days=1)  # of a turn
+_LATE = 200  # calls
 
 
 class _Head(Struct, frozen=True, kw_only=True):
@@ -197,13 +198,19 @@ class RoundsRepository(Repository):
 
     @reading
     async def first_sent(self, role: str, model: str, limit: int) -> Sequence[tuple[Mapping[str, int], int]]:
-        """Return what Auto sent first with the latest messages, newest first: tools with tokens, all with catalog."""
+        """Return what Auto sent first with the latest messages, newest first: tools with tokens, all with catalog.
+
+        None from before the person's last `_LATE` calls: a role that is hardly used is no reason to read all of them.
+        """
+        newest = select(RoundTable.created_at).where(RoundTable.owner_id == self.owner_id)
+        newest = newest.order_by(RoundTable.created_at.desc()).limit(_LATE)
+        since = select(func.min(newest.subquery().c.created_at)).scalar_subquery()
         statement = (
             select(RoundTable.sent, RoundTable.sent_tokens + RoundTable.extra_tokens)
             .join(TurnTable, TurnTable.id == RoundTable.turn_id)
-            .where(RoundTable.owner_id == self.owner_id, RoundTable.round == 1, RoundTable.state == "answered")
-            .where(RoundTable.channel == "chat", RoundTable.role == role, RoundTable.model == model)
-            .where(TurnTable.mode == "auto")
+            .where(RoundTable.owner_id == self.owner_id, RoundTable.created_at >= since)
+            .where(RoundTable.round == 1, RoundTable.state == "answered", RoundTable.channel == "chat")
+            .where(RoundTable.role == role, RoundTable.model == model, TurnTable.mode == "auto")
             .order_by(RoundTable.created_at.desc())
         )
         return [(sent, tokens) for sent, tokens in await self.session.execute(statement.limit(limit))]
@@ -291,7 +298,8 @@ class AllRoundsRepository(SharedRepository):
                 func.sum(case((_is_unpriced(), 1), else_=0)).label("unpriced"),
             )
             .where(RoundTable.created_at >= since, RoundTable.paid_by == owner_id, RoundTable.state == "answered")
-            .group_by(RoundTable.owner_id, RoundTable.model)
+            # In this order: by person first SQLite reads all rounds there are, as their index has them, to group them.
+            .group_by(RoundTable.model, RoundTable.owner_id)
             .order_by(usd.desc(), tokens.desc(), RoundTable.owner_id, RoundTable.model)
         )
         rows = (await self.session.execute(statement)).mappings()

@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Select, case, func, select
+from sqlalchemy import ColumnElement, Select, case, exists, func, literal_column, select
 
 from cortex.base.role import Channel
-from cortex.base.turn import TurnState
+from cortex.base.turn import LIVING, TurnState
 from cortex.storage.conversations import Source
-from cortex.storage.repository import Repository, SharedRepository, reading, selected
+from cortex.storage.repository import Repository, SharedRepository, each, reading, selected
 from cortex.storage.schema import CallTable, ConversationTable, RoundTable, TurnTable
+from cortex.storage.turn_statements import LIVING_HERE
 
 
 class RunRow(Struct, frozen=True, kw_only=True):
@@ -118,10 +119,14 @@ async def _list(
     )
     if wanted.states:
         statement = statement.where(TurnTable.state.in_(wanted.states))
+        if {*wanted.states} <= {*LIVING}:
+            statement = statement.where(LIVING_HERE)
     if wanted.tool:
         called = select(CallTable.turn_id).where(CallTable.name == wanted.tool)
         statement = statement.where(TurnTable.id.in_(called))
-    equals = ("role", "conversation_id", "job_id")
+    if wanted.role:  # not by an index, whose rows would all have to be put into the order of time
+        statement = statement.where(TurnTable.role.concat(literal_column("''")) == wanted.role)
+    equals = ("conversation_id", "job_id")
     for name in equals:
         if value := getattr(wanted, name):
             statement = statement.where(getattr(TurnTable, name) == value)
@@ -130,5 +135,7 @@ async def _list(
 
 
 async def _roles(repository: Repository, *whose: ColumnElement[bool]) -> Sequence[str]:
-    statement = select(TurnTable.role).where(*whose).distinct().order_by(TurnTable.role)
+    roles = each(TurnTable.role)
+    is_in_one = exists().where(TurnTable.role == roles.c.value, *whose)
+    statement = select(roles.c.value).where(is_in_one).order_by(roles.c.value)
     return (await repository.session.execute(statement)).scalars().all()

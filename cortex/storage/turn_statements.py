@@ -3,10 +3,13 @@
 from functools import cache, lru_cache
 from typing import Any
 
-from sqlalchemy import Select, Update, bindparam, func, select, update
+from sqlalchemy import Select, Update, bindparam, func, select, text, update
 
 from cortex.storage import kept
 from cortex.storage.schema import ConversationTable, TurnTable
+
+# No parameter: the narrow index of turns that live is taken where the statement holds its condition to the letter.
+LIVING_HERE = text("turns.state IN ('queued', 'running', 'waiting')")
 
 
 @lru_cache(maxsize=256)
@@ -54,17 +57,18 @@ def read_from() -> Select[Any]:
 
 @lru_cache(maxsize=256)
 def first_in_states(kind: type[Any]) -> Select[Any]:
-    """The first turn of a conversation in one of these states."""
+    """The first turn of a conversation in one of these states, of those that live."""
     turn = kept.columns(TurnTable)
     found = kept.owned(kind, TurnTable).where(turn.conversation_id == kept.given("conversation_id"))
-    return found.where(turn.state.in_(kept.several("states"))).order_by(turn.ordinal).limit(1)
+    found = found.where(LIVING_HERE, turn.state.in_(kept.several("states")))
+    return found.order_by(turn.ordinal).limit(1)
 
 
 @lru_cache(maxsize=256)
 def active(kind: type[Any]) -> Select[Any]:
-    """The user's turns in these states, oldest first."""
+    """The user's turns that live, oldest first."""
     turn = kept.columns(TurnTable)
-    found = kept.owned(kind, TurnTable).where(turn.state.in_(kept.several("states")))
+    found = kept.owned(kind, TurnTable).where(LIVING_HERE)
     return found.order_by(turn.created_at, turn.ordinal)
 
 
@@ -73,7 +77,7 @@ def waiting(kind: type[Any]) -> Select[Any]:
     """The queued messages of a conversation that are in view, oldest first."""
     turn = kept.columns(TurnTable)
     found = kept.owned(kind, TurnTable).where(turn.conversation_id == kept.given("conversation_id"))
-    return found.where(turn.state == "queued", ~turn.is_dropped).order_by(turn.ordinal)
+    return found.where(LIVING_HERE, turn.state == "queued", ~turn.is_dropped).order_by(turn.ordinal)
 
 
 @cache
@@ -86,9 +90,9 @@ def last_in_view() -> Select[Any]:
 
 @lru_cache(maxsize=256)
 def unfinished(kind: type[Any], *, to_stop: bool) -> Select[Any]:
-    """Everybody's turns in these states, oldest first."""
+    """Everybody's turns that live, oldest first."""
     turn = kept.columns(TurnTable)
-    found = kept.whole(kind, TurnTable).where(turn.state.in_(kept.several("states")))
+    found = kept.whole(kind, TurnTable).where(LIVING_HERE)
     found = found.where(turn.stop_asked_at.is_not(None)) if to_stop else found
     return found.order_by(turn.created_at, turn.ordinal)
 

@@ -144,7 +144,7 @@ class TurnsRepository(Repository):
         statement = (
             select(TurnTable.id, TurnTable.conversation_id)
             .join(ConversationTable, ConversationTable.id == TurnTable.conversation_id)
-            .where(TurnTable.owner_id == self.owner_id, TurnTable.id.in_(ids), ConversationTable.deleted_at.is_(None))
+            .where(self._is_own(TurnTable), TurnTable.id.in_(ids), ConversationTable.deleted_at.is_(None))
         )
         return {id: conversation_id for id, conversation_id in (await self.session.execute(statement)).all()}
 
@@ -254,7 +254,7 @@ class TurnsRepository(Repository):
     @reading
     async def active(self) -> Sequence[TurnRow]:
         """Every turn of the user that has not ended, oldest first."""
-        return await self._rows_of(TurnRow, turn_statements.active(TurnRow), states=LIVING)
+        return await self._rows_of(TurnRow, turn_statements.active(TurnRow))
 
     @reading
     async def queued(self, conversation_id: str) -> Sequence[TurnRow]:
@@ -360,4 +360,4 @@ class AllTurnsRepository(SharedRepository):
     @reading
     async def unfinished(self, *, to_stop: bool = False) -> Sequence[TurnRow]:
         """Every turn that has not ended, oldest first; `owner_id` says whose. `to_stop`: those somebody stopped."""
-        return await self._rows_of(TurnRow, turn_statements.unfinished(TurnRow, to_stop=to_stop), states=LIVING)
+        return await self._rows_of(TurnRow, turn_statements.unfinished(TurnRow, to_stop=to_stop))

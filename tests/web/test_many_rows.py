@@ -1,12 +1,18 @@
-"""Pages that list things ask the database as often for many as for a few."""
+"""Pages ask the database as often for many rows as for a few, and read as little of it after a year as after a season.
+
+How much is read is counted in steps of SQLite's program for a statement, of which each row that it looks at takes some.
+"""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from cortex.app import Cortex
 from tests import many_rows
@@ -18,6 +24,29 @@ from web.app import create_app
 FEW, MANY = 2, 30
 SEARCHES = {"/search?q=milk", "/files?q=x", "/jobs?q=x"}
 ASKED = re.compile(r'href="(/(?:admin/)?[a-z-]+)"')
+OF_TURNS = re.compile(r'href="(/(?:c|runs|turns)/[^"#]+)"')
+GROWING = frozenset(
+    {
+        "api_requests",
+        "approvals",
+        "calls",
+        "conversations",
+        "deliveries",
+        "events",
+        "messages",
+        "notices",
+        "plans",
+        "rounds",
+        "slots",
+        "summaries",
+        "turns",
+        "undos",
+    }
+)
+SEASON, YEAR = 70, 350  # copies, each a day earlier: more than a page lists, and than any page sums over
+EVERY = 10  # steps between two counts
+ROOM = 300  # steps that a statement may differ by
+READS_ALL = "title_words LIKE"  # a search in titles reads those of all the person's chats
 
 
 async def test_a_page_asks_the_database_as_often_for_many_rows_as_for_a_few(tmp_path: Path) -> None:
@@ -29,9 +58,28 @@ async def test_a_page_asks_the_database_as_often_for_many_rows_as_for_a_few(tmp_
     assert {path: len(said) for path, said in many.items()} == {path: len(said) for path, said in few.items()}
 
 
+async def test_a_page_reads_as_little_after_a_year_as_after_a_season(tmp_path: Path) -> None:
+    read = []
+    for times in (SEASON, YEAR):
+        copies = _house(tmp_path / f"{times}", times, only=GROWING, apart=timedelta(days=1))
+        async with copies as (house, http):
+            read.append(await _steps(house, http, (await talked_home()).kitchen))
+    season, year = read
+    assert len(season) > 50
+    assert season.keys() == year.keys()
+    more: dict[str, list[str]] = {}
+    for path, statements in year.items():
+        for said, steps in statements.items():
+            if READS_ALL not in said and steps > season[path][said] * 1.2 + ROOM:
+                more.setdefault(said, []).append(f"{path}: {season[path][said]} steps, then {steps}")
+    assert not more, "\n".join(f"{said}\n  on {len(paths)} pages, {paths[0]}" for said, paths in more.items())
+
+
 @asynccontextmanager
-async def _house(home: Path, times: int) -> AsyncIterator[tuple[Cortex, httpx.AsyncClient]]:
-    """Open a house at rest in which there is so much of everything, with a browser of its admin."""
+async def _house(
+    home: Path, times: int, *, only: Collection[str] = (), apart: timedelta = timedelta()
+) -> AsyncIterator[tuple[Cortex, httpx.AsyncClient]]:
+    """Open a house at rest in which there is so much of everything, or `only` of these, with a browser of its admin."""
     held = await talked_home()
     copy_home(held.home, home)
     async with Cortex.at_rest(house_settings(home)) as house:
@@ -39,19 +87,15 @@ async def _house(home: Path, times: int) -> AsyncIterator[tuple[Cortex, httpx.As
         async with house.runtime.db.session_scope() as session:
             connection = await session.connection()
             await connection.run_sync(many_rows.fill, ada.id)
-            await connection.run_sync(many_rows.multiply, times)
+            await connection.run_sync(lambda rows: many_rows.multiply(rows, times, only=only, apart=apart))
         async with (await logged_in(create_app(house), house, "Ada", held.token)).http as http:
             yield house, http
 
 
 async def _statements(house: Cortex, http: httpx.AsyncClient) -> dict[str, list[str]]:
     """What each page that is reached by two links says to the database, when it is opened a second time."""
-    paths = {"/c/new"}
-    for _ in range(2):
-        seen = [(await http.get(path)).text for path in sorted(paths)]
-        paths |= {path for text in seen for path in ASKED.findall(text)}
     found = {}
-    for path in sorted(paths | SEARCHES):
+    for path in sorted(await _linked(http) | SEARCHES):
         await http.get(path)
         with _said(house) as said:
             answer = await http.get(path)
@@ -60,18 +104,69 @@ async def _statements(house: Cortex, http: httpx.AsyncClient) -> dict[str, list[
     return found
 
 
+async def _linked(http: httpx.AsyncClient) -> set[str]:
+    paths = {"/c/new"}
+    for _ in range(2):
+        seen = [(await http.get(path)).text for path in sorted(paths)]
+        paths |= {path for page in seen for path in ASKED.findall(page)}
+    return paths
+
+
+async def _steps(house: Cortex, http: httpx.AsyncClient, chat: str) -> Mapping[str, Counter[str]]:
+    """The steps of each statement of each page, those of this chat and its turns too, when it is opened again."""
+    talk = (await http.get(f"/c/{chat}")).text
+    found = {}
+    for path in sorted(await _linked(http) | SEARCHES | {f"/c/{chat}", *OF_TURNS.findall(talk)}):
+        await http.get(path)
+        with _counted(house) as steps:
+            answer = await http.get(path)
+        assert answer.status_code < 400, (path, answer.status_code)
+        found[path] = steps
+    return found
+
+
+@contextmanager
+def _counted(house: Cortex) -> Iterator[Counter[str]]:
+    """Count the steps of each statement; SQLite calls back from the thread of the connection."""
+    counts = Counter[str]()
+
+    def begin(connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+        def count() -> int:
+            counts[statement] += EVERY
+            return 0
+
+        _call_back(connection, count, EVERY)
+
+    def end(connection: Connection, *_: object) -> None:
+        _call_back(connection, None, 0)
+
+    with _heard(house, "before_cursor_execute", begin), _heard(house, "after_cursor_execute", end):
+        yield counts
+
+
+def _call_back(connection: Connection, count: Callable[[], int] | None, every: int) -> None:
+    driver: Any = connection.connection.dbapi_connection
+    driver.run_async(lambda bare: bare.set_progress_handler(count, every))
+
+
 @contextmanager
 def _said(house: Cortex) -> Iterator[list[str]]:
     said = list[str]()
-    engines = {house.runtime.db.read.sync_engine, house.runtime.db.write.sync_engine}
 
     def hear(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         said.append(statement)
 
-    for engine in engines:
-        event.listen(engine, "before_cursor_execute", hear)
-    try:
+    with _heard(house, "before_cursor_execute", hear):
         yield said
+
+
+@contextmanager
+def _heard(house: Cortex, what: str, hear: Callable[..., None]) -> Iterator[None]:
+    engines = {house.runtime.db.read.sync_engine, house.runtime.db.write.sync_engine}
+    for engine in engines:
+        event.listen(engine, what, hear)
+    try:
+        yield
     finally:
         for engine in engines:
-            event.remove(engine, "before_cursor_execute", hear)
+            event.remove(engine, what, hear)
