@@ -111,14 +111,14 @@ class CallsRepository(Repository):
         """The calls of these turns that ended well and were not taken back, in order."""
         undone = exists().where(UndoTable.call_id == CallTable.id, UndoTable.used_at.is_not(None))
         statement = selected(CallRow, CallTable).where(
-            self._is_own(CallTable), CallTable.turn_id.in_(turn_ids), CallTable.state == "done", ~undone
+            self._checked(CallTable), CallTable.turn_id.in_(turn_ids), CallTable.state == "done", ~undone
         )
         return await self._all(CallRow, statement.order_by(CallTable.created_at, CallTable.id))
 
     @reading
-    async def of_conversation(self, conversation_id: str) -> Sequence[CallRow]:
-        """The calls of a conversation's turns, in order, without those of dropped turns."""
-        return await self._rows_of(CallRow, _of_conversation(), conversation_id=conversation_id)
+    async def tainted_last(self, conversation_id: str, but: str) -> CallRow | None:
+        """The last call in a conversation that brought text from outside, none of a dropped turn; `but`: without."""
+        return await self._row_of(CallRow, _tainted_last(), conversation_id=conversation_id, but=but)
 
     @reading
     async def of_tool(self, name: str, limit: int) -> Sequence[CallRow]:
@@ -147,11 +147,12 @@ def _finishing(names: tuple[str, ...]) -> Update:
 
 
 @cache
-def _of_conversation() -> Select[Any]:
+def _tainted_last() -> Select[Any]:
     call, turn = kept.columns(CallTable), kept.columns(TurnTable)
     found = kept.owned(CallRow, CallTable).join(TurnTable.__table__, turn.id == call.turn_id)
     found = found.where(call.conversation_id == kept.given("conversation_id"), ~turn.is_dropped)
-    return found.order_by(turn.ordinal, call.round, call.created_at)
+    found = found.where(call.is_tainted, call.id != kept.given("but"))
+    return found.order_by(turn.ordinal.desc(), call.round.desc(), call.created_at.desc()).limit(1)
 
 
 RAN: tuple[CallState, ...] = ("done", "failed", "unknown")

@@ -97,7 +97,7 @@ class ConversationsRepository(Repository):
     async def standing(self, ids: Sequence[str]) -> frozenset[str]:
         """Those of these that are there and were not deleted."""
         statement = select(ConversationTable.id).where(
-            self._is_own(ConversationTable),
+            self._checked(ConversationTable),
             ConversationTable.id.in_(ids),
             ConversationTable.deleted_at.is_(None),
         )

@@ -52,7 +52,7 @@ class DeliveriesRepository(Repository):
     @reading
     async def of_notices(self, notice_ids: Sequence[str]) -> Mapping[str, tuple[DeliveryRow, ...]]:
         """The deliveries of each of these notices, by channel."""
-        mine = (self._is_own(DeliveryTable), DeliveryTable.notice_id.in_(notice_ids))
+        mine = (self._checked(DeliveryTable), DeliveryTable.notice_id.in_(notice_ids))
         statement = selected(DeliveryRow, DeliveryTable).where(*mine)
         found: dict[str, tuple[DeliveryRow, ...]] = dict.fromkeys(notice_ids, ())
         order = (DeliveryTable.channel, DeliveryTable.created_at, DeliveryTable.id)

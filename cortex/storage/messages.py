@@ -86,7 +86,7 @@ class MessagesRepository(Repository):
     async def copy(self, turns: Mapping[str, str], into: str) -> None:
         """Lay the messages of these turns (old id -> new id) down again in the conversation `into`, in order."""
         columns = [column for column in MessageTable.__table__.columns if column.key != "position"]
-        own = (self._is_own(MessageTable), MessageTable.turn_id.in_(turns))
+        own = (self._checked(MessageTable), MessageTable.turn_id.in_(turns))
         rows = await self.session.execute(select(*columns).where(*own).order_by(MessageTable.position))
         copies = [
             {

@@ -128,7 +128,7 @@ class Repository:
         """Say which rows of the table the user may see and change: their own. What is shared joins a membership."""
         return cast("ColumnElement[bool]", table.owner_id == self.owner_id)
 
-    def _is_own(self, table: type[Any]) -> ColumnElement[bool]:
+    def _checked(self, table: type[Any]) -> ColumnElement[bool]:
         """As `_reach`, for a few rows that another condition finds.
 
         No index knows it: SQLite keeps no figures of its tables, and would read all rows of the person to find those.

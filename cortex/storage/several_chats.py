@@ -44,7 +44,7 @@ class SeveralChatsRepository(Repository):
     async def delete_idle(self, ids: Sequence[str], at: datetime) -> Sequence[str]:
         """Hide those of these in which no answer is being written; their ids."""
         running = select(TurnTable.conversation_id).where(
-            LIVING_HERE, self._is_own(TurnTable), TurnTable.state.in_(("running", "waiting"))
+            LIVING_HERE, self._checked(TurnTable), TurnTable.state.in_(("running", "waiting"))
         )
         change = self._change(ConversationTable).where(
             ConversationTable.id.in_(ids),

@@ -63,7 +63,7 @@ class SlotHistoryRepository(Repository):
     async def with_notice(self, slot_ids: Sequence[str]) -> frozenset[str]:
         """Those of these slots of which a notice stands."""
         statement = select(NoticeTable.subject_id).where(
-            self._is_own(NoticeTable), NoticeTable.subject_id.in_(slot_ids)
+            self._checked(NoticeTable), NoticeTable.subject_id.in_(slot_ids)
         )
         return frozenset((await self.session.execute(statement)).scalars())
 

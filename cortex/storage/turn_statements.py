@@ -8,6 +8,8 @@ from sqlalchemy import Select, Update, bindparam, func, select, text, update
 from cortex.storage import kept
 from cortex.storage.schema import ConversationTable, TurnTable
 
+OTHERS = ("agent", "result", "api")  # by these channels somebody else's words come
+
 # No parameter: the narrow index of turns that live is taken where the statement holds its condition to the letter.
 LIVING_HERE = text("turns.state IN ('queued', 'running', 'waiting')")
 
@@ -95,6 +97,15 @@ def unfinished(kind: type[Any], *, to_stop: bool) -> Select[Any]:
     found = kept.whole(kind, TurnTable).where(LIVING_HERE)
     found = found.where(turn.stop_asked_at.is_not(None)) if to_stop else found
     return found.order_by(turn.created_at, turn.ordinal)
+
+
+@cache
+def typed() -> Select[Any]:
+    """The texts of a conversation's turns in view that came from no one else, in order."""
+    turn = kept.columns(TurnTable)
+    found = select(turn.text).where(kept.is_own(TurnTable), turn.conversation_id == kept.given("conversation_id"))
+    found = found.where(~turn.is_dropped, ~turn.is_tainted, turn.channel.not_in(OTHERS))
+    return found.order_by(turn.ordinal)
 
 
 @lru_cache(maxsize=256)

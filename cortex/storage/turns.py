@@ -62,6 +62,11 @@ class TurnRow(Struct, frozen=True, kw_only=True):
         """Tell whether it holds words from outside or private data; one that has not begun had them from elsewhere."""
         return self.is_tainted or self.has_read_outside or self.has_read_private
 
+    @property
+    def is_typed(self) -> bool:
+        """Tell whether its text is the person's own: what others named in theirs is no place that the person named."""
+        return self.channel not in turn_statements.OTHERS and not self.is_tainted and not self.is_dropped
+
 
 class Reads(Struct, frozen=True, kw_only=True):
     """The text that stands before a model: words from outside, and private data of the user's."""
@@ -144,7 +149,7 @@ class TurnsRepository(Repository):
         statement = (
             select(TurnTable.id, TurnTable.conversation_id)
             .join(ConversationTable, ConversationTable.id == TurnTable.conversation_id)
-            .where(self._is_own(TurnTable), TurnTable.id.in_(ids), ConversationTable.deleted_at.is_(None))
+            .where(self._checked(TurnTable), TurnTable.id.in_(ids), ConversationTable.deleted_at.is_(None))
         )
         return {id: conversation_id for id, conversation_id in (await self.session.execute(statement)).all()}
 
@@ -311,6 +316,11 @@ class TurnsRepository(Repository):
         statement = turn_statements.listed(TurnRow, tuple(given), include_dropped=include_dropped)
         newest_first = await self._rows_of(TurnRow, statement, conversation_id=conversation_id, **given)
         return newest_first[::-1]
+
+    @reading
+    async def typed(self, conversation_id: str) -> Sequence[str]:
+        """The texts of the turns in view that are the person's own (`TurnRow.is_typed`), in order."""
+        return (await self._run(turn_statements.typed(), conversation_id=conversation_id)).scalars().all()
 
     @reading
     async def at(self, conversation_id: str, ordinal: int) -> TurnRow | None:

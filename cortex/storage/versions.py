@@ -88,7 +88,7 @@ class VersionsRepository(Repository):
         return found.where(~TurnTable.is_dropped).order_by(TurnTable.ordinal)
 
     def _in(self, conversation_id: str) -> tuple[ColumnElement[bool], ...]:
-        return self._is_own(TurnTable), TurnTable.conversation_id == conversation_id
+        return self._checked(TurnTable), TurnTable.conversation_id == conversation_id
 
     async def _set(self, ids: Sequence[str], **values: bool) -> None:
         if ids:

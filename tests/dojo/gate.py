@@ -237,7 +237,9 @@ class Gate:
     async def _unapproved(self, cid: str) -> list[str]:
         """High-risk calls of the conversation that ran, without an approval that was given and used up."""
         db, found = self.house.cortex.runtime.db, []
-        for row in await db.repository(CallsRepository, self.house.admin.id).of_conversation(cid):
+        calls = db.repository(CallsRepository, self.house.admin.id)
+        turns = await db.repository(TurnsRepository, self.house.admin.id).list(cid)
+        for row in [row for turn in turns for row in await calls.of_turn(turn.id)]:
             asked = await db.repository(ApprovalsRepository, self.house.admin.id).of_call(row.id)
             if row.risk == "high" and row.state in ("done", "failed") and (asked is None or asked.state != "used"):
                 found.append(row.name)

@@ -45,10 +45,16 @@ class CallLog(Struct, frozen=True, kw_only=True):
         """The facts the gate decides on this call by. A tool switched off, or a rank lost, meanwhile holds at once."""
         context = await self.contexts.context_of(turn)
         async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as repository:
-            rows = await repository(CallsRepository).of_conversation(turn.conversation_id)
-            turns = await repository(TurnsRepository).list(turn.conversation_id)
-            own = next((row for row in turns if row.id == turn.id), None)  # not there: it was dropped
-            reads = await repository(TurnsRepository).reads(own or await repository(TurnsRepository).get(turn.id))
+            # Without its own: left by a try that was cut.
+            mine = [row for row in await repository(CallsRepository).of_turn(turn.id) if row.id != call_id]
+            own = await repository(TurnsRepository).get(turn.id)
+            reads = await repository(TurnsRepository).reads(own)
+            if turn.job_id:  # it knows nothing of the runs before it
+                tainted = next((row for row in reversed(mine) if row.is_tainted), None)
+                typed: Sequence[str] = [own.text] if own.is_typed else []
+            else:
+                tainted = await repository(CallsRepository).tainted_last(turn.conversation_id, call_id)
+                typed = await repository(TurnsRepository).typed(turn.conversation_id)
             conversation = await repository(ConversationsRepository).get(turn.conversation_id)
             tools = await self.contexts.tools.in_force()
             halt = await repository(HaltsRepository).of(turn.user_id)
@@ -56,13 +62,6 @@ class CallLog(Struct, frozen=True, kw_only=True):
         # The settings are the same object for as long as nothing was changed.
         if tools is not context.ground.settings or rank != context.user.rank:
             context = await self.contexts.renewed(turn)
-        earlier = [row for row in rows if row.id != call_id]  # its own: left by a try that was cut
-        mine = [row for row in earlier if row.turn_id == turn.id]
-        if turn.job_id:  # it knows nothing of the runs before it
-            earlier, turns = mine, [row for row in turns if row.id == turn.id]
-        # Places that others named (an agent, a result, a program, text from outside) do not count as the person's.
-        typed = [row.text for row in turns if row.channel not in ("agent", "result", "api") and not row.is_tainted]
-        tainted = [row for row in earlier if row.is_tainted]
         is_written = any(call.is_written for row in context.stored for call in row.message.calls)
         unnamed = WRITTEN if is_written else "text from outside"
         return CallFacts(
@@ -70,7 +69,7 @@ class CallLog(Struct, frozen=True, kw_only=True):
             role=turn.role,
             permitted=context.permitted,
             is_tainted=reads.outside,
-            taint_source=f"what {tainted[-1].name} brought" if tainted else unnamed,
+            taint_source=f"what {tainted.name} brought" if tainted else unnamed,
             has_read_private=reads.private,
             typed_hosts=typed_places(typed),
             discoveries=sum(row.name == "tools_discover" for row in mine),
@@ -78,7 +77,7 @@ class CallLog(Struct, frozen=True, kw_only=True):
             now=self.runtime.clock(),
             calls_left=self._calls_left(conversation.selection_state.get("recipe", ""), mine),
             asks_first=context.ground.settings.asks_first,
-            taint_title=self._title(tainted[-1]) if tainted else WRITTEN if is_written else "",
+            taint_title=self._title(tainted) if tainted else WRITTEN if is_written else "",
             never=conversation.never,
             halt=HALTED.format(who=halt.who) if halt else "",
         )

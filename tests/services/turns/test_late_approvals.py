@@ -73,7 +73,8 @@ class Chat:
         return (await turns.list(self.cid))[-1]
 
     async def calls(self) -> list[tuple[str, str, str]]:
-        rows = await self.rows(CallsRepository).of_conversation(self.cid)
+        turns = await self.rows(TurnsRepository).list(self.cid)
+        rows = [row for turn in turns for row in await self.rows(CallsRepository).of_turn(turn.id)]
         return [(row.name, row.state, row.text) for row in rows]
 
     async def answer(self, approval: str, choice: str = "once") -> None:
