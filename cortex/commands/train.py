@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from cortex.app import shipped_registry
-from cortex.base import memory, scan
+from cortex.base import memory
 from cortex.base.model import PROFILES
 from cortex.commands import training
+from cortex.selection.model import weights
 from cortex.selection.registry.snapshot import snapshot_of
 from cortex.selection.types import PlanInput
 from cortex.services.roles.roles import Roles
@@ -29,7 +30,7 @@ def train(out: Out = None, is_check: Check = False) -> None:
 
     The same utterances give the same file on the same machine. Every figure is of utterances that were left out.
     """
-    path: Path = out or scan.load("cortex.selection.model.weights").SHIPPED
+    path: Path = out or weights.SHIPPED
     if is_check:
         _check(path)
     else:
@@ -49,7 +50,7 @@ def fitted(path: Path) -> training.TrainingResult:
     _print_line("fitting …")
     found = training.trained(_first())
     typer.echo(training.report(found))
-    memory.replace(path, scan.load("cortex.selection.model.weights").to_bytes(found.fitted.weights))
+    memory.replace(path, weights.to_bytes(found.fitted.weights))
     return found
 
 

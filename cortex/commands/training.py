@@ -12,8 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cortex.base import scan
+from cortex.base.errors import UserError
 from cortex.commands.reliability import TOLD_FROM, ReliabilityCurve, curve, rows
 from cortex.selection.index.index import index_of
+from cortex.selection.model import weights
+from cortex.selection.model.utterances import examples_hash, utterances_of
 from cortex.selection.plan.draft import ModelChances, PlanDraft
 from cortex.selection.stage import Stage
 from cortex.selection.stages.basics import gate, mode, pins
@@ -22,13 +25,14 @@ from cortex.selection.types import PlanInput, Snapshot
 from cortex.selection.votes.evidence import WEB
 
 if TYPE_CHECKING:
-    from cortex.selection.model.fit import FittedModel, LabelledUtterance
+    from cortex.selection.model.fit import FittedModel
 
 KINDS = ("chat", "llm", "open")
 SEVERAL = "several"
 AHEAD: tuple[Stage, ...] = (gate, mode, pins)  # the rest speaks for unknown tools, of the past, of own words
 NO_FILE = "there is no such file"
 MEND = "run `make train`"
+EXTRA = "Fitting needs numpy, the extra `train`: it is not installed. What chooses tools does not need it."
 Rows = Sequence[Sequence[str]]
 
 
@@ -54,8 +58,11 @@ def trained(first: PlanInput) -> TrainingResult:
 
     `first`: the first round of a conversation, in which each utterance is judged as its message.
     """
-    fit = scan.load("cortex.selection.model.fit")
-    told: tuple[LabelledUtterance, ...] = fit.utterances_of(first.snapshot)
+    try:
+        fit = scan.load("cortex.selection.model.fit")
+    except ModuleNotFoundError as error:
+        raise UserError(EXTRA) from error
+    told = utterances_of(first.snapshot)
     tools = {name for row in told for name in row.tools}
     return judged(first, fit.fit(first.snapshot, told, made=f"{len(told):,} utterances, {len(tools)} tools"))
 
@@ -70,7 +77,6 @@ def judged(first: PlanInput, fitted: "FittedModel") -> TrainingResult:
 
 def stale(snapshot: Snapshot, data: bytes) -> str:
     """Why these weights are not those of the snapshot's utterances; "" for weights that are."""
-    fit, weights = scan.load("cortex.selection.model.fit"), scan.load("cortex.selection.model.weights")
     if not data:
         return NO_FILE
     try:
@@ -80,7 +86,7 @@ def stale(snapshot: Snapshot, data: bytes) -> str:
     lacking = {entry.name for entry in snapshot.entries if not entry.is_meta} - set(found.tools)
     if lacking:
         return f"they know nothing of {', '.join(sorted(lacking))}"
-    if found.examples != fit.examples_hash(fit.utterances_of(snapshot)):
+    if found.examples != examples_hash(utterances_of(snapshot)):
         return "the utterances are others than those that they were fitted on"
     return ""
 

@@ -7,6 +7,7 @@ Both libraries raise kinds of their own; whoever calls takes any of them for a f
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -37,14 +38,14 @@ class SentenceModel:
             str(folder / MODEL), _options(), providers=["CPUExecutionProvider"]
         )
         self._inputs = frozenset(each.name for each in self._session.get_inputs())
-        self.dimensions = self.encode(["what does it give?"]).shape[1]
+        self.dimensions = len(self.encode(["what does it give?"])[0])
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """(n, dimensions) float32, unit rows, to the precision of float16, as they are stored.
+    def encode(self, texts: Sequence[str]) -> "list[memoryview[Any]]":
+        """A vector of float32 a text, of length 1, to the precision of float16, as they are stored.
 
         One text at a time: int8 scales depend on all that is in a batch, and a text must have one vector.
         """
-        return np.stack([self._encoded(text) for text in texts])
+        return [self._encoded(text).data for text in texts]
 
     def _encoded(self, text: str) -> Vectors:
         """The mean over the tokens, since what a model pools by itself differs; EncoderFailed where it gives none."""

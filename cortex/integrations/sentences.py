@@ -1,24 +1,21 @@
 """A sentence model with a time limit and a memory: what is asked is answered soon or not at all, tools are read once.
 
 Two threads: one answers, one reads what comes again and keeps it in a file beside the server. Loads the model at the
-first need. `services/tools/encoders.py` opens and closes it; selection knows it as `Encoder`. Needs numpy, which the
-extra `semantic` brings.
+first need. `services/tools/encoders.py` opens and closes it; selection knows it as `Encoder`.
 """
 
 import hashlib
-import io
 import logging
+import math
 import os
-import zipfile
+import struct
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cortex.base import private, scan
+from cortex.base import packed, private, scan
 from cortex.base.calm_pool import CalmPool
 from cortex.base.errors import EncoderFailed
 from cortex.ports.encoder import Vector
@@ -27,11 +24,9 @@ ASKED_MAX = 512
 KEPT_MAX = 60_000
 BATCH = 64
 DIGEST_BYTES = 16
-EXTRA = "the extra `semantic` is not installed (onnxruntime, tokenizers)"
-DAMAGE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+EXTRA = "the extra `semantic` is not installed (numpy, onnxruntime, tokenizers)"
 
 T = TypeVar("T")
-Vectors = NDArray[np.float32]
 log = logging.getLogger(__name__)
 
 
@@ -41,8 +36,8 @@ class Model(Protocol):
     key: str
     dimensions: int
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """(n, dimensions) float32, unit rows."""
+    def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """A vector a text, to the precision of two bytes a number."""
         ...
 
 
@@ -67,8 +62,8 @@ class Sentences:
         self._reading = CalmPool(1, "sentences-reading")
         self._opening: Future[Model] | None = None
         self._late: dict[CalmPool, Future[None]] = {}
-        self._asked: dict[str, Vectors] = {}
-        self._kept: dict[bytes, Vectors] = {}
+        self._asked: dict[str, Vector] = {}
+        self._kept: dict[bytes, Vector] = {}
         self._is_closed = False
 
     @property
@@ -96,7 +91,7 @@ class Sentences:
         rows = [row for row in found if row is not None]
         if len(rows) < len(texts):
             raise EncoderFailed("too many questions at once")
-        return [row.data for row in rows]
+        return rows
 
     def kept(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Encoder`."""
@@ -105,7 +100,7 @@ class Sentences:
         new = {mark: text for mark, text in zip(marks, texts, strict=True) if mark not in self._kept}
         if new:
             self._run(self._reading, lambda: self._read(model, new), f"{len(new):,} texts of tools")
-        return [self._kept[mark].data for mark in marks]
+        return [self._kept[mark] for mark in marks]
 
     def close(self) -> None:
         """Stop after the text at hand; what was read so far is kept in memory alone."""
@@ -168,13 +163,13 @@ class Sentences:
         _store(self._place(model), self._kept)
 
     def _place(self, model: Model) -> Path:
-        return self._kept_in / f"{model.key}.npz"
+        return self._kept_in / f"{model.key}.bin"
 
 
-def _rows(model: Model, texts: Sequence[str]) -> Vectors:
+def _rows(model: Model, texts: Sequence[str]) -> Sequence[Vector]:
     """Give what the model makes of them; EncoderFailed for vectors that would spoil whatever they are compared with."""
     rows = model.encode(texts)
-    if not np.isfinite(rows).all():
+    if not all(map(math.isfinite, map(sum, rows))):
         raise EncoderFailed("its vectors are not made of numbers")
     return rows
 
@@ -183,32 +178,35 @@ def _mark(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
 
 
-def _stored(path: Path, dimensions: int) -> dict[bytes, Vectors]:
+def _stored(path: Path, dimensions: int) -> dict[bytes, Vector]:
     """Return what was kept; nothing, with a line in the log, where the file cannot be read: it is worked out again."""
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
-            marks, rows = found["marks"], found["rows"].astype(np.float32)
+        found = packed.read(path.read_bytes())[1]
+        marks, rows = found["marks"].tobytes(), found["rows"]
     except FileNotFoundError:
         return {}
-    except DAMAGE as error:
+    except (OSError, ValueError, KeyError) as error:
         log.warning("sentence model: cannot read cached vectors in %s (%s), computing them again", path.name, error)
         return {}
-    if rows.shape != (len(marks), dimensions) or marks.shape != (len(rows), DIGEST_BYTES):
+    form = struct.Struct(f"<{dimensions}e")
+    if len(rows) * DIGEST_BYTES != len(marks) * form.size:
         log.warning("sentence model: cached vectors in %s have another shape, computing them again", path.name)
         return {}
-    return {mark.tobytes(): row for mark, row in zip(marks, rows, strict=True)}
+    starts = range(0, len(marks), DIGEST_BYTES)
+    return {
+        marks[at : at + DIGEST_BYTES]: array("f", row) for at, row in zip(starts, form.iter_unpack(rows), strict=True)
+    }
 
 
-def _store(path: Path, kept: dict[bytes, Vectors]) -> None:
+def _store(path: Path, kept: dict[bytes, Vector]) -> None:
     """The newest of them, as a whole file or as it was; a folder that cannot be written costs another reading."""
     kept = dict(list(kept.items())[-KEPT_MAX:])
-    out = io.BytesIO()
-    marks = np.frombuffer(b"".join(kept), dtype=np.uint8).reshape(len(kept), DIGEST_BYTES)
-    np.savez(out, marks=marks, rows=np.stack(list(kept.values())).astype(np.float16))
+    rows = b"".join(struct.pack(f"<{len(row)}e", *row) for row in kept.values())
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         private.make_folder(path.parent)
-        private.write_beside(beside, out.getvalue())
+        private.write_beside(beside, packed.to_bytes({}, {"marks": b"".join(kept), "rows": rows}))
         beside.replace(path)
+        path.with_suffix(".npz").unlink(missing_ok=True)  # the same, as it was kept until November 2026
     except OSError as error:
         log.warning("sentence model: cannot cache vectors in %s: %s", path.parent, error)

@@ -96,9 +96,9 @@ def main(folders: Sequence[str]) -> None:
     over = ground()
     rows = [[*HEADS, "left out, as it counts"]]
     with TemporaryDirectory() as place:
-        read = load(real_folder(Path(place) / "model")).encode
+        model = load(real_folder(Path(place) / "model"))
         for examples in (0, EXAMPLES):
-            way = nearest(over.snapshot, read, examples)
+            way = nearest(over.snapshot, lambda texts: np.array(model.encode(texts)), examples)
             for one in (one for path in (CASES, LANGUAGES, *map(Path, folders)) for one in _alone(path)):
                 found = way(one, routing.known(one.rows, over), over, {})
                 cells = [f"{found.scores[key]:.3f}" if key in found.scores else "-" for key in FIGURES]

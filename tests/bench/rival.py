@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion
 
-from cortex.selection.model.fit import utterances_of
+from cortex.selection.model.utterances import utterances_of
 from cortex.selection.types import Snapshot
 from cortex.selection.votes.evidence import WEB
 from tests.bench import external, files, routing

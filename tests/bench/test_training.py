@@ -1,14 +1,17 @@
 """`cortex train`: what it says is of utterances that were left out; weights of other utterances are refused."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
+from cortex.base.errors import UserError
 from cortex.commands import reliability, training
 from cortex.commands.cli import app
-from cortex.selection.model import fit, weights
+from cortex.selection.model import weights
+from cortex.selection.model.utterances import LabelledUtterance
 from cortex.selection.types import Example
 from tests.bench import reliability_plot, train
 from tests.bench.ground import ground
@@ -51,7 +54,7 @@ def test_recall_is_the_share_that_was_sent_all_it_needs(found: training.Training
 
 def test_the_stages_and_thresholds_of_real_messages_judge(found: training.TrainingResult) -> None:
     named = replace(
-        fitted(), told=(fit.LabelledUtterance(text="use seed_list here", tools=("seed_list",)), *fitted().told[1:])
+        fitted(), told=(LabelledUtterance(text="use seed_list here", tools=("seed_list",)), *fitted().told[1:])
     )
     wish = training.judged(ground().over(GARDEN).asked("", "cortex"), named).wishes[0]
     assert "seed_list" in wish.sent
@@ -144,3 +147,12 @@ def test_a_bin_of_few_cases_is_not_drawn() -> None:
     few, many = ([(0.5, True)] * count for count in (reliability_plot.LEAST_CASES - 1, reliability_plot.LEAST_CASES))
     assert reliability_plot.svg([reliability.curve("a", "b", few)], "").count("<circle") == 0
     assert reliability_plot.svg([reliability.curve("a", "b", many)], "").count("<circle") == 1
+
+
+def test_without_numpy_it_says_what_to_install_and_still_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "cortex.selection.model.fit")
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    ran = CliRunner().invoke(app, ["train"])
+    assert isinstance(ran.exception, UserError)
+    assert "the extra `train`" in ran.exception.message
+    assert CliRunner().invoke(app, ["train", "--check"]).exit_code == 0

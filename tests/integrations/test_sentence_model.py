@@ -17,7 +17,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_means_the_same_is_alike_though_no_word_is_shared(folder: Path) -> None:
-    rows = load(folder).encode(["switch the lamp off", "put out the lights", "who wrote this novel"])
+    rows = np.array(load(folder).encode(["switch the lamp off", "put out the lights", "who wrote this novel"]))
     alike = rows @ rows.T
     assert alike[0, 1] > 0.4
     assert alike[0, 2] < 0.2
@@ -28,7 +28,7 @@ def test_a_text_has_one_vector_whatever_it_is_asked_with(folder: Path) -> None:
     model = load(folder)
     alone = model.encode(["put out the lights"])[0]
     together = model.encode(["a much longer text about the garden, the house and the sea", "put out the lights"])[1]
-    assert (alone == together).all()
+    assert alone == together
 
 
 def test_a_tokenizer_that_pads_changes_nothing(folder: Path, tmp_path: Path) -> None:
@@ -40,15 +40,15 @@ def test_a_tokenizer_that_pads_changes_nothing(folder: Path, tmp_path: Path) -> 
     (tmp_path / "tokenizer.json").write_text(json.dumps(told), encoding="utf-8")
     (tmp_path / "model.onnx").symlink_to(folder / "model.onnx")
     padded, plain = load(tmp_path), load(folder)
-    assert (padded.encode(["put out the lights"]) == plain.encode(["put out the lights"])).all()
+    assert padded.encode(["put out the lights"]) == plain.encode(["put out the lights"])
     assert padded.key != plain.key
 
 
 def test_a_text_longer_than_the_model_can_read_is_cut(folder: Path) -> None:
     model = load(folder)
     rows = model.encode(["lamp " * 400, "lamp " * 500])
-    assert (rows[0] == rows[1]).all()
-    assert model.encode([""]).shape == (1, model.dimensions)
+    assert rows[0] == rows[1]
+    assert len(model.encode([""])[0]) == model.dimensions
 
 
 @pytest.mark.parametrize("broken", ["model.onnx", "tokenizer.json"])

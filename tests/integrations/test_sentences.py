@@ -1,11 +1,13 @@
+import math
 import subprocess
 import sys
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from cortex.base.errors import EncoderFailed
 from tests.patience import PATIENCE_S
@@ -15,7 +17,7 @@ SOON_S = 0.02
 WITHOUT_THE_EXTRA = """
 import sys
 from pathlib import Path
-sys.modules["onnxruntime"] = None
+sys.modules["onnxruntime"] = sys.modules["numpy"] = None
 from cortex.base.errors import EncoderFailed
 from cortex.integrations.sentences import Sentences
 made = Sentences(Path("."), Path("."), limit_s=None)
@@ -61,6 +63,12 @@ def test_texts_of_tools_are_read_once_even_over_a_restart(tmp_path: Path) -> Non
     assert model.asked == ["log of the boiler"]
 
 
+def test_vectors_that_were_kept_in_another_form_leave_when_they_are_kept_anew(tmp_path: Path) -> None:
+    (tmp_path / "small.npz").write_bytes(b"as until November 2026")
+    sentences(tmp_path, SmallModel()).kept(["feed the parrot"])
+    assert [path.name for path in tmp_path.iterdir()] == ["small.bin"]
+
+
 def test_another_model_reads_for_itself(tmp_path: Path) -> None:
     sentences(tmp_path, SmallModel("one")).kept(["feed the parrot"])
     model = SmallModel("two")
@@ -73,7 +81,7 @@ def test_kept_vectors_that_are_damaged_are_worked_out_again(
     damage: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     sentences(tmp_path, SmallModel()).kept(["feed the parrot"])
-    (tmp_path / "small.npz").write_bytes(damage)
+    (tmp_path / "small.bin").write_bytes(damage)
     model = SmallModel()
     sentences(tmp_path, model).kept(["feed the parrot"])
     assert model.asked == ["feed the parrot"]
@@ -156,8 +164,8 @@ def test_whatever_the_model_raises_is_its_failure_and_the_next_question_may_go_w
 
 
 class Spoilt(SmallModel):
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return super().encode(texts) * np.float32("nan")
+    def encode(self, texts: Sequence[str]) -> "Sequence[memoryview[Any]]":
+        return [memoryview(array("f", [math.nan] * self.dimensions)) for _ in texts]
 
 
 def test_vectors_without_numbers_are_a_failure(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 
-import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from cortex.ports.encoder import Vector
 from cortex.selection.model import fit, weights
+from cortex.selection.model.utterances import utterances_of
 from cortex.selection.types import Domain, Example, Snapshot
 from tests.selection.made import entry
-from tests.small_encoder import DIMENSIONS, SmallModel
+from tests.small_encoder import SmallModel
 
 KEY = "garden"
 
@@ -84,7 +84,7 @@ GARDEN = Snapshot(
 @lru_cache(maxsize=1)
 def fitted() -> fit.FittedModel:
     """The garden's model, with what it makes of each utterance when it is left out."""
-    return fit.fit(GARDEN, fit.utterances_of(GARDEN), made="the garden")
+    return fit.fit(GARDEN, utterances_of(GARDEN), made="the garden")
 
 
 class SmallEncoder:
@@ -92,8 +92,8 @@ class SmallEncoder:
 
     key = "garden's"
 
-    def kept(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return SmallModel().encode(texts) if texts else np.zeros((0, DIMENSIONS), dtype=np.float32)
+    def kept(self, texts: Sequence[str]) -> Sequence[Vector]:
+        return SmallModel().encode(texts)
 
     asked = kept
 

@@ -5,25 +5,25 @@ import pytest
 from msgspec.structs import replace
 
 from cortex.selection.model import fit, ridge, weights
-from cortex.selection.model.fit import LabelledUtterance
+from cortex.selection.model.utterances import LabelledUtterance, examples_hash, utterances_of
 from cortex.selection.types import Example
 from tests.selection.garden import GARDEN, fitted
 
-TOLD = fit.utterances_of(GARDEN)
+TOLD = utterances_of(GARDEN)
 
 
 def test_every_wording_is_told_once_and_the_first_one_counts() -> None:
     pumps, *others = GARDEN.domains
     doubled = Example(text="START  the pump", tools=("pump_stop",))
     again = replace(GARDEN, domains=(replace(pumps, examples=(*pumps.examples, doubled)), *others))
-    assert fit.utterances_of(again) == TOLD
+    assert utterances_of(again) == TOLD
     assert LabelledUtterance(text="start the pump", tools=("pump_start",)) in TOLD
 
 
 def test_what_wants_a_tool_that_is_gone_is_not_told() -> None:
     gone = Example(text="prune the roses", tools=("rose_prune",))
     half = Example(text="prune the roses and stop the pump", tools=("rose_prune", "pump_stop"))
-    told = fit.utterances_of(replace(GARDEN, several=(gone, half)))
+    told = utterances_of(replace(GARDEN, several=(gone, half)))
     assert [row for row in told if "roses" in row.text] == [LabelledUtterance(text=half.text, tools=("pump_stop",))]
 
 
@@ -34,11 +34,11 @@ def test_wishes_without_a_tool_are_told_with_their_kind() -> None:
 
 
 def test_the_hash_knows_every_word_and_no_order() -> None:
-    key = fit.examples_hash(TOLD)
+    key = examples_hash(TOLD)
     first, *rest = TOLD
-    assert fit.examples_hash(tuple(reversed(TOLD))) == key
+    assert examples_hash(tuple(reversed(TOLD))) == key
     changed = (replace(first, text=f"{first.text}!"), replace(first, tools=("pump_stop",)), replace(first, kind="chat"))
-    assert len({fit.examples_hash([one, *rest]) for one in changed} | {key, fit.examples_hash(rest)}) == 5
+    assert len({examples_hash([one, *rest]) for one in changed} | {key, examples_hash(rest)}) == 5
 
 
 def test_the_same_utterances_give_the_same_bytes() -> None:

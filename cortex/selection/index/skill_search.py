@@ -9,8 +9,9 @@ from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 
-from cortex.base import scan, spelling
+from cortex.base import spelling
 from cortex.base.skill import Skill, SkillFit, on_a_line
+from cortex.selection.index import shipped_index
 from cortex.selection.words import talk, text
 
 LEAST = 0.2
@@ -79,8 +80,8 @@ def terms(said: str, noise: Collection[str] = ()) -> dict[str, str]:
 @lru_cache(maxsize=4_096)
 def rarity(term: str) -> float:
     """Return how rare a stem is in what people say, 0 to 1: 1 for one that nobody says."""
-    sayings = scan.load("cortex.selection.index.shipped_index").shipped().rarity
-    return float(sayings.idf(term) / sayings.idf(""))
+    sayings = shipped_index.shipped().rarity
+    return sayings.idf(term) / sayings.idf("")
 
 
 def shared(asked: Iterable[str], met: Collection[str]) -> tuple[float, float]:

@@ -1,10 +1,9 @@
 """`cortex train`: fits the model of `weights.py` on utterances, judges it on those it has not seen, and says how well.
 
 One-sided least squares, one column a tool, category and kind (`ridge.py`). The calibrations are fitted on what each
-utterance scores when its fifth is left out. Deterministic.
+utterance scores when its fifth is left out. Deterministic. Needs numpy, the extra `train`: loaded late.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from cortex.selection.model import ridge
 from cortex.selection.model.calibrations import KINDS, LEAST, SHARPNESS, TOPS, Calibrations
 from cortex.selection.model.ridge import Floats
+from cortex.selection.model.utterances import LabelledUtterance, examples_hash
 from cortex.selection.model.weights import GRAM_SHARE, NEED, Weights
 from cortex.selection.types import META, Snapshot
 from cortex.selection.words import known_words, quoted, text
@@ -29,14 +29,6 @@ SHRINKAGE = 1e-3
 WEB = "web"
 
 Places = NDArray[np.int32]
-
-
-class LabelledUtterance(Struct, frozen=True, kw_only=True):
-    """An utterance to learn from: the tools it wants, or the kind of no tool."""
-
-    text: str
-    tools: tuple[str, ...] = ()
-    kind: str = ""
 
 
 class FittedChances(Struct, frozen=True, kw_only=True, eq=False):
@@ -58,24 +50,6 @@ class FittedModel(Struct, frozen=True, kw_only=True, eq=False):
     scores: Floats
     labels: Floats
     chances: FittedChances
-
-
-def utterances_of(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
-    """The snapshot's utterances, each wording once."""
-    known = {entry.name for entry in snapshot.entries if not entry.is_meta}
-    rows: dict[str, LabelledUtterance] = {}
-    for example in (*(each for domain in snapshot.domains for each in domain.examples), *snapshot.several):
-        tools = tuple(name for name in example.tools if name in known)
-        rows.setdefault(text.normal(example.text), LabelledUtterance(text=example.text, tools=tools))
-    for example in snapshot.none:
-        rows.setdefault(text.normal(example.text), LabelledUtterance(text=example.text, kind=example.tools[0]))
-    return tuple(row for row in rows.values() if row.tools or row.kind)
-
-
-def examples_hash(told: Sequence[LabelledUtterance]) -> str:
-    """Return what a model was fitted on, as a short key."""
-    lines = sorted(f"{row.text}\t{' '.join(row.tools)}\t{row.kind}" for row in told)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -> FittedModel:

@@ -2,7 +2,7 @@
 
 What lies beyond its target costs nothing (the squared hinge). By dual coordinate ascent (Hsieh et al. 2008): a step
 moves one row's dual to where it is best while all others stand, so that no kernel is held and a row costs its own
-features alone. Deterministic. Loaded late: numpy.
+features alone. Deterministic. Needs numpy, the extra `train`: loaded late.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from cortex.base import scan
+from cortex.selection.words import meanings
 from cortex.selection.words.text import bare, stem, words
 
 _FOLDER = Path(__file__).parent
@@ -27,7 +27,7 @@ def in_english(said: str, has: Callable[[str], bool]) -> str:
     """
     told = words(bare(said).replace("'", " "))
     english, *others = _languages()
-    is_whole = scan.load("cortex.selection.words.meanings").shipped().is_whole
+    is_whole = meanings.shipped().is_whole
     first = [(word, word in english, is_whole(word) or has(stem(word))) for word in told[:TELLING]]
     leads = [
         sum(_english(at, word) is not None for word, _, _ in first)

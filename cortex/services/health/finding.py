@@ -7,7 +7,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from cortex.base import scan, trust
+from cortex.base import packed, scan, trust
 from cortex.base.errors import CortexError, DamagedFile
 from cortex.base.record import as_dict
 from cortex.base.tokens import VOCABULARY_CRC
@@ -112,9 +112,8 @@ def page() -> Finding:
 
 def _looks() -> Mapping[str, Callable[[Path], object]]:
     """Return how each table is read, by its place in the package."""
-    arrays = scan.load("cortex.base.packed").mapped
     names = ("model/weights", "index/shipped_index", "words/meanings")
-    return {f"selection/{name}.bin": arrays for name in names} | {
+    return {f"selection/{name}.bin": packed.mapped for name in names} | {
         "selection/model/lacks_tool.bin": lambda path: scan.load("cortex.selection.model.lacks_tool").read(
             path.read_bytes()
         ),

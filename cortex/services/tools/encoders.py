@@ -26,7 +26,7 @@ from cortex.selection.types import Snapshot
 from cortex.selection.votes.semantic_votes import prepared
 from cortex.services.tools.edits import with_encoder
 
-SENTENCES = "cortex.integrations.sentences"  # numpy is heavy: read with the first plan that can use it
+SENTENCES = "cortex.integrations.sentences"  # read with the first plan that can use it
 FOLDER, VECTORS = "encoder", "vectors"
 MODEL = "model.onnx"
 READY_S, ANSWER_S = 0.1, 0.15

@@ -3,19 +3,17 @@
 import hashlib
 import logging
 
-from cortex.base import scan
+from cortex.selection.model import weights
 from cortex.selection.types import Snapshot
 from cortex.services.tools.edits import with_weights
 from cortex.storage.refits import RefitRow
-
-WEIGHTS = "cortex.selection.model.weights"  # numpy is heavy: read with the first plan that needs it
 
 log = logging.getLogger(__name__)
 
 
 def is_loaded(refit: RefitRow) -> bool:
     """Tell whether its bytes were read in this process."""
-    return bool(scan.load(WEIGHTS).is_kept(refit.key))
+    return weights.is_kept(refit.key)
 
 
 def digest_of(data: bytes) -> str:
@@ -25,7 +23,6 @@ def digest_of(data: bytes) -> str:
 
 def rests_on() -> str:
     """Return what a refit made now rests on: the form of the weights, and what the shipped ones were fitted on."""
-    weights = scan.load(WEIGHTS)
     return f"{weights.FORMAT} {weights.shipped().examples}"
 
 
@@ -45,7 +42,6 @@ def with_own_model(snapshot: Snapshot, refit: RefitRow, data: bytes | None) -> S
         )
         return snapshot
     if data is not None:
-        weights = scan.load(WEIGHTS)
         try:
             found = weights.from_compressed(data) if digest_of(data) == refit.digest else None
         except ValueError:

@@ -4,22 +4,24 @@ Judged before it is stored: own cases held back, and a sample of the shipped utt
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, field
 
-from cortex.base import scan
 from cortex.base.clock import Clock, now
 from cortex.base.errors import UserError
 from cortex.base.model import Profile
 from cortex.base.record import as_dict
 from cortex.base.user import User
+from cortex.selection.model import refit, weights
+from cortex.selection.model.refit import OwnCase
+from cortex.selection.model.weights import Weights
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
 from cortex.selection.words import text
 from cortex.services.tools.edits import with_weights
-from cortex.services.tools.own_weights import WEIGHTS, digest_of, is_current, rests_on
+from cortex.services.tools.own_weights import digest_of, is_current, rests_on
 from cortex.services.tools.tools import ToolsService
 from cortex.services.workshop.learning import NOT_NEEDED
 from cortex.storage.audit import AuditRepository
@@ -29,7 +31,6 @@ from cortex.storage.refits import RefitRow, RefitsRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
 
 ONLY = "refit the model"  # for admins
-REFIT = "cortex.selection.model.refit"
 CASES_LEAST = 8
 CASES_MOST = 2_000
 SHIPPED_JUDGED = 300
@@ -124,7 +125,7 @@ class RefitsService(Struct, frozen=True, kw_only=True):
             for refit, is_now in zip(found, current, strict=True)
         ]
 
-    async def cases(self) -> tuple[Any, ...]:
+    async def cases(self) -> tuple[OwnCase, ...]:
         """Gather what a refit would learn from: own examples, tools not needed, messages whose tools went unused.
 
         Each wording once, with all that is known of it. What it wants by an example is no tool that it does not need.
@@ -141,10 +142,7 @@ class RefitsService(Struct, frozen=True, kw_only=True):
         for answer in await self.db.repository(AnswersRepository).all():
             if answer.kind == NOT_NEEDED:
                 _of(found, answer.text).unneeded.add(answer.tool)
-        own_case = scan.load(REFIT).OwnCase
-        return tuple(
-            own_case(text=known.text, tools=known.tools, not_tools=known.not_tools) for known in found.values()
-        )
+        return tuple(OwnCase(text=known.text, tools=known.tools, not_tools=known.not_tools) for known in found.values())
 
     async def make(self, user: User) -> RefitResult:
         """Fit, judge, and put it in force if nothing got worse. UserError when there is too little to learn from."""
@@ -187,9 +185,8 @@ def report_of(stored: dict[str, Any]) -> Report:
     return Report(**{**stored, **figures})
 
 
-def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[RefitResult, bytes]:
+def _judged(shipped: Snapshot, cases: Sequence[OwnCase], day: str) -> tuple[RefitResult, bytes]:
     """Off the event loop: the model of all cases, judged; what is held back is judged by a fit that did not see it."""
-    refit, weights = scan.load(REFIT), scan.load(WEIGHTS)
     base = weights.shipped()
     usable = refit.known(base, cases)
     if len(usable) < CASES_LEAST:
@@ -200,8 +197,8 @@ def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[RefitRes
     fit, held = refit.held_back(usable)
     trial = refit.refitted(base, fit)
     final = refit.refitted(base, usable, made=f"refit {day}, {len(usable)} cases")
-    data: bytes = weights.compressed(final)
-    sample = _sample(shipped, refit.sample)
+    data = weights.compressed(final)
+    sample = _sample(shipped)
     own = [Example(text=case.text, tools=case.tools) for case in held]
     report = Report(
         cases=len(usable),
@@ -216,19 +213,18 @@ def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[RefitRes
     return RefitResult(report=report, worse=report.worse), data
 
 
-def _with(snapshot: Snapshot, model: Any) -> Snapshot:
+def _with(snapshot: Snapshot, model: Weights) -> Snapshot:
     """The shipped snapshot judged by this model: own words would find their own wordings by themselves."""
-    weights = scan.load(WEIGHTS)
     key = f"judged {digest_of(model.matrix.tobytes() + model.scale.tobytes())}"
     weights.keep(key, model)
     return with_weights(snapshot, key)
 
 
-def _sample(snapshot: Snapshot, chosen: Callable[[int, int], Any]) -> list[Example]:
+def _sample(snapshot: Snapshot) -> list[Example]:
     """Shipped utterances, those that need no tool among them."""
     told = [each for domain in snapshot.domains for each in domain.examples]
     told += [*snapshot.several, *(Example(text=each.text, tools=()) for each in snapshot.none)]
-    return [told[at] for at in chosen(len(told), SHIPPED_JUDGED)]
+    return [told[at] for at in refit.sample(len(told), SHIPPED_JUDGED)]
 
 
 def _figure(snapshot: Snapshot, told: Sequence[Example]) -> Figure:
