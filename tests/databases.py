@@ -164,9 +164,16 @@ def wear_out_open_runs(home: Path, lives: int) -> None:
 @contextmanager
 def rows_of(home: Path) -> Iterator[Connection]:
     """A connection of its own to a house's tables, beside whoever has it open; commits in the end."""
-    settings = house_settings(home)
-    url = make_url(settings.database.replace("postgresql://", "postgresql+psycopg://", 1))
-    engine = create_engine(url, connect_args={} if is_on_postgresql() else {"timeout": PATIENCE_S})
+    with rows_at(house_settings(home).database) as connection:
+        yield connection
+
+
+@contextmanager
+def rows_at(url: str) -> Iterator[Connection]:
+    """The same by the address of the tables."""
+    is_file = url.startswith("sqlite")
+    address = make_url(url.replace("postgresql://", "postgresql+psycopg://", 1))
+    engine = create_engine(address, connect_args={"timeout": PATIENCE_S} if is_file else {})
     with engine.begin() as connection:
         yield connection
     engine.dispose()

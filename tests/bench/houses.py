@@ -1,23 +1,23 @@
 """A house under a meter: one process on SQLite or PostgreSQL, or several on PostgreSQL; and a person who looks on."""
 
-import asyncio
 import statistics
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
 
 from cortex.base.settings import load_settings
-from cortex.storage.db import Database
+from cortex.storage.commits import CHANNEL, WROTE
 from tests.bench.figure import Bench, Figure, Unmeasured, percentile
 from tests.bench.processes import cpu_s, process_of, resident_mb, running
 from tests.children import Program
+from tests.databases import rows_at
 from tests.e2e.caller import Caller
 from tests.e2e.crew import Part
 from tests.e2e.daemon import Daemon
@@ -36,12 +36,17 @@ class Programs(Part):
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Its processes; `door`: the one whose pages are asked. `name`: its kind in words."""
+    """Its processes, and those of them that serve pages. `name`: its kind in words."""
 
     name: str
     url: str
-    door: Daemon
+    pages: Sequence[Daemon]
     parts: Sequence[Daemon]
+
+    @property
+    def door(self) -> Daemon:
+        """The last page: the link that was made last lets in."""
+        return self.pages[-1]
 
     def cpu_s(self) -> float:
         """Processor time of all its processes so far; PostgreSQL's own is not among it."""
@@ -51,47 +56,39 @@ class House:
         """Resident memory of all its processes."""
         return sum(resident_mb(process_of(part)) for part in self.parts)
 
+    def rows(self) -> AbstractContextManager[Connection]:
+        """Its tables from here; commits in the end."""
+        return rows_at(self.url)
+
     def fill(self, change: Callable[[Connection], None]) -> None:
-        """Write rows beside the house, in one transaction; PostgreSQL then knows how many."""
-
-        async def filled(db: Database) -> None:
-            async with db.session_scope() as session:
-                await (await session.connection()).run_sync(change)
-                if db.is_postgresql:  # which does so by itself within a minute; nobody does on SQLite
-                    await session.execute(text("ANALYZE"))
-
-        self.beside(filled)
-
-    def beside(self, work: Callable[[Database], Coroutine[Any, Any, None]]) -> None:
-        """Work on its tables from here."""
-
-        async def worked() -> None:
-            db = Database(self.url)
-            try:
-                await work(db)
-            finally:
-                await db.close()
-
-        asyncio.run(worked())
+        """Write rows beside the house, in one transaction; PostgreSQL then knows how many, and tells the processes."""
+        with self.rows() as connection:
+            change(connection)
+            if connection.dialect.name == "postgresql":
+                # Which does so by itself within a minute; nobody does on SQLite.
+                connection.execute(text("ANALYZE"))
+                said = f'{{"f": "", "k": "{WROTE}", "c": ""}}'
+                connection.execute(text("SELECT pg_notify(:channel, :said)"), {"channel": CHANNEL, "said": said})
 
 
 @contextmanager
-def house(bench: Bench, kind: str, **settings: object) -> Iterator[House]:
-    """Open an empty one of this kind; all of it ends with the block."""
-    home = bench.folder / kind / "home"
-    home.parent.mkdir(parents=True, exist_ok=True)
+def house(bench: Bench, kind: str, workers: int = WORKERS, **settings: object) -> Iterator[House]:
+    """Open an empty one of this kind; all of it ends with the block. `workers`: of several processes."""
+    home = Path(tempfile.mkdtemp(dir=bench.folder)) / "home"
+    settings = {"offline_delay_ms": 0, **settings}
     with ExitStack() as stack:
         url = "" if kind == "sqlite" else stack.enter_context(_postgresql())
         if kind != "processes":
             door = stack.enter_context(running(home, database_url=url, **settings))  # type: ignore[arg-type]  # it names none of its own
-            yield House(KINDS[kind], load_settings(None, home=home, database_url=url).database, door, (door,))
+            yield House(KINDS[kind], load_settings(None, home=home, database_url=url).database, (door,), (door,))
             return
         pages = [Programs(home, "web", f"web{number}", url, **settings) for number in range(PAGES)]
-        workers = [Programs(home, "worker", f"worker{number}", url, **settings) for number in range(WORKERS)]
-        for part in (*pages, *workers):
+        working = [Programs(home, "worker", f"worker{number}", url, **settings) for number in range(workers)]
+        for part in (*pages, *working):
             stack.callback(part.close)
             part.start()
-        yield House(KINDS[kind], url, pages[-1], (*pages, *workers))  # the link that was made last lets in
+        name = KINDS[kind].replace(f"{WORKERS} workers", f"{workers} worker{'s' if workers > 1 else ''}")
+        yield House(name, url, pages, (*pages, *working))
 
 
 @contextmanager
@@ -164,3 +161,25 @@ def looks(person: Caller, paths: Sequence[str], times: int = 5) -> dict[str, flo
 def size_mb(home: Path) -> float:
     """The bytes of all files of a home, in MB."""
     return sum(one.stat().st_size for one in home.rglob("*") if one.is_file()) / 1e6
+
+
+class MostMemory:
+    """The most memory that the house has during the block, looked at ten times a second."""
+
+    def __init__(self, house: House) -> None:
+        self.mb = 0.0
+        self._house = house
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> "MostMemory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._is_over.wait(0.1):
+            self.mb = max(self.mb, self._house.memory_mb())

@@ -1,4 +1,4 @@
-"""1,000 open pages of 20 people on one daemon: what it takes to connect them, and to bring an answer to all of them."""
+"""1,000 open pages of 20 people: what it takes to connect them, and to bring an answer to all of them."""
 
 import html
 import re
@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from selectors import EVENT_READ, DefaultSelector
 
 from tests.bench.figure import Bench, Figure
-from tests.bench.processes import ask, cpu_s, process_of, resident_mb, running, until_idle
+from tests.bench.houses import House, house
+from tests.bench.processes import ask, until_idle
 from tests.e2e.caller import Caller
-from tests.e2e.daemon import Daemon
 
 PEOPLE, PAGES = 20, 1_000
 QUESTION = "tell me who you are"  # no tool fits: the offline model introduces itself, some 80 words
@@ -20,24 +20,28 @@ WAIT_S = 300.0
 
 
 def measure(bench: Bench) -> list[Figure]:
-    """Four lines, over plain sockets: every one of the people has the same number of pages on a conversation."""
-    with running(bench.folder / "home", delay_ms=12) as daemon, ExitStack() as stack:
-        ada = stack.enter_context(Caller(daemon)).set_up()
+    """Over plain sockets: every one of the people has the same number of pages on a conversation."""
+    return [figure for kind in bench.databases for figure in _measured(bench, kind)]
+
+
+def _measured(bench: Bench, kind: str) -> list[Figure]:
+    count = max(PEOPLE, bench.count(PAGES))
+    with house(bench, kind, offline_delay_ms=12) as opened, ExitStack() as stack:
+        ada = stack.enter_context(Caller(opened.door)).set_up()
         people = [ada, *(stack.enter_context(ada.invite(f"P{number}")) for number in range(PEOPLE - 1))]
         places = [ask(person, QUESTION) for person in people]
-        process = process_of(daemon)
         paths = [_path(person, place) for person, place in zip(people, places, strict=True)]
-        with _opened(daemon, people, paths, PEOPLE) as pages:
-            few_s = _answered(daemon, people, places, pages)
+        with _opened(opened, people, paths, PEOPLE) as pages:
+            few_s = _answered(opened, people, places, pages)
         paths = [_path(person, place) for person, place in zip(people, places, strict=True)]
-        memory_mb, before_s = resident_mb(process), cpu_s(process)
-        with _opened(daemon, people, paths, PAGES) as pages:
-            connected_s = cpu_s(process) - before_s
-            answered_s = _answered(daemon, people, places, pages)
-            grown_mb = resident_mb(process) - memory_mb
-    how = f"{PAGES:,} streams of {PEOPLE} people, CPU time of the daemon, offline model"
+        memory_mb, before_s = opened.memory_mb(), opened.cpu_s()
+        with _opened(opened, people, paths, count) as pages:
+            connected_s = opened.cpu_s() - before_s
+            answered_s = _answered(opened, people, places, pages)
+            all_mb = opened.memory_mb()
+    how = f"{opened.name}, {count:,} streams of {PEOPLE} people, CPU time of its processes, offline model"
     return [
-        Figure(what="open pages, to connect one", value=connected_s / PAGES * 1000, unit="ms", how=how, goal=10),
+        Figure(what="open pages, to connect one", value=connected_s / count * 1000, unit="ms", how=how, goal=10),
         Figure(
             what="open pages, an answer of each person to all their pages",
             value=answered_s,
@@ -51,19 +55,21 @@ def measure(bench: Bench) -> list[Figure]:
             how="the line above, less the same with one page a person",
             goal=3,
         ),
-        Figure(what="open pages, memory of one", value=grown_mb / PAGES * 1000, unit="KB", how=how),
+        Figure(what="open pages, memory of one", value=(all_mb - memory_mb) / count * 1000, unit="KB", how=how),
+        Figure(what="open pages, memory in all", value=all_mb, unit="MB", how=how),
     ]
 
 
 @contextmanager
-def _opened(daemon: Daemon, people: list[Caller], paths: list[str], count: int) -> Iterator[list[socket.socket]]:
+def _opened(opened: House, people: list[Caller], paths: list[str], count: int) -> Iterator[list[socket.socket]]:
     """That many streams, each greeted: no more of them at once than one address may have without a login."""
     with ExitStack() as stack:
         pages = list[socket.socket]()
         while len(pages) < count:
+            door = opened.pages[len(pages) // PEOPLE % len(opened.pages)]
             for person, path in zip(people, paths, strict=True):
-                page = stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port)))
-                head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\n"
+                page = stack.enter_context(socket.create_connection(("127.0.0.1", door.port)))
+                head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\n"
                 page.sendall(f"{head}Cookie: cortex={person.token}\r\nAccept: text/event-stream\r\n\r\n".encode())
                 pages.append(page)
             _read(pages[-PEOPLE:], b"event: ready")
@@ -71,14 +77,13 @@ def _opened(daemon: Daemon, people: list[Caller], paths: list[str], count: int) 
         yield pages
 
 
-def _answered(daemon: Daemon, people: list[Caller], places: list[str], pages: list[socket.socket]) -> float:
+def _answered(opened: House, people: list[Caller], places: list[str], pages: list[socket.socket]) -> float:
     """CPU seconds until the answer of each has come to all of its pages."""
-    process = process_of(daemon)
-    before_s = cpu_s(process)
+    before_s = opened.cpu_s()
     for person, place in zip(people, places, strict=True):
         person.send(place, QUESTION)
     _read(pages, ENDED)
-    used_s = cpu_s(process) - before_s
+    used_s = opened.cpu_s() - before_s
     for person, place in zip(people, places, strict=True):
         until_idle(person, place, WAIT_S)
     return used_s

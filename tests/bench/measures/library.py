@@ -8,7 +8,7 @@ from sqlalchemy import Connection, insert, select
 from cortex.storage.schema import AccountTable, DocumentPageTable, DocumentTable
 from cortex.storage.words import indexed, owner_word
 from tests.bench.figure import Bench, Figure
-from tests.bench.houses import KINDS, Onlooker, house, looks
+from tests.bench.houses import Onlooker, house, looks
 from tests.bench.measures.documents import WORDS
 from tests.bench.processes import ask
 from tests.e2e.caller import Caller
@@ -28,7 +28,7 @@ def _measured(bench: Bench, kind: str) -> list[Figure]:
         ada.set_up()
         dice = bench.dice()
         opened.fill(lambda connection: _fill(connection, count, dice))
-        how = f"{KINDS[kind]}, {count:,} documents of {PAGES} pages"
+        how = f"{opened.name}, {count:,} documents of {PAGES} pages"
         found = [
             Figure(what=f"many documents, {path}", value=took_ms, unit="ms", how=how)
             for path, took_ms in looks(ada, PATHS).items()

@@ -2,11 +2,11 @@
 
 import time
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
-from cortex.storage.schema import ConversationTable, MessageTable
+from cortex.storage.schema import MessageTable
 from tests.bench.figure import Bench, Figure
-from tests.bench.houses import KINDS, House, house, looks
+from tests.bench.houses import House, house, looks
 from tests.bench.processes import ask
 from tests.e2e.caller import Caller
 from tests.many_rows import multiply
@@ -25,7 +25,7 @@ def _measured(bench: Bench, kind: str) -> list[Figure]:
     with house(bench, kind) as opened, Caller(opened.door) as ada:
         ada.set_up()
         _fill(bench, opened, ada)
-        how = f"{KINDS[kind]}, {_count(opened):,} messages"
+        how = f"{opened.name}, {_count(opened):,} messages"
         found = [
             Figure(what=f"many messages, {path}", value=took_ms, unit="ms", how=how)
             for path, took_ms in looks(ada, PAGES).items()
@@ -57,11 +57,5 @@ def _fill(bench: Bench, opened: House, ada: Caller) -> None:
 
 
 def _count(opened: House) -> int:
-    found = list[int]()
-
-    def counted(connection: Connection) -> None:
-        assert connection.execute(select(func.count()).select_from(ConversationTable)).scalar_one()
-        found.append(connection.execute(select(func.count()).select_from(MessageTable)).scalar_one())
-
-    opened.fill(counted)
-    return found[0]
+    with opened.rows() as connection:
+        return connection.execute(select(func.count()).select_from(MessageTable)).scalar_one()

@@ -1,6 +1,5 @@
 """A file of 100 MB that is given to Cortex: memory, processor, what others wait, what half of one leaves behind."""
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,7 +7,7 @@ from contextlib import suppress
 import httpx
 
 from tests.bench.figure import Bench, Figure
-from tests.bench.houses import KINDS, House, Onlooker, house, size_mb
+from tests.bench.houses import House, MostMemory, Onlooker, house, size_mb
 from tests.e2e.caller import Caller
 
 SIZE_MB, PIECE = 100, 1 << 16
@@ -29,7 +28,7 @@ def _measured(bench: Bench, kind: str) -> list[Figure]:
         ada.set_up()
         _send(opened, ada, "small.csv", 1_000, 1_000)  # what is loaded with the first
         before_mb = opened.memory_mb()
-        with Onlooker(opened, ada) as onlooker, _Most(opened) as most:
+        with Onlooker(opened, ada) as onlooker, MostMemory(opened) as most:
             used_s, began_s = opened.cpu_s(), time.perf_counter()
             status = _send(opened, ada, "big.csv", size_bytes, size_bytes)
             took_s, used_s = time.perf_counter() - began_s, opened.cpu_s() - used_s
@@ -40,7 +39,7 @@ def _measured(bench: Bench, kind: str) -> list[Figure]:
             _send(opened, ada, "half.csv", size_bytes, size_bytes // 2)
         time.sleep(2)
         litter_mb = size_mb(opened.door.home) - stored_mb
-        how = f"{KINDS[kind]}, {size_bytes / 1e6:,.0f} MB"
+        how = f"{opened.name}, {size_bytes / 1e6:,.0f} MB"
         return [
             Figure(what="upload, all told", value=took_s, unit="s", how=how),
             Figure(what="upload, CPU", value=used_s, unit="s", how=how),
@@ -74,25 +73,3 @@ def _send(opened: House, ada: Caller, name: str, said_bytes: int, sent_bytes: in
     }
     with httpx.Client(timeout=600, trust_env=False) as http:
         return http.post(f"{opened.door.origin}/files", content=body(), headers=headers).status_code
-
-
-class _Most:
-    """The most memory that the house has during the block, looked at ten times a second."""
-
-    def __init__(self, opened: House) -> None:
-        self.mb = 0.0
-        self._opened = opened
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> "_Most":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._is_over.wait(0.1):
-            self.mb = max(self.mb, self._opened.memory_mb())
