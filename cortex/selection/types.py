@@ -44,7 +44,7 @@ class Domain(Struct, frozen=True, kw_only=True):
     name: str
     summary: str
     triggers: tuple[Trigger, ...] = ()
-    examples: tuple[Example, ...] = ()
+    examples: Sequence[Example] = ()
     tokens: int = 0
     tokens_name: int = 0
 
@@ -123,8 +123,8 @@ class Snapshot(Struct, frozen=True, kw_only=True, eq=False):
     version: str
     entries: tuple[ToolEntry, ...]
     domains: tuple[Domain, ...]
-    several: tuple[Example, ...] = ()
-    none: tuple[Example, ...] = ()
+    several: Sequence[Example] = ()
+    none: Sequence[Example] = ()
     weights: str = ""
     encoder: str = ""
 

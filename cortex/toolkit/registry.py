@@ -3,7 +3,7 @@
 What ships never changes; what is set up besides (tools of MCP servers) is put in or taken out at once, as a whole.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from hashlib import sha256
@@ -28,8 +28,8 @@ class ToolSet(Struct, frozen=True, kw_only=True, eq=False):
 
     categories: Mapping[str, Category]
     tools: Mapping[str, Tool]
-    several: tuple[Example, ...]
-    none: tuple[Example, ...]
+    several: Sequence[Example]
+    none: Sequence[Example]
     version: str
     roles: Mapping[str, tuple[str, ...]]
     admin_roles: Mapping[str, tuple[str, ...]]
@@ -42,7 +42,7 @@ class Registry:
     """
 
     def __init__(
-        self, categories: Iterable[Category], *, several: tuple[Example, ...] = (), none: tuple[Example, ...] = ()
+        self, categories: Iterable[Category], *, several: Sequence[Example] = (), none: Sequence[Example] = ()
     ) -> None:
         """Take the categories in; TypeError when two tools share a name. several, none: as in `ToolSet`."""
         self.shipped = self.held = _tool_set(categories, several, none)
@@ -75,12 +75,12 @@ class Registry:
         return self.held.tools
 
     @property
-    def several(self) -> tuple[Example, ...]:
+    def several(self) -> Sequence[Example]:
         """Utterances with needs of more than one category."""
         return self.held.several
 
     @property
-    def none(self) -> tuple[Example, ...]:
+    def none(self) -> Sequence[Example]:
         """Utterances that need no tool."""
         return self.held.none
 
@@ -133,11 +133,12 @@ def category_of(module: ModuleType) -> Category:
     strays = [tool.name for tool in own if not tool.name.startswith(prefixes)]
     if not own or strays:
         raise TypeError(f"{stem}.py: no tool, or names outside its prefixes {prefixes}: {strays}")
+    examples = examples_of(module)
     made = Category(
         name=stem,
         summary=module.SUMMARY,
         tools=tuple(own),
-        examples=examples_of(module),
+        examples=examples,
         undo=getattr(module, "undo", None),
         needs=tuple(getattr(module, "NEEDS", ())),
         tested=getattr(module, "TESTED", ""),
@@ -146,7 +147,7 @@ def category_of(module: ModuleType) -> Category:
         samples=getattr(module, "SAMPLES", {}),
     )
     names = {tool.name for tool in own}
-    said = {name for _, wanted in made.examples for name in wanted if name.startswith(prefixes)}
+    said = {name for name in examples.names if name.startswith(prefixes)}
     for part, found in (
         ("examples", said),
         ("ROLES", {word for words in made.roles.values() for word in words} - {stem}),
@@ -165,7 +166,7 @@ def _words_by_role(module: ModuleType, name: str) -> Mapping[str, tuple[str, ...
     return {role: tuple(words) for role, words in given.items()}
 
 
-def _tool_set(categories: Iterable[Category], several: tuple[Example, ...], none: tuple[Example, ...]) -> ToolSet:
+def _tool_set(categories: Iterable[Category], several: Sequence[Example], none: Sequence[Example]) -> ToolSet:
     ordered = sorted(categories, key=lambda category: category.name)
     tools: dict[str, Tool] = {}
     for category in ordered:
@@ -178,7 +179,7 @@ def _tool_set(categories: Iterable[Category], several: tuple[Example, ...], none
         tools=MappingProxyType(tools),
         several=several,
         none=none,
-        version=_version(ordered, several + none),
+        version=_version(ordered, [*several, *none]),
         roles=_joined(category.roles for category in ordered),
         admin_roles=_joined(category.admin_roles for category in ordered),
     )
@@ -192,18 +193,19 @@ def _joined(given: Iterable[Mapping[str, tuple[str, ...]]]) -> Mapping[str, tupl
     return MappingProxyType(joined)
 
 
-def _version(categories: list[Category], beside: tuple[Example, ...]) -> str:
+def _version(categories: list[Category], beside: Sequence[Example]) -> str:
     """A hash over all that selection and the gate can see, so that a changed registry opens an epoch."""
-    facts = [
+    facts = (
         [
             category.name,
             category.summary,
             [[tool.hash, tool.risk, tool.effect, tool.confirm, tool.admin, *_flags(tool)] for tool in category.tools],
-            category.examples,
+            [*category.examples],
         ]
         for category in categories
-    ]
-    return sha256(canonical([facts, beside]).encode()).hexdigest()[:16]
+    )
+    told = ",".join(map(canonical, facts))  # one by one: all utterances at once would be 5 MB for a moment
+    return sha256(f"[[{told}],{canonical(beside)}]".encode()).hexdigest()[:16]
 
 
 def _flags(tool: Tool) -> tuple[object, ...]:

@@ -147,7 +147,7 @@ class Category(Struct, frozen=True, kw_only=True):
     name: str
     summary: str
     tools: tuple[Tool, ...]
-    examples: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    examples: Sequence[tuple[str, tuple[str, ...]]] = ()
     undo: Undo | None = None
     needs: tuple[str, ...] = ()
     tested: str = ""

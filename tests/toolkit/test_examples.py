@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from cortex.toolkit.examples import examples_of, parsed, read
+from cortex.toolkit.examples import Utterances, examples_of, parsed, read
 
 
 def written(folder: Path, text: str) -> Path:
@@ -52,3 +52,14 @@ def test_what_the_bench_judges_by_is_no_example() -> None:
     text = "[a_one]\nlearned\n[? a_one a_two]\nheld out\n[a_two]\nlearned too"
     assert parsed(text, "star.txt") == (("learned", ("a_one",)), ("learned too", ("a_two",)))
     assert parsed(text, "star.txt", is_judged=True) == (("held out", ("a_one", "a_two")),)
+
+
+def test_what_is_made_when_it_is_looked_at_equals_what_was_told() -> None:
+    told = (("first", ("a_one",)), ("second", ("a_one",)), ("third", ("a_two", "a_one")), ("fourth", ("a_one",)))
+    held = Utterances(told, lambda words, names: (words, names))
+    spelt = Utterances(held, lambda words, names: f"{words} {' '.join(names)}")
+    assert held == told
+    assert (len(held), held[1], held[-2:]) == (len(told), told[1], told[-2:])
+    assert [*spelt] == ["first a_one", "second a_one", "third a_two a_one", "fourth a_one"]
+    assert held.names == {"a_one", "a_two"}
+    assert (len(Utterances((), lambda words, _: words)), [*Utterances((), lambda words, _: words)]) == (0, [])

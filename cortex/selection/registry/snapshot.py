@@ -1,5 +1,6 @@
 """The registry as selection sees it, with what each form costs. Counts tokens here, once, so that no plan has to."""
 
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from cortex.base import scan, tokens
 from cortex.base.record import field_names
 from cortex.selection.types import META, Domain, Example, Snapshot, ToolEntry
+from cortex.toolkit.examples import Utterances
 from cortex.toolkit.registry import Registry, ToolSet
 from cortex.toolkit.spec import Category, Tool
 
@@ -104,5 +106,5 @@ def _domain(category: Category) -> Domain:
     )
 
 
-def _examples(told: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[Example, ...]:
-    return tuple(Example(text=said, tools=wanted) for said, wanted in told)
+def _examples(told: Sequence[tuple[str, tuple[str, ...]]]) -> Sequence[Example]:
+    return Utterances(told, lambda said, wanted: Example(text=said, tools=wanted)) if told else ()
