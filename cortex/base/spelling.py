@@ -3,7 +3,8 @@
 The figures are those of the textbook definitions, to the last bit, so that what was fitted on them goes on to hold.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 PREFIX_LETTERS, PREFIX_WEIGHT, PREFIX_LEAST = 4, 0.1, 0.7
 ROUNDING = 1e-9
@@ -50,15 +51,28 @@ def first_slip(one: str, others: Sequence[str], most: int = 1) -> str:
 
 def likeness(one: str, other: str) -> float:
     """From 0 to 1; a common beginning counts more (Jaro-Winkler)."""
-    alike = _jaro(one, other)
-    if alike <= PREFIX_LEAST:
-        return alike
-    prefix = 0
-    for first, second in zip(one[:PREFIX_LETTERS], other, strict=False):
-        if first != second:
-            break
-        prefix += 1
-    return min(alike + prefix * PREFIX_WEIGHT * (1.0 - alike), 1.0)
+    spelt = _jaro(one, other)
+    if spelt <= PREFIX_LEAST:
+        return spelt
+    return min(spelt + _prefix(one, other) * PREFIX_WEIGHT * (1.0 - spelt), 1.0)
+
+
+def alike(one: str, others: Iterable[str], least: float) -> Iterator[str]:
+    """Those of the others whose likeness is at least this, in their order.
+
+    Of ten thousand names nearly all are too long, too short, or of other letters: seen far sooner than how alike.
+    """
+    counts = Counter(one)
+    for other in others:
+        prefix = _prefix(one, other) * PREFIX_WEIGHT
+        lengths = len(one), len(other)
+        # What of the letters the other must have, were all that both have in order: from the definition of `_jaro`.
+        met = 3.0 * (least - prefix) / (1.0 - prefix) - 1.0 - ROUNDING
+        if lengths[0] and min(lengths) / max(lengths) + 1.0 < met:
+            continue
+        both = sum(min(count, other.count(letter)) for letter, count in counts.items())
+        if (not both or both / lengths[0] + both / lengths[1] >= met) and likeness(one, other) >= least:
+            yield other
 
 
 def closest(one: str, others: Sequence[str], least: float) -> str:
@@ -104,6 +118,16 @@ def _shared(one: str, other: str) -> tuple[int, int]:
     while end < most - start and one[-1 - end] == other[-1 - end]:
         end += 1
     return start, end
+
+
+def _prefix(one: str, other: str) -> int:
+    """Count the letters that both begin with, as far as they tell."""
+    prefix = 0
+    for first, second in zip(one[:PREFIX_LETTERS], other, strict=False):
+        if first != second:
+            break
+        prefix += 1
+    return prefix
 
 
 def _jaro(one: str, other: str) -> float:

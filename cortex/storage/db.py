@@ -48,6 +48,7 @@ READERS = 6
 POSTGRESQL_CONNECTIONS = 10
 # synchronous: NORMAL loses acknowledged commits at a power cut
 PRAGMAS = (f"busy_timeout={BUSY_TIMEOUT_S * 1000}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+READER_CACHE = "cache_size=-512"  # KB: another's commit empties it anyway, and the system has the file at hand
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -341,7 +342,7 @@ def _sqlite(
         connection.isolation_level = None  # the driver begins nothing by itself; `begin` below does
         cursor = connection.cursor()
         writing = (f"busy_timeout={TRY_TO_WRITE_S * 1000}", f"journal_size_limit={private.WAL_MOST_BYTES}")
-        for pragma in (*PRAGMAS, *(("query_only=ON",) if is_reading else writing)):
+        for pragma in (*PRAGMAS, *(("query_only=ON", READER_CACHE) if is_reading else writing)):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 

@@ -78,3 +78,9 @@ def test_likeness_has_no_sides_and_stays_within_its_range(one: str, other: str) 
     assert spelling.shared_words(one, other) == pytest.approx(spelling.shared_words(other, one))
     assert 0.0 <= spelling.likeness(one, other) <= 1.0
     assert (spelling.slips(one, other) == 0) == (one == other)
+
+
+@given(one=WORDS, others=st.lists(WORDS, max_size=8), least=st.sampled_from([0.0, 0.5, 0.7, 0.85, 0.93, 1.0]))
+def test_those_that_are_alike_are_found_as_if_each_was_compared(one: str, others: list[str], least: float) -> None:
+    others += [one, one[1:], f"{one}s", one[::-1]]
+    assert [*spelling.alike(one, others, least)] == [each for each in others if spelling.likeness(one, each) >= least]

@@ -55,8 +55,7 @@ class SpeltNames:
 
     def alike(self, asked: str, least: float) -> list[str]:
         """Return what has a name that is alike by `least` (Jaro-Winkler), in their order."""
-        found = (name for name in self._holders if spelling.likeness(asked, name) >= least)
-        return [holder for name in found for holder in self._holders[name]]
+        return [holder for name in spelling.alike(asked, self._holders, least) for holder in self._holders[name]]
 
 
 class Index:

@@ -330,8 +330,8 @@ class Models:
     async def blotter(self, user_id: str) -> SecretFilter:
         """Takes every key out of texts that the user's models have, and those that may have been shared with them."""
         found = await self.store.sealed(user_id)
-        keys = [self._opened(sealed, is_own=owner_id == user_id) for owner_id, sealed in found]
-        return SecretFilter(*(key for key in keys if key))
+        keys = await asyncio.to_thread(self._all_opened, user_id, found) if found else []
+        return SecretFilter(*keys)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -340,6 +340,10 @@ class Models:
         self._open, self._replaced = {}, []
         for provider in opened:
             await provider.close()
+
+    def _all_opened(self, user_id: str, found: Sequence[tuple[str, bytes]]) -> list[str]:
+        keys = [self._opened(sealed, is_own=owner_id == user_id) for owner_id, sealed in found]
+        return [key for key in keys if key]
 
     def _opened(self, sealed: bytes, *, is_own: bool) -> str:
         """A key to look for in texts. Another's that cannot be opened was never sent."""

@@ -4,6 +4,7 @@ Of each file the last copy that could be read is kept (`LastGood`). Several mode
 of one provider, typed once.
 """
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -101,13 +102,13 @@ class RegistryStore:
     async def seal(self, user_id: str, key: str) -> str:
         """Keep a key; the name by which a file refers to it."""
         name = f"{MODEL_KEYS}{new_id()}"
-        await self._secrets(user_id).put(name, self._vault.seal(key))
+        await self._secrets(user_id).put(name, await asyncio.to_thread(self._vault.seal, key))
         return name
 
     async def key(self, user_id: str, name: str) -> str | None:
         """The key of this name; None when there is none, ConfigError when it was sealed under another secret key."""
         sealed = await self._secrets(user_id).get(name) if name else None
-        return None if sealed is None else self._vault.unseal(sealed)
+        return None if sealed is None else await asyncio.to_thread(self._vault.unseal, sealed)
 
     async def sealed(self, user_id: str) -> Sequence[tuple[str, bytes]]:
         """The keys that this person's turns may use, still sealed: (owner's id, key)."""
