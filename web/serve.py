@@ -37,7 +37,7 @@ Opened = Callable[[Settings], AbstractAsyncContextManager[Cortex]]
 
 OPEN_REQUESTS_GRACE_S = 3
 PAGES_AFTER_S = 8.0  # behind the tools, which are made ready first: the start belongs to the people
-FIRST_USED = ("anyio._backends._asyncio", "pydantic.v1")  # by FastAPI, as it works out a route and calls its handler
+FIRST_USED = ("anyio._backends._asyncio",)  # by Starlette, as it calls a handler
 TICK_S = 1.0  # how often the date in the headers is set
 BACKLOG = 256
 ACCEPTED_AT_ONCE = 16  # in one round of the loop, before any of them is counted

@@ -73,6 +73,43 @@ def import_without(package: str, *late: str, optional: tuple[str, ...] = ()) -> 
         _withdraw()
 
 
+class Hollow(ModuleType):
+    """Looks like a module of classes, each of which is empty."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an empty class of this name. Any: it stands for one of theirs."""
+        if name.startswith("__"):  # as above
+            raise AttributeError(f"{self.__name__} has no {name}")
+        made = type(name, (), {"__module__": self.__name__})
+        setattr(self, name, made)
+        return made
+
+
+def import_naming(package: str, *named: str) -> None:
+    """Import a package that takes classes from these modules of its own and uses none of them here.
+
+    It holds empty ones; whoever else imports those modules gets the real ones. A version of the package that does more
+    with them than to name them is imported as it is.
+
+    Args:
+        package: What is imported, unless it is there already; called while only one thread imports.
+        named: Dotted names.
+    """
+    if package in sys.modules:
+        return
+    sys.modules.update({name: Hollow(name) for name in named})
+    try:
+        importlib.import_module(package)
+    except (ImportError, TypeError, AttributeError):
+        for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+            del sys.modules[name]
+        importlib.import_module(package)
+    finally:
+        for name in named:
+            if isinstance(sys.modules.get(name), Hollow):
+                del sys.modules[name]
+
+
 def _withdraw() -> None:
     while _standing:
         stand_in = _standing.pop()

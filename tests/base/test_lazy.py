@@ -131,3 +131,30 @@ def test_a_driver_that_is_not_there_has_errors_that_never_happen(write: Write, m
 def test_what_is_loaded_ahead_is_there(write: Write) -> None:
     lazy.load_ahead(TALE, DRIVER)
     assert sys.modules.keys() >= {TALE, DRIVER, f"{DRIVER}.errors"}
+
+
+@pytest.mark.parametrize(
+    ("line", "is_hollow"),
+    [
+        pytest.param("FOUND: dict[str, Shape] | None = None", True, id="named alone"),
+        pytest.param("FOUND = Shape(sides=3)", False, id="made"),
+        pytest.param("FOUND = Shape.SQUARE", False, id="looked into"),
+    ],
+)
+def test_classes_that_a_package_only_names_are_empty(write: Write, line: str, *, is_hollow: bool) -> None:
+    write("lazy_drawn/__init__.py", f"from lazy_drawn.shapes import Shape\n{line}\n")
+    write("lazy_drawn/shapes.py", "class Shape:\n    SQUARE = 4\n    def __init__(self, sides: int) -> None: ...\n")
+    lazy.import_naming("lazy_drawn", "lazy_drawn.shapes")
+    made = sys.modules["lazy_drawn"]
+    real = importlib.import_module("lazy_drawn.shapes")
+    assert real.Shape.SQUARE == 4
+    assert (made.Shape is not real.Shape) == is_hollow
+    assert [one for one in sys.modules.values() if isinstance(one, lazy.Hollow)] == []
+
+
+def test_a_package_that_is_there_already_stays_as_it_is(write: Write) -> None:
+    write("lazy_drawn/__init__.py", "from lazy_drawn.shapes import Shape\n")
+    write("lazy_drawn/shapes.py", "class Shape:\n    pass\n")
+    made = importlib.import_module("lazy_drawn")
+    lazy.import_naming("lazy_drawn", "lazy_drawn.shapes")
+    assert made.Shape is importlib.import_module("lazy_drawn.shapes").Shape
