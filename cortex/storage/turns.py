@@ -10,7 +10,7 @@ from sqlalchemy import Select, func, select
 from cortex.base.attachments import Attachment
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
-from cortex.base.turn import LIVING, LOOP_ENDS, SUB, TurnState
+from cortex.base.turn import LIVING, LOOP_ENDS, SUB, Turn, TurnState
 from cortex.storage import turn_statements
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading, selected
 from cortex.storage.schema import ConversationTable, TurnTable
@@ -200,7 +200,7 @@ class TurnsRepository(Repository):
             await self.session.execute(self._change(TurnTable).where(TurnTable.id == id).values(**values))
 
     @reading
-    async def reads(self, turn: TurnRow) -> Reads:
+    async def reads(self, turn: TurnRow | Turn) -> Reads:
         """Give what the model of this turn has before it: of the turns up to this one and taken into it, and of itself.
 
         A dropped turn counts: the one in its place has read what it read. A job's run sees itself, and what was taken

@@ -9,7 +9,7 @@ from tests.web.streams import following
 from tests.web.talks import talking_house
 from web.app import create_app
 
-MOST = Most(modules=150, sessions=24, commits=13)
+MOST = Most(modules=150, sessions=22, commits=12)
 
 
 async def test_a_message_stays_on_its_path(tmp_path: Path, scripted: ScriptedServer) -> None:

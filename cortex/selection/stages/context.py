@@ -75,9 +75,10 @@ def _wished(index: Index, message: str, past: tuple[PastTurn, ...], names: froze
 
 
 def _spoken(index: Index, said: str, names: frozenset[str], share: float, why: str) -> Iterator[Belief]:
-    """Return what the text speaks of, at a share of its strength."""
+    """Return what the text speaks of, at a share of its strength; not the hundreds that it hardly speaks of."""
     for name, vote in evidence.phrases(index, said, names).items():
         yield name, share * vote.p, why
     learned = evidence.learned(index, said)
     for name, p in learned.chances.items():
-        yield name, share * learned.wish * p, why
+        if share * learned.wish * p >= LEAST_P:
+            yield name, share * learned.wish * p, why

@@ -133,12 +133,10 @@ class Notices(Struct, frozen=True, kw_only=True):
 
     async def page(self, user_id: str, wanted: NoticeFilter | None = None, before_id: str = "") -> NoticePage:
         """A stretch of the list; NotFound when `before_id` is no notice of this user."""
-        found = await self._rows(user_id).list(wanted, before_id=before_id, limit=PAGE + 1)
-        shown = found[:PAGE]
-        ids = [row.id for row in shown]
-        sent: Mapping[str, tuple[DeliveryRow, ...]] = await self.db.repository(
-            DeliveriesRepository, user_id
-        ).of_notices(ids)
+        async with self.db.read_transaction(user_id) as repository:
+            found = await repository(rows.NoticesRepository).list(wanted, before_id=before_id, limit=PAGE + 1)
+            shown = found[:PAGE]
+            sent = await repository(DeliveriesRepository).of_notices([row.id for row in shown])
         views = tuple(NoticeView(row=row, deliveries=sent[row.id]) for row in shown)
         return NoticePage(notices=views, earlier=shown[-1].id if len(found) > PAGE else "")
 

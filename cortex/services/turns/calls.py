@@ -25,7 +25,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.halts import HaltsRepository
 from cortex.storage.home import Homes
 from cortex.storage.plans import PlansRepository
-from cortex.storage.turns import Reads, TurnsRepository
+from cortex.storage.turns import Reads, TurnRow, TurnsRepository
 from cortex.storage.undo import UndosRepository
 
 UNDO_HOURS = 24
@@ -47,14 +47,16 @@ class CallLog(Struct, frozen=True, kw_only=True):
         async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as repository:
             # Without its own: left by a try that was cut.
             mine = [row for row in await repository(CallsRepository).of_turn(turn.id) if row.id != call_id]
-            own = await repository(TurnsRepository).get(turn.id)
-            reads = await repository(TurnsRepository).reads(own)
-            if turn.job_id:  # it knows nothing of the runs before it
+            turns, calls, tainted = repository(TurnsRepository), repository(CallsRepository), None
+            own = await turns.get(turn.id) if turn.job_id or not turn.ordinal else turn
+            reads = await turns.reads(own)
+            if isinstance(own, TurnRow) and own.job_id:  # it knows nothing of the runs before it
                 tainted = next((row for row in reversed(mine) if row.is_tainted), None)
                 typed: Sequence[str] = [own.text] if own.is_typed else []
             else:
-                tainted = await repository(CallsRepository).tainted_last(turn.conversation_id, call_id)
-                typed = await repository(TurnsRepository).typed(turn.conversation_id)
+                typed = await turns.typed(turn.conversation_id)
+                if reads.outside:
+                    tainted = await calls.tainted_last(turn.conversation_id, call_id)
             conversation = await repository(ConversationsRepository).get(turn.conversation_id)
             tools = await self.contexts.tools.in_force()
             halt = await repository(HaltsRepository).of(turn.user_id)
