@@ -16,6 +16,7 @@ from playwright.sync_api import Page, expect
 from cortex import VERSION
 from cortex.base import versions
 from cortex.storage import revisions
+from cortex.storage.packing import pack
 from cortex.storage.schema import Table
 from tests.children import Program
 from tests.e2e.browser import Window
@@ -85,6 +86,8 @@ def daemon(lived_in: InstalledDaemon) -> InstalledDaemon:
     """The same with a row in every table."""
     lived_in.stop()
     fill(lived_in.home)
+    with closing(sqlite3.connect(lived_in.home / "cortex.db")) as opened, opened:
+        opened.execute("UPDATE plans SET packed = ?", (pack({}, {}),))  # else housekeeping packs it in between
     lived_in.start()
     return lived_in
 
