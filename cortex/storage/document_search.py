@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Subquery, column, func
 from cortex.ports.documents import DocumentHit
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import DocumentPageTable, DocumentTable
+from cortex.storage.search import InOrder
 from cortex.storage.words import owner_word, passage, stem, terms
 
 WHOLE = 2  # so short a word is found as it is, not as the beginning of others
@@ -30,12 +31,14 @@ class DocumentSearchRepository(Repository):
         wanted = terms(query)
         if not wanted:
             return []
-        ranking = select(DocumentPageTable.position).join(DocumentTable).where(*self._within(path))
+        ranking = select(DocumentPageTable.position).where(*self._within(path))
         if self._is_postgresql:
-            ranking = await self._by_weight(ranking, wanted, path)
+            ranking = await self._by_weight(ranking.join(DocumentTable), wanted, path)
         else:
             best = self._best(wanted, WITHIN if path else CANDIDATES)
-            ranking = ranking.join(best, best.c.rowid == DocumentPageTable.position)
+            page, file = DocumentPageTable.__table__, DocumentTable.__table__
+            found = InOrder(best, page, best.c.rowid == page.c.position)
+            ranking = ranking.select_from(InOrder(found, file, file.c.id == page.c.document_id))
             ranking = ranking.order_by(best.c.rank, DocumentPageTable.position)
         # The texts are read of the best alone: no database carries those of all that match through its sorting.
         order = (await self.session.execute(ranking.limit(limit))).scalars().all()

@@ -9,7 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Select, column, table, text
+from sqlalchemy import Join, Select, column, table, text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from cortex.base.messages import from_json
 from cortex.storage.repository import Repository, reading
@@ -31,6 +33,24 @@ class SearchHit(Struct, frozen=True, kw_only=True):
     is_archived: bool
 
 
+class InOrder(Join):
+    """A join that SQLite goes through from left to right, whatever its statistics say: its CROSS JOIN.
+
+    After an ANALYZE in a small home it went through the messages and looked each up in the index: 30 s for 2,000
+    (2026-11-28).
+    """
+
+    inherit_cache = True
+
+
+@compiles(InOrder, "sqlite")
+def _in_order(join: InOrder, compiler: SQLCompiler, **how: Any) -> str:  # Any: the compiler's own
+    sides = [
+        compiler.process(side, asfrom=True, from_linter=how.get("from_linter")) for side in (join.left, join.right)
+    ]
+    return f"{sides[0]} CROSS JOIN {sides[1]} ON {compiler.process(join.onclause, **how)}"
+
+
 class SearchRepository(Repository):
     """Searches one user's messages."""
 
@@ -48,8 +68,6 @@ class SearchRepository(Repository):
         kept = self._mine(SearchHit, MessageTable, *own, *chat)
         statement = (
             self._newest_matching(kept, wanted)
-            .join(TurnTable, TurnTable.id == MessageTable.turn_id)
-            .join(ConversationTable, ConversationTable.id == MessageTable.conversation_id)
             .where(~TurnTable.is_dropped, ConversationTable.deleted_at.is_(None))
             .limit(limit)
         )
@@ -65,11 +83,15 @@ class SearchRepository(Repository):
 
     def _newest_matching(self, kept: Select[Any], wanted: list[str]) -> Select[Any]:
         # A term is letters and digits only (storage/words.py), so quoting it is all the escaping either language needs.
+        message, turn, chat = (one.__table__ for one in (MessageTable, TurnTable, ConversationTable))
+        of_turn, of_chat = turn.c.id == message.c.turn_id, chat.c.id == message.c.conversation_id
         if self._is_postgresql:
             needle = " & ".join(f"'{term}'{':*' if len(term) > 1 else ''}" for term in wanted)
             match = text("array_to_tsvector(string_to_array(messages.words, ' ')) @@ CAST(:needle AS tsquery)")
-            return kept.where(match.bindparams(needle=needle)).order_by(MessageTable.position.desc())
+            found = kept.select_from(message.join(turn, of_turn).join(chat, of_chat))
+            return found.where(match.bindparams(needle=needle)).order_by(MessageTable.position.desc())
         needle = " AND ".join(f'"{term}"{"*" if len(term) > 1 else ""}' for term in wanted)
         index = table("message_index", column("rowid"))
-        found = kept.select_from(index).join(MessageTable, MessageTable.position == index.c.rowid)
+        matched = InOrder(index, message, message.c.position == index.c.rowid)
+        found = kept.select_from(InOrder(InOrder(matched, turn, of_turn), chat, of_chat))
         return found.where(text("message_index MATCH :needle").bindparams(needle=needle)).order_by(index.c.rowid.desc())

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from sqlalchemy import Connection, event
+import pytest
+from sqlalchemy import Connection, event, text
 
 from cortex.app import Cortex
 from tests import many_rows
@@ -22,7 +23,7 @@ from tests.web.talks import talked_home
 from web.app import create_app
 
 FEW, MANY = 2, 30
-SEARCHES = {"/search?q=milk", "/files?q=x", "/jobs?q=x"}
+SEARCHES = {"/search?q=milk", "/files?q=x", "/jobs?q=x", "/journals?q=x"}
 ASKED = re.compile(r'href="(/(?:admin/)?[a-z-]+)"')
 OF_TURNS = re.compile(r'href="(/(?:c|runs|turns)/[^"#]+)"')
 GROWING = frozenset(
@@ -47,6 +48,8 @@ SEASON, YEAR = 70, 350  # copies, each a day earlier: more than a page lists, an
 EVERY = 10  # steps between two counts
 ROOM = 300  # steps that a statement may differ by
 READS_ALL = "title_words LIKE"  # a search in titles reads those of all the person's chats
+LOOKS = ("SCAN", "SEARCH")
+INDEXES = re.compile(r"(\w+)_index MATCH")
 
 
 async def test_a_page_asks_the_database_as_often_for_many_rows_as_for_a_few(tmp_path: Path) -> None:
@@ -73,6 +76,27 @@ async def test_a_page_reads_as_little_after_a_year_as_after_a_season(tmp_path: P
             if READS_ALL not in said and steps > season[path][said] * 1.2 + ROOM:
                 more.setdefault(said, []).append(f"{path}: {season[path][said]} steps, then {steps}")
     assert not more, "\n".join(f"{said}\n  on {len(paths)} pages, {paths[0]}" for said, paths in more.items())
+@pytest.mark.names_its_database("the plans of SQLite, which writes no statistics by itself")
+async def test_a_search_goes_the_same_way_through_tables_that_statistics_call_small(tmp_path: Path) -> None:
+    async with _house(tmp_path, FEW) as (house, http):
+        with _said(house) as said:
+            for path in sorted(SEARCHES):
+                await http.get(path)
+        matching = sorted({one for one in said if " MATCH " in one})
+        assert sorted(word for one in matching for word in INDEXES.findall(one)) == ["document", "journal", "message"]
+        without = [await _way(house, one) for one in matching]
+        async with house.runtime.db.session_scope() as session:
+            await session.execute(text("ANALYZE"))
+        assert [await _way(house, one) for one in matching] == without
+
+
+async def _way(house: Cortex, statement: str) -> list[str]:
+    """The tables in the order in which SQLite would look into them, whatever is asked for."""
+    asked = (None,) * statement.count("?")
+    async with house.runtime.db.session_scope() as session:
+        connection = await session.connection()
+        steps = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", asked)
+        return [" ".join(step.detail.split()[:2]) for step in steps if step.detail.startswith(LOOKS)]
 
 
 @asynccontextmanager
