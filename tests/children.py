@@ -27,6 +27,7 @@ from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = "web"
+Limits = tuple[int, int]  # of open files, soft and hard
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["tests.loaded"])
@@ -48,17 +49,24 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 class Child:
-    """A running `cortex <words>`; both its outputs are added to `output`. `limit`: of open files."""
+    """A running `cortex <words>`; both its outputs are added to `output`. `limits`: of open files, soft and hard."""
 
     module = PROGRAM
 
     def __init__(
-        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
+        self,
+        words: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        output: Path,
+        umask: int = -1,
+        limits: Limits | None = None,
     ) -> None:
         files = (os.devnull, str(output), str(output))
         self._process = _forks.Process(
             target=_program,
-            args=(self.module, words, dict(env), str(cwd), umask, files, str(held()), limit),
+            args=(self.module, words, dict(env), str(cwd), umask, files, str(held()), limits),
             daemon=True,
         )
         self._process.start()
@@ -92,9 +100,16 @@ class Program:
     module = PROGRAM
 
     def __init__(
-        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
+        self,
+        words: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        output: Path,
+        umask: int = -1,
+        limits: Limits | None = None,
     ) -> None:
-        assert not limit, "only a Child takes a limit"
+        assert limits is None, "only a Child takes limits"
         with output.open("ab") as printed:
             self._process = subprocess.Popen(
                 [self.python, "-m", self.module, *words],
@@ -153,7 +168,7 @@ def _program(
     umask: int,
     files: Sequence[str],
     held: str,
-    limit: int = 0,
+    limits: Limits | None = None,
 ) -> None:
     os.environ.clear()
     os.environ.update(env)
@@ -166,8 +181,8 @@ def _program(
         os.close(opened)
     if umask >= 0:
         os.umask(umask)
-    if limit:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    if limits:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     if knife.VARIABLE in env:
         knife.Knife(Path(env[knife.VARIABLE])).install()
     sys.stdin, sys.stderr = open(0), open(2, "w")  # noqa: SIM115

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from cortex.base import lazy, memory, scan
+from cortex.base import lazy, memory, open_files, scan
 from cortex.base.errors import CortexError
 
 # Thirty pydantic models of what an API is like, which FastAPI makes for a page that we do not serve: 2.3 MB, 50 ms.
@@ -18,6 +18,7 @@ def main() -> None:
     if sys.argv[1:] in (["serve"], ["web"], ["worker"]):
         _leave_when_told()
         memory.share_one_arena()
+        open_files.raise_limit()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else it reads what every package on the disk offers
     try:
         if sys.argv[1:] in (["serve"], ["web"]):

@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from tests.children import ROOT, Child, Program
+from tests.children import ROOT, Child, Limits, Program
 from tests.databases import database_of
 from tests.patience import PATIENCE_S
 from tests.ports import port_for
@@ -20,10 +20,12 @@ class Daemon:
 
     starts: type[Child | Program] = Child
 
-    def __init__(self, home: Path, *, delay_ms: int = 2, umask: int = -1, limit: int = 0, **settings: object) -> None:
+    def __init__(
+        self, home: Path, *, delay_ms: int = 2, umask: int = -1, limits: Limits | None = None, **settings: object
+    ) -> None:
         self.home = home
         self.umask = umask
-        self.limit = limit
+        self.limits = limits
         self.port = port_for(self)
         self.output = home.parent / "daemon.log"
         self.settings = {
@@ -91,7 +93,7 @@ class Daemon:
         """Wait until it says so; one that does not is ended: who failed to start it has nothing to close."""
         lives = self.log.count(ready)
         self._process = process = self.starts(
-            [command], env=self._environment(), cwd=self.home, output=self.output, umask=self.umask, limit=self.limit
+            [command], env=self._environment(), cwd=self.home, output=self.output, umask=self.umask, limits=self.limits
         )
         deadline_s = time.monotonic() + START_S
         while self.log.count(ready) == lives and process.poll() is None and time.monotonic() < deadline_s:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from tests.children import run
 from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.crew import Listener, events_of, until
 from tests.e2e.daemon import Daemon
@@ -36,7 +37,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """A daemon that may open 256 files, behind a proxy at 127.9.9.9."""
     made = Daemon(
         tmp_path_factory.mktemp("small") / "home",
-        limit=FILES,
+        limits=(FILES, FILES),
         trusted_proxies="127.9.9.9",
         connections_per_address=32,
         streams_per_person=4,
@@ -89,6 +90,31 @@ def is_well(daemon: Daemon, person: Caller) -> bool:
     return "Traceback" not in daemon.log and "Too many open files" not in daemon.log
 
 
+def most(name: str, told: str) -> int:
+    """How many may be open at once, by the doctor."""
+    found = re.search(rf"{name}\b.*?\d open of at most ([\d,]+)", told, re.DOTALL)
+    assert found, told
+    return int(found[1].replace(",", ""))
+
+
+def test_a_start_takes_the_open_files_that_the_system_allows_and_the_doctor_counts_them(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path / "home", limits=(FILES, 2_048))
+    daemon.start()
+    try:
+        with Caller(daemon) as person:
+            health = person.set_up().get("/health").text
+        told = run(["doctor"], env=daemon._environment(), cwd=daemon.home)
+    finally:
+        daemon.close()
+    assert most("Open files", health) == most("open files", told.stdout) == 2_048
+    assert most("Connections", health) > 2_048 - 200, "they may have what is left"
+
+
+def test_few_open_files_are_told_with_what_to_do(small: Daemon, ada: Caller) -> None:
+    health = ada.get("/health").text
+    assert re.search(rf"Open files.*?open of at most {FILES}\..*?LimitNOFILE", health, re.DOTALL)
+
+
 @pytest.mark.parametrize("addresses", [1, 50], ids=["one address", "fifty addresses"])
 def test_four_hundred_half_open_connections_stop_nobody(
     small: Daemon, ada: Caller, connect: Connects, addresses: int
@@ -97,10 +123,9 @@ def test_four_hundred_half_open_connections_stop_nobody(
         connect(HALF_HEAD, address=f"127.1.0.{number % addresses + 1}")
     assert is_well(small, ada)
     ada.post("/confirm", password=PASSWORD)
-    told = re.search(r"([\d,]+) open of at most ([\d,]+)", ada.get("/health").text)
-    assert told
-    assert int(told[2]) <= FILES - 64
-    assert open_here(small) <= (40 if addresses == 1 else int(told[2]))
+    room = most("Connections", ada.get("/health").text)
+    assert room <= FILES - 64
+    assert open_here(small) <= (40 if addresses == 1 else room)
 
 
 def test_a_person_at_the_same_address_gets_through(small: Daemon, ada: Caller, connect: Connects) -> None:

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import make_url
 
-from tests.children import Child, Program
+from tests.children import Child, Limits, Program
 from tests.databases import is_on_postgresql
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
@@ -249,9 +249,16 @@ class InASmallRoom(Program):
     """The program in a mount namespace of its own, whose home is a small tmpfs."""
 
     def __init__(
-        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
+        self,
+        words: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        output: Path,
+        umask: int = -1,
+        limits: Limits | None = None,
     ) -> None:
-        assert not limit, "only a Child takes a limit"
+        assert limits is None, "only a Child takes limits"
         own = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNT, ROOM, str(cwd)]
         with output.open("ab") as printed:
             self._process = subprocess.Popen(

@@ -18,11 +18,11 @@ from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex import VERSION
-from cortex.base import disk_faults, faults, private
+from cortex.base import disk_faults, faults, open_files, private
 from cortex.base.clock import ticks_s
 from cortex.base.database_needs import refuse_unfit
 from cortex.base.errors import ConfigError
-from cortex.base.serve_lock import clock_moved_s, is_served
+from cortex.base.serve_lock import clock_moved_s, is_served, server_of
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
@@ -34,6 +34,7 @@ from cortex.services.health.finding import (
     State,
     bad,
     good,
+    open_files_finding,
     outgoing_findings,
     page,
     plugin_findings,
@@ -128,7 +129,14 @@ class Doctor(Struct):
             found += [*await self._secrets(), *await self._people_and_models(of)]
             found += [*(await self._refit() if program.state == "good" else []), *await self._systems()]
             found += plugin_findings(await self.plugins.list())
-        return [*found, self._backup(), await self._shut_in(), page(), *([] if of else [self._port()])]
+        return [
+            *found,
+            self._backup(),
+            await self._shut_in(),
+            *self._open_files(),
+            page(),
+            *([] if of else [self._port()]),
+        ]
 
     def _disk(self) -> Finding:
         home = self.settings.home
@@ -330,6 +338,12 @@ class Doctor(Struct):
                 "Install bubblewrap, or allow user namespaces.",
             )
         return good("sandbox", f"{probe.level}. {probe.reason}".strip())
+
+    def _open_files(self) -> list[Finding]:
+        """Of the process that serves, also where another one asks; of several that share a server, of this one."""
+        home = self.settings.home
+        seen = open_files.of_process(server_of(home) or os.getpid() if is_served(home) else os.getpid())
+        return [] if seen is None else [open_files_finding(seen)]
 
     def _port(self) -> Finding:
         settings = self.settings

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from cortex.base import packed, scan, trust
 from cortex.base.errors import CortexError, DamagedFile
+from cortex.base.open_files import FEW, WANTED, OpenFiles
 from cortex.base.record import as_dict
 from cortex.base.tokens import VOCABULARY_CRC
 from cortex.services.tools.plugins import Plugin
@@ -42,6 +43,14 @@ def warn(name: str, text: str, mend: str = "") -> Finding:
 def bad(name: str, text: str, mend: str = "") -> Finding:
     """One that found what keeps Cortex from working."""
     return Finding(name=name, state="bad", text=text, mend=mend)
+
+
+def open_files_finding(seen: OpenFiles) -> Finding:
+    """Return how many files and connections are open of those that may be; few, or nearly all, are worth a look."""
+    text = f"{seen.count:,} open of at most {seen.most:,}."
+    if seen.most >= FEW and seen.count < 0.8 * seen.most:
+        return good("open files", text)
+    return warn("open files", text, f"Allow the process {WANTED:,} (ulimit -Hn, LimitNOFILE) and restart it.")
 
 
 OUTGOING = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
