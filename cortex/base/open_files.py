@@ -14,7 +14,7 @@ FEW = 1_024  # what most systems allow where nobody asks for more
 
 
 class OpenFiles(Struct, frozen=True, kw_only=True):
-    """What a process has open, and what it may have."""
+    """Count what a process has open, and say what it may have."""
 
     count: int
     most: int

@@ -50,11 +50,11 @@ class CodingRunsRepository(Repository):
         return await self._get(CodingRow, CodingRunTable, id, "This run of a coding agent does not exist.")
 
     @reading
-    async def list(self, most: int) -> Sequence[CodingRow]:
-        """The newest ones."""
+    async def list(self, most: int, *, skip: int = 0) -> Sequence[CodingRow]:
+        """The newest ones, behind the first `skip` of them."""
         rows = self._mine(CodingRow, CodingRunTable)
         return await self._all(
-            CodingRow, rows.order_by(CodingRunTable.started_at.desc(), CodingRunTable.id).limit(most)
+            CodingRow, rows.order_by(CodingRunTable.started_at.desc(), CodingRunTable.id).offset(skip).limit(most)
         )
 
     async def seen(self, id: str, said: str) -> bool:

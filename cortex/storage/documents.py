@@ -122,13 +122,13 @@ class DocumentsRepository(Repository):
         return (await self.session.execute(held)).first() is not None
 
     @reading
-    async def list(self, query: str = "", limit: int = 500) -> Sequence[DocumentRow]:
+    async def list(self, query: str = "", *, skip: int = 0, limit: int | None = None) -> Sequence[DocumentRow]:
         """Those that are not deleted and have all words of the query in their names, the newest first."""
         statement = self._mine(DocumentRow, DocumentTable).where(
             DocumentTable.deleted_at.is_(None), *each_word(query, DocumentTable.name)
         )
         newest = statement.order_by(DocumentTable.created_at.desc(), DocumentTable.id.desc())
-        return await self._all(DocumentRow, newest.limit(limit))
+        return await self._all(DocumentRow, newest.offset(skip).limit(limit))
 
     @reading
     async def marks(self) -> Sequence[FileMark]:

@@ -21,8 +21,23 @@ from tests.databases import copy_home, house_settings
 from tests.web.conftest import logged_in
 from tests.web.talks import talked_home
 from web.app import create_app
+from web.stretch import PAGE_ROWS
 
 FEW, MANY = 2, 30
+MORE = 120  # more than any page shows of one list
+NAMED_BYTES = 40  # a row more may bring: its name, among those to choose from or in a finding of the doctor
+# Where each list has its rows, by the name of the start in the address.
+ROWS = [
+    ("/files", "start", r'<a href="/files/([^"/?]+)"'),
+    ("/journals", "start", r'<tr id="journal-([^"]+)"'),
+    ("/reminders", "next", r'<tr id="next-([^"]+)"'),
+    ("/tasks", "start", r'<a href="/tasks/([^"/?]+)"'),
+    ("/tasks", "offers", r'action="/lists/([^"/?]+)/accept"'),
+    ("/memory", "fresh", r'<tr id="fact-([^"]+)"'),
+    ("/account", "logins", r'action="/account/logins/([^"/]+)/end"'),
+    ("/account", "ends", r'name="listed" value="([^"]+)"'),
+    ("/admin/coding", "start", r'<tr id="coding-([^"]+)"'),
+]
 SEARCHES = {"/search?q=milk", "/files?q=x", "/jobs?q=x", "/journals?q=x"}
 ASKED = re.compile(r'href="(/(?:admin/)?[a-z-]+)"')
 OF_TURNS = re.compile(r'href="(/(?:c|runs|turns)/[^"#]+)"')
@@ -76,6 +91,36 @@ async def test_a_page_reads_as_little_after_a_year_as_after_a_season(tmp_path: P
             if READS_ALL not in said and steps > season[path][said] * 1.2 + ROOM:
                 more.setdefault(said, []).append(f"{path}: {season[path][said]} steps, then {steps}")
     assert not more, "\n".join(f"{said}\n  on {len(paths)} pages, {paths[0]}" for said, paths in more.items())
+
+
+async def test_a_page_stays_as_long_however_many_rows_there_are(tmp_path: Path) -> None:
+    async with _house(tmp_path / "less", MORE) as (_, http):
+        less = await _opened(http)
+    async with _house(tmp_path / "more", 2 * MORE) as (_, http):
+        more = await _opened(http)
+    grown = {path: len(text) - len(less[path]) for path, text in more.items()}
+    assert {path: length for path, length in grown.items() if length > MORE * NAMED_BYTES} == {}
+
+
+async def test_every_row_is_on_one_page_of_its_list(tmp_path: Path) -> None:
+    async with _house(tmp_path, MORE) as (_, http):
+        found = {f"{path}?{by}": await _rows(http, path, by, row) for path, by, row in ROWS}
+    assert {where: len(rows) for where, rows in found.items() if not len(rows) == len(set(rows)) >= MORE} == {}
+
+
+async def _rows(http: httpx.AsyncClient, path: str, by: str, row: str) -> list[str]:
+    """What the pages of one list have, as each leads to the next."""
+    seen, starts = list[str](), [0]
+    while starts:
+        shown = (await http.get(path, params={by: starts[0]})).text
+        rows = re.findall(row, shown)
+        assert 0 < len(rows) <= 2 * PAGE_ROWS, (path, by, starts)
+        seen += rows
+        links = re.findall(rf'href="{path}\?(?:[^"]*;)?{by}=(\d+)', shown)
+        starts = [int(start) for start in links if int(start) > starts[0]]
+    return seen
+
+
 @pytest.mark.names_its_database("the plans of SQLite, which writes no statistics by itself")
 async def test_a_search_goes_the_same_way_through_tables_that_statistics_call_small(tmp_path: Path) -> None:
     async with _house(tmp_path, FEW) as (house, http):
@@ -171,6 +216,11 @@ def _counted(house: Cortex) -> Iterator[Counter[str]]:
 def _call_back(connection: Connection, count: Callable[[], int] | None, every: int) -> None:
     driver: Any = connection.connection.dbapi_connection
     driver.run_async(lambda bare: bare.set_progress_handler(count, every))
+
+
+async def _opened(http: httpx.AsyncClient) -> dict[str, str]:
+    """Every page that is reached by two links, and searches, as they are shown."""
+    return {path: (await http.get(path)).text for path in sorted(await _linked(http) | SEARCHES)}
 
 
 @contextmanager

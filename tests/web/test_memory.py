@@ -123,10 +123,10 @@ async def test_a_proposal_takes_the_place_of_what_it_renews(house: Cortex, ada: 
 
 async def test_what_is_new_stands_first_until_it_was_seen(house: Cortex, ada: Browser) -> None:
     await put(house, ada, "Ada has a boat.", is_seen=False)
-    assert "<h2>New</h2>" in (await ada.get("/memory")).text
+    assert '<h2 id="fresh-h">New</h2>' in (await ada.get("/memory")).text
     await ada.post("/memory/seen")
     page = (await ada.get("/memory")).text
-    assert "<h2>New</h2>" not in page
+    assert '<h2 id="fresh-h">New</h2>' not in page
     assert "Ada has a boat." in page
 
 

@@ -215,5 +215,5 @@ async def test_the_past_has_pages(house: Cortex, ada: Browser) -> None:
         await rows.acknowledge(made.id)
     page = (await ada.get("/reminders")).text
     assert page.count('<tr id="past-') == 50
-    assert 'href="/reminders?start=50"' in page
+    assert 'href="/reminders?start=50#past-h"' in page
     assert (await ada.get("/reminders?start=50")).text.count('<tr id="past-') == 10

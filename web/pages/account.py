@@ -15,10 +15,11 @@ from cortex.services.roles.settings import RoleSettings
 from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
 from web.bodies import TEXT_BYTES, takes
-from web.deps import Text, Texts
-from web.render import MORE, Context, DeletionContext, NavEntry, described
+from web.deps import Number, Text, Texts
+from web.render import MORE, Context, DeletionContext, NavEntry, address, described
 from web.routes import PageRouter
 from web.security import clear_login, login_token, set_login
+from web.stretch import Stretch, cut
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
@@ -59,20 +60,22 @@ class AccountContext(Context, frozen=True, kw_only=True):
     default_persona: str = described("the words in force while the person has none of their own")
     persona: str = described("the person's own persona, empty for the shipped one")
     persona_version: str = described("its tag, given back when saving")
-    logins: Sequence[LoginRow] = described("where the person is logged in, latest first")
+    logins: Stretch[LoginRow] = described("where the person is logged in, latest first")
     login_id: str = described("the login of this very browser")
-    credentials: Sequence[Credential] = described("what lets somebody in as this person besides this login")
+    credentials: Stretch[Credential] = described("what lets somebody in as this person besides this login")
+    unlisted: int = described("how many more of these there are")
+    listed_from: int = described("from which on they are listed")
     unticked: Collection[str] = described("keys of those that are to stay when the password changes", default=())
     became_outside: bool = described("whether to say that text of older tokens counts as external content now")
-    grants: Sequence[GrantRow] = described("what was allowed for a whole conversation and still holds")
+    grants: Stretch[GrantRow] = described("what was allowed for a whole conversation and still holds")
     shares_words: bool = described("whether admins may read messages of this person that lacked a tool")
     errors: Errors = described("what was refused", default=Errors())
 
 
 @router.get("/account")
-async def show(visit: UserVisit) -> Response:
-    """Everything that is mine to set."""
-    return await visit.show("account.html", await _settings(visit))
+async def show(visit: UserVisit, logins: Number = 0, ends: Number = 0, grants: Number = 0) -> Response:
+    """Everything that is mine to set; of long lists the rows from these on."""
+    return await visit.show("account.html", await _settings(visit, logins=logins, ends=ends, grants=grants))
 
 
 @router.post("/account/preferences")
@@ -126,7 +129,7 @@ async def save_persona(visit: UserVisit, persona: Text = "", version: Text = "")
 
 @router.post("/account/password")
 async def change_password(
-    visit: UserVisit, old: Text = "", new: Text = "", listed: Texts = None, ends: Texts = None
+    visit: UserVisit, old: Text = "", new: Text = "", listed: Texts = None, ends: Texts = None, part: Number = 0
 ) -> Response:
     """Another password; what lets somebody in as this person ends, but what was unticked."""
     keep = {*(listed or ())} - {*(ends or ())}  # what came to be behind the page ends too
@@ -135,7 +138,9 @@ async def change_password(
     except (UserError, NotAllowed, Throttled) as refused:
         field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
         errors = Errors(**{field: refused.message})
-        return await _refused(visit, replace(await _settings(visit), errors=errors, unticked=keep), _status(refused))
+        return await _refused(
+            visit, replace(await _settings(visit, ends=part), errors=errors, unticked=keep), _status(refused)
+        )
     answer = visit.redirect("/account#password", f"Password changed.{' What was ticked has ended.' if ends else ''}")
     set_login(visit.request, answer, token)
     return answer
@@ -193,10 +198,20 @@ async def _deletion(visit: Visit, refused: CortexError | None = None) -> Respons
     return await visit.show("account_delete.html", context, refused=refused)
 
 
-async def _settings(visit: Visit) -> AccountContext:
+async def _settings(visit: Visit, **starts: int) -> AccountContext:
+    def place(**other: int) -> str:
+        return address("/account", **{**starts, **other})
+
     kept = await visit.services.preferences.persona(visit.user)
     chosen = await visit.services.preferences.get(visit.user)
     roles = await visit.services.role_defaults.all(visit.user)
+    others = [
+        one
+        for one in await visit.services.accounts.credentials(visit.user)
+        if one.key != f"login:{visit.login.login_id}"
+    ]
+    logins, grants = await visit.services.accounts.logins(visit.user), await visit.services.approvals.grants(visit.user)
+    listed = cut(others, starts.get("ends", 0), place, by="ends", at="password")
     return AccountContext(
         chosen=chosen,
         origins=await visit.services.preferences.origins(visit.user),
@@ -209,15 +224,13 @@ async def _settings(visit: Visit) -> AccountContext:
         default_persona=PERSONA,
         persona=kept.text,
         persona_version=kept.version,
-        logins=await visit.services.accounts.logins(visit.user),
+        logins=cut(logins, starts.get("logins", 0), place, by="logins", at="logins"),
         login_id=visit.login.login_id,
-        credentials=[
-            one
-            for one in await visit.services.accounts.credentials(visit.user)
-            if one.key != f"login:{visit.login.login_id}"
-        ],
+        credentials=listed,
+        unlisted=len(others) - len(listed.rows),
+        listed_from=starts.get("ends", 0),
         became_outside=await visit.services.api_tokens.became_outside(visit.user),
-        grants=await visit.services.approvals.grants(visit.user),
+        grants=cut(grants, starts.get("grants", 0), place, by="grants", at="grants"),
         shares_words=await visit.services.learning.shares(visit.user),
     )
 

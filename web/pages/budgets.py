@@ -1,6 +1,7 @@
 """Admin: what a person, a role, a job or the whole server may take in a day, and what happens then."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from fastapi import Form
@@ -11,8 +12,10 @@ from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.usage.budget_admin import BudgetStanding
-from web.render import ADMIN, Context, NavEntry, described
+from web.deps import Number
+from web.render import ADMIN, Context, NavEntry, address, described
 from web.routes import PageRouter
+from web.stretch import Stretch, cut
 from web.visit import ReauthedAdminVisit, Visit
 
 router = PageRouter()
@@ -50,16 +53,16 @@ class BudgetForm(BaseModel):
 class BudgetsContext(Context, frozen=True, kw_only=True):
     """Every budget, and the form that sets one."""
 
-    standings: Sequence[BudgetStanding] = described("each budget with everybody's day under it")
+    standings: Stretch[BudgetStanding] = described("each budget with everybody's day under it")
     names: Sequence[str] = described("people, roles and jobs to choose from")
     models: Sequence[str] = described("the reader's models, as suggestions")
     typed: BudgetForm = described("the form's fields")
 
 
 @router.get(HREF)
-async def show(visit: ReauthedAdminVisit) -> Response:
+async def show(visit: ReauthedAdminVisit, start: Number = 0) -> Response:
     """Return what is set."""
-    return await _page(visit, BudgetForm())
+    return await _page(visit, BudgetForm(), start=start)
 
 
 @router.post(HREF)
@@ -91,10 +94,10 @@ async def remove(visit: ReauthedAdminVisit, budget_id: str) -> Response:
     return visit.redirect(HREF, "Budget removed.")
 
 
-async def _page(visit: Visit, typed: BudgetForm, refused: UserError | None = None) -> Response:
+async def _page(visit: Visit, typed: BudgetForm, refused: UserError | None = None, *, start: int = 0) -> Response:
     people = await visit.services.accounts.users()
     context = BudgetsContext(
-        standings=await visit.services.budget_admin.standings(people),
+        standings=cut(await visit.services.budget_admin.standings(people), start, partial(address, HREF)),
         names=[
             *(one.name for one in people),
             *await visit.services.roles.names(visit.user),

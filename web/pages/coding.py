@@ -10,9 +10,10 @@ from cortex.base.hidden import show_hidden
 from cortex.ports.agents import CodeRepository
 from cortex.services.agents.coding import PAGE
 from cortex.services.agents.coding import CodingRow as CodingRow
-from web.deps import Text
-from web.render import ADMIN, Context, NavEntry, described
+from web.deps import Number, Text
+from web.render import ADMIN, Context, NavEntry, address, described
 from web.routes import PageRouter
+from web.stretch import PAGE_ROWS, Stretch, cut, part
 from web.visit import AdminVisit, ReauthedAdminVisit, Visit
 
 router = PageRouter()
@@ -24,15 +25,15 @@ NAV = NavEntry(
     under=ADMIN,
     about="Folders it may work in, and what it changed.",
 )
-SHOWN = 50
 
 
 class CodingContext(Context, frozen=True, kw_only=True):
     """The list."""
 
-    runs: Sequence[CodingRow] = described("the newest runs of this admin")
-    repositories: Sequence[CodeRepository] = described("what the agent may be sent to work in")
-    folders: Sequence[str] = described("folders that were allowed besides the card's")
+    runs: Stretch[CodingRow] = described("the newest runs of this admin")
+    here: str = described("this page's own address, to look again")
+    repositories: Stretch[CodeRepository] = described("what the agent may be sent to work in")
+    folders: Stretch[str] = described("folders that were allowed besides the card's")
     lacks: str = described("why it cannot work now, '' = it can", default="")
     is_live: bool = described("whether one runs, so that the page looks again")
 
@@ -46,19 +47,26 @@ class CodingRunContext(Context, frozen=True, kw_only=True):
 
 
 @router.get(PAGE)
-async def show(visit: AdminVisit) -> Response:
+async def show(visit: AdminVisit, start: Number = 0, repositories: Number = 0, folders: Number = 0) -> Response:
     """Runs, repositories, folders."""
     lacks: str = ""
-    repositories: Sequence[CodeRepository] = ()
+    starts = {"start": max(0, start), "repositories": repositories, "folders": folders}
+    found: Sequence[CodeRepository] = ()
     try:
-        repositories = await visit.services.coding.repositories(visit.user.id)
+        found = await visit.services.coding.repositories(visit.user.id)
     except ToolFailed as error:
         lacks = error.message
-    runs = await visit.services.coding.newest(visit.user.id, SHOWN)
+    runs = await visit.services.coding.newest(visit.user.id, PAGE_ROWS + 1, skip=starts["start"])
+    allowed = await visit.services.coding.folders()
+
+    def place(**other: int) -> str:
+        return address(PAGE, **{**starts, **other})
+
     context = CodingContext(
-        runs=runs,
-        repositories=repositories,
-        folders=await visit.services.coding.folders(),
+        here=place(),
+        runs=part(runs, starts["start"], place),
+        repositories=cut(found, repositories, place, by="repositories", at="h-repositories"),
+        folders=cut(allowed, folders, place, by="folders", at="h-folders"),
         lacks=lacks,
         is_live=any(run.state == "running" for run in runs),
     )

@@ -1,8 +1,9 @@
 """The files that a person gave: listed, searched, opened, deleted and brought back; and the way in for new ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from os import fstat
+from types import MappingProxyType
 from urllib.parse import quote
 
 from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
@@ -17,16 +18,18 @@ from cortex.services.search.search import Hit
 from web.bodies import TEXT_BYTES, takes
 from web.chat_view import chat_context
 from web.deps import Number, Text
-from web.render import Context, Frame, NavEntry, described
+from web.render import Context, Frame, NavEntry, address, described
 from web.routes import PageRouter
 from web.security import INERT, local_path
+from web.stretch import PAGE_ROWS, Stretch, cut, part
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
 UPLOADS = "/files"
 AT_ONCE = 5  # whole ones in one form; a script sends each by itself
 NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=19)
-LISTED = 500
+FOUND = 500  # the best places in texts, fifty a page
+NO_STARTS: Mapping[str, int] = MappingProxyType({"start": 0, "hits": 0, "deleted": 0})
 NO_FILE = "Choose a file first."
 PIECE_BYTES = 262_144
 
@@ -34,10 +37,12 @@ PIECE_BYTES = 262_144
 class FilesContext(Context, frozen=True, kw_only=True):
     """The list."""
 
-    files: Sequence[DocumentRow] = described("the person's files, the newest first")
-    deleted: Sequence[DocumentRow] = described("those that can be restored, the latest deleted first")
+    files: Stretch[DocumentRow] = described("the person's files, the newest first")
+    deleted: Stretch[DocumentRow] = described("those that can be restored, the latest deleted first")
+    deleted_count: int = described("how many of them there are")
     query: str = described("what was searched for", default="")
-    hits: Sequence[Hit] = described("where the words stand in the texts of files", default=())
+    hits: Stretch[Hit] = described("where the words stand in the texts of files")
+    is_cut: bool = described("whether there may be more such places than are listed", default=False)
     space: FileSpace = described("how much of what is allowed they take")
     kinds: dict[str, str] = described("what the types are called", default_factory=lambda: KINDS)
     accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
@@ -63,9 +68,10 @@ class DeletedFileContext(Context, frozen=True, kw_only=True):
 
 
 @router.get(UPLOADS)
-async def show(visit: UserVisit, q: str = "") -> Response:
-    """The list, or what has the words in its name."""
-    return await visit.show("files.html", await _list(visit, query=q))
+async def show(visit: UserVisit, q: str = "", start: Number = 0, hits: Number = 0, deleted: Number = 0) -> Response:
+    """The list, or what has the words in its name; of each list the rows from these on."""
+    starts = {"start": max(0, start), "hits": hits, "deleted": deleted}
+    return await visit.show("files.html", await _list(visit, query=q, starts=starts))
 
 
 def _most(cortex: Cortex) -> int:
@@ -189,14 +195,24 @@ async def _with_composer(visit: Visit, form: FormData, kept: list[str], errors: 
     return await visit.show("chat.html", replace(context, error=" ".join(errors)), status=422 if errors else 200)
 
 
-async def _list(visit: Visit, *, query: str = "", errors: Sequence[str] = ()) -> FilesContext:
+async def _list(
+    visit: Visit, *, query: str = "", errors: Sequence[str] = (), starts: Mapping[str, int] = NO_STARTS
+) -> FilesContext:
+    def place(**other: int) -> str:
+        return address(UPLOADS, **{"q": query, **starts, **other})
+
+    documents, start = visit.services.documents, starts["start"]
+    files = await documents.list(visit.user, query, skip=start, limit=PAGE_ROWS + 1)
+    found = await visit.services.file_hits.find(visit.user, query, FOUND) if query else ()
+    deleted = await documents.deleted(visit.user)
+    hits = [hit for hit in found if hit.snippet]
     return FilesContext(
-        files=await visit.services.documents.list(visit.user, query),
-        deleted=await visit.services.documents.deleted(visit.user),
+        files=part(files, start, place),
+        deleted=cut(deleted, starts["deleted"], place, by="deleted", at="deleted"),
+        deleted_count=len(deleted),
         query=query,
-        hits=[hit for hit in await visit.services.file_hits.find(visit.user, query, LISTED) if hit.snippet]
-        if query
-        else (),
+        hits=cut(hits, starts["hits"], place, by="hits", at="hits-h"),
+        is_cut=len(found) == FOUND,
         space=await visit.services.documents.space(visit.user),
         limit_mb=visit.services.settings.upload_mb,
         errors=errors,

@@ -7,9 +7,10 @@ from fastapi.responses import Response, StreamingResponse
 from cortex.base.errors import Conflict, CortexError, ToolFailed, UserError
 from cortex.ports.aether import Journal
 from cortex.services.content.journals import EntryHit
-from web.deps import FormNumber, Text
+from web.deps import FormNumber, Number, Text
 from web.render import Context, NavEntry, address, described, saved_as
 from web.routes import PageRouter
+from web.stretch import Stretch, cut
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
@@ -23,11 +24,14 @@ NAV = NavEntry(
 )
 
 
+NO_JOURNALS: Stretch[Journal] = Stretch(rows=(), newer="", older="")
+
+
 class JournalsContext(Context, frozen=True, kw_only=True):
     """The list of journals, or what a search over all of them found."""
 
-    journals: Sequence[Journal] = described("the journals in use, by name")
-    removed: Sequence[Journal] = described("those taken away")
+    journals: Stretch[Journal] = described("the journals in use, by name")
+    removed: Stretch[Journal] = described("those taken away")
     query: str = described("words to look for in every entry", default="")
     hits: Sequence[EntryHit] = described("entries that hold the words, the newest first", default=())
     newer: str = described("address of the first page of hits, or empty", default="")
@@ -54,14 +58,14 @@ class JournalNameContext(Context, frozen=True, kw_only=True):
 
 
 @router.get("/journals")
-async def show(visit: UserVisit, q: str = "", after: str = "") -> Response:
+async def show(visit: UserVisit, q: str = "", after: str = "", start: Number = 0, removed: Number = 0) -> Response:
     """All journals, or what was found in them."""
     if not q.strip():
-        return await visit.show("journals.html", await _list(visit))
+        return await visit.show("journals.html", await _list(visit, start=start, removed=removed))
     page = await visit.services.journals.entries(visit.user, None, q, after)
     context = JournalsContext(
-        journals=(),
-        removed=(),
+        journals=NO_JOURNALS,
+        removed=NO_JOURNALS,
         query=q,
         hits=page.hits,
         newer=address("/journals", q=q) if after else "",
@@ -143,10 +147,15 @@ async def export(visit: UserVisit, journal_id: str) -> Response:
     return StreamingResponse(body, media_type="text/markdown", headers=saved_as(f"journal-{journal.id}.md"))
 
 
-async def _list(visit: Visit, draft: str = "") -> JournalsContext:
+async def _list(visit: Visit, draft: str = "", **starts: int) -> JournalsContext:
+    def place(**other: int) -> str:
+        return address("/journals", **{**starts, **other})
+
+    used = await visit.services.journals.shelf(visit.user)
+    gone = await visit.services.journals.shelf(visit.user, is_enabled=False)
     return JournalsContext(
-        journals=await visit.services.journals.shelf(visit.user),
-        removed=await visit.services.journals.shelf(visit.user, is_enabled=False),
+        journals=cut(used, starts.get("start", 0), place),
+        removed=cut(gone, starts.get("removed", 0), place, by="removed", at="removed-h"),
         draft=draft,
     )
 

@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.fact import FACT_CHARS_MAX
-from cortex.services.memory.facts import FactRow, FactVersionRow, MemoryView
+from cortex.services.memory.facts import FactRow, FactVersionRow, FactView, MemoryView
 from cortex.services.memory.recall import BUDGET_TOKENS_MAX
 from web.deps import FormNumber, Number, Text
 from web.render import Context, NavEntry, address, described, download
 from web.routes import PageRouter
+from web.stretch import Stretch, cut
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
@@ -26,7 +27,7 @@ NAV = NavEntry(
     about="What Cortex remembers about you.",
 )
 QUERY_CHARS_MAX = 200
-PAGE_ROWS = 100
+FACT_ROWS = 100
 JSON = "application/json; charset=utf-8"
 
 
@@ -35,8 +36,9 @@ class MemoryContext(Context, frozen=True, kw_only=True):
 
     view: MemoryView = described("facts kept, new and proposed, with the switches")
     query: str = described("what was searched for, or empty", default="")
-    newer: str = described("address of the rows before, or empty", default="")
-    older: str = described("address of the rows after, or empty", default="")
+    kept: Stretch[FactView] = described("facts, this page's")
+    fresh: Stretch[FactView] = described("new ones, this page's")
+    proposed: Stretch[FactView] = described("proposed ones, this page's")
     budget: str = described("the token budget as typed or as it is")
     most_tokens: int = described("the largest budget", default=BUDGET_TOKENS_MAX)
     draft: str = described("a fact that was refused", default="")
@@ -54,9 +56,9 @@ class FactContext(Context, frozen=True, kw_only=True):
 
 
 @router.get(HREF)
-async def show(visit: UserVisit, q: str = "", start: Number = 0) -> Response:
+async def show(visit: UserVisit, q: str = "", start: Number = 0, fresh: Number = 0, proposed: Number = 0) -> Response:
     """The facts, or those that have to do with what is searched for."""
-    return await visit.show("memory.html", await _context(visit, q, max(0, start)))
+    return await visit.show("memory.html", await _context(visit, q, start=start, fresh=fresh, proposed=proposed))
 
 
 @router.post(HREF)
@@ -175,15 +177,19 @@ async def restore(visit: UserVisit, fact_id: str) -> Response:
     return visit.redirect(HREF, f"Restored: {(await visit.services.memory.restore(visit.user, fact_id)).text}")
 
 
-async def _context(visit: Visit, query: str = "", start: int = 0) -> MemoryContext:
+async def _context(visit: Visit, query: str = "", **starts: int) -> MemoryContext:
     asked = " ".join(query.split())[:QUERY_CHARS_MAX]
     view = await visit.services.memory.view(visit.user, asked)
 
+    def place(**other: int) -> str:
+        return address(HREF, **{"q": asked, **starts, **other})
+
     return MemoryContext(
-        view=replace(view, kept=view.kept[start : start + PAGE_ROWS]),
+        view=view,
+        kept=cut(view.kept, starts.get("start", 0), place, most=FACT_ROWS, at="kept-h"),
+        fresh=cut(view.fresh, starts.get("fresh", 0), place, by="fresh", at="fresh-h"),
+        proposed=cut(view.proposed, starts.get("proposed", 0), place, by="proposed", at="proposed-h"),
         query=asked,
-        newer=address(HREF, q=asked, start=max(0, start - PAGE_ROWS)) if start else "",
-        older=address(HREF, q=asked, start=start + PAGE_ROWS) if start + PAGE_ROWS < len(view.kept) else "",
         budget=str(view.choices.budget_tokens),
     )
 

@@ -1,7 +1,8 @@
 """Reminders: `/reminders`, one reminder's own page, and the reading of words while they are typed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from fastapi.responses import Response
 from msgspec.structs import replace
@@ -21,12 +22,13 @@ from web.deps import FormNumber, Number, Text
 from web.render import Context, Frame, NavEntry, address, described, wants_fragment
 from web.routes import PageRouter
 from web.security import local_path
+from web.stretch import PAGE_ROWS, Stretch, cut, part
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
 HOME = "/reminders"
 NAV = NavEntry(title="Reminders", href=HOME, icon="bell", order=12)
-PAGE_ROWS = 50
+NO_STARTS: Mapping[str, int] = MappingProxyType({"start": 0, "due": 0, "next": 0, "repeating": 0})
 
 
 def _rhythm(seconds: int) -> str:
@@ -50,11 +52,13 @@ class ReminderReadingContext(Context, frozen=True, kw_only=True):
 class RemindersContext(ReminderReadingContext, frozen=True, kw_only=True):
     """The list."""
 
-    listing: ReminderListing = described("what waits for an answer, what is next, what repeats, a stretch of the past")
+    listing: ReminderListing = described("whether there are any at all")
+    due: Stretch[ReminderRow] = described("what waits for an answer")
+    next: Stretch[ReminderRow] = described("what comes next")
+    repeating: Stretch[ReminderRow] = described("what repeats")
+    past: Stretch[ReminderRow] = described("what is over")
     query: str = described("words to filter by")
     here: str = described("this page's own address, for forms to come back to")
-    newer: str = described("address of the past ones before, or empty")
-    older: str = described("address of the past ones after, or empty")
     repeats: Sequence[tuple[str, str]] = described("how it may be told: seconds, words")
     draft: str = described("words that were typed and not saved", default="")
     draft_repeat: str = described("how they were to be told", default="")
@@ -73,9 +77,12 @@ class ReminderContext(ReminderReadingContext, frozen=True, kw_only=True):
 
 
 @router.get(HOME)
-async def show(visit: UserVisit, q: str = "", start: Number = 0) -> Response:
-    """Return what waits, what is next, what repeats and what is over."""
-    return await visit.show("reminders.html", await _context(visit, q, max(0, start)))
+async def show(
+    visit: UserVisit, q: str = "", start: Number = 0, due: Number = 0, next: Number = 0, repeating: Number = 0
+) -> Response:
+    """Return what waits, what is next, what repeats and what is over, each from a row on."""
+    starts = {"start": max(0, start), "due": due, "next": next, "repeating": repeating}
+    return await visit.show("reminders.html", await _context(visit, q, starts))
 
 
 @router.post(HOME)
@@ -84,7 +91,7 @@ async def add(visit: UserVisit, words: Text = "", repeat_s: Text = "", back: Tex
     try:
         row = await visit.services.reminders.add(visit.user, words, repeat_s=_seconds(repeat_s))
     except UserError as refused:
-        context = await _context(visit, "", 0)
+        context = await _context(visit)
         context = replace(context, draft=words, draft_repeat=repeat_s)
         return await visit.show("reminders.html", context, refused=refused)
     told = f"Will remind: {row.text}, {row.words}, {row.time_zone}"
@@ -99,7 +106,7 @@ async def read(visit: UserVisit, words: Text = "", when: Text = "", repeat_s: Te
     if wants_fragment(visit.request):
         return await visit.show("reminders.html", found, block="reading")
     context = replace(
-        await _context(visit, "", 0),
+        await _context(visit),
         **{name: getattr(found, name) for name in ("reading", "times", "when", "error", "error_field")},
         draft=words,
         draft_repeat=repeat_s,
@@ -222,14 +229,22 @@ def _read(visit: Visit, words: str, when: str) -> ReminderReadingContext:
         return ReminderReadingContext(frame=frame, error=refused.message, error_field=refused.field)
 
 
-async def _context(visit: Visit, query: str, start: int) -> RemindersContext:
-    listing = await visit.services.reminders.listing(visit.user, query=query, start=start, most=PAGE_ROWS)
+async def _context(visit: Visit, query: str = "", starts: Mapping[str, int] = NO_STARTS) -> RemindersContext:
+    start = starts["start"]
+    listing = await visit.services.reminders.listing(visit.user, query=query, start=start, most=PAGE_ROWS + 1)
+    here = address(HOME, **{"q": query, **starts})
+
+    def place(**other: int) -> str:
+        return address(HOME, **{"q": query, **starts, **other})
+
     return RemindersContext(
         listing=listing,
+        due=cut(listing.due, starts["due"], place, by="due", at="due-h"),
+        next=cut(listing.next, starts["next"], place, by="next", at="next-h"),
+        repeating=cut(listing.repeating, starts["repeating"], place, by="repeating", at="repeating-h"),
+        past=part(listing.past, start, place, at="past-h"),
         query=query,
-        here=address(HOME, q=query, start=start),
-        newer=address(HOME, q=query, start=max(0, start - PAGE_ROWS)) if start else "",
-        older=address(HOME, q=query, start=start + PAGE_ROWS) if listing.has_more else "",
+        here=here,
         repeats=REPEATS,
     )
 

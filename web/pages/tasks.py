@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
-from functools import partial
 from typing import Annotated, Self
 
 from fastapi import Form
@@ -19,19 +18,21 @@ from web.deps import FormNumber, Number, Text
 from web.render import Context, NavEntry, address, described, zone_of
 from web.routes import PageRouter
 from web.security import local_path
+from web.stretch import Stretch, cut
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
 NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
-PAGE_ROWS = 100
+TASK_ROWS = 100
 
 
 class TasksContext(Context, frozen=True, kw_only=True):
     """The lists."""
 
-    tasks: Sequence[TaskRow] = described("this page's tasks, in order")
+    tasks: Stretch[TaskRow] = described("this page's tasks, in order")
+    tabs: Stretch[TaskListRow] = described("the lists that are shown at once")
     lists: Sequence[TaskListRow] = described("every list with its counts")
-    invitations: Sequence[InvitationRow] = described("lists that others offer to share and that wait for an answer")
+    invitations: Stretch[InvitationRow] = described("lists that others offer to share and that wait for an answer")
     list_name: str = described("the list shown, empty for all")
     shown: TaskListRow | None = described("the list shown, with whom it is shared; None for all")
     with_whom: dict[str, tuple[str, ...]] = described("list's label -> with whom it is shared, () for nobody")
@@ -39,8 +40,6 @@ class TasksContext(Context, frozen=True, kw_only=True):
     query: str = described("words to filter by")
     here: str = described("this page's own address, for forms to come back to")
     today: date = described("the reader's day, to mark what is late")
-    newer: str = described("address of the rows before, or empty")
-    older: str = described("address of the rows after, or empty")
     draft: str = described("a title that was refused", default="")
     draft_list: str = described("the list it was meant for", default="")
 
@@ -90,9 +89,17 @@ class TaskContext(Context, frozen=True, kw_only=True):
 
 
 @router.get("/tasks")
-async def show(visit: UserVisit, list: str = "", done: bool = False, q: str = "", start: Number = 0) -> Response:
+async def show(
+    visit: UserVisit,
+    list: str = "",
+    done: bool = False,
+    q: str = "",
+    start: Number = 0,
+    tabs: Number = 0,
+) -> Response:
     """The tasks of one list or all, open or done, filtered."""
-    return await visit.show("tasks.html", await _context(visit, list, done, q, max(0, start)))
+    offers = whole_number(visit.request.query_params.get("offers", "")) or 0
+    return await visit.show("tasks.html", await _context(visit, list, done, q, start=start, tabs=tabs, offers=offers))
 
 
 @router.post("/tasks")
@@ -103,7 +110,7 @@ async def add(
     try:
         await visit.services.tasks.create(visit.user, title, list_name=list_name, due=_day(due))
     except UserError as refused:
-        context = await _context(visit, "", False, "", 0)
+        context = await _context(visit)
         context = replace(context, draft=title, draft_list=list_name)
         return await visit.show("tasks.html", context, refused=refused)
     return visit.redirect(local_path(back, "/tasks"))
@@ -175,23 +182,28 @@ async def restore(visit: UserVisit, task_id: str) -> Response:
     return visit.redirect("/tasks", f"Restored: {task.title}")
 
 
-async def _context(visit: Visit, list_name: str, is_done: bool, query: str, start: int) -> TasksContext:
+async def _context(
+    visit: Visit, list_name: str = "", is_done: bool = False, query: str = "", **starts: int
+) -> TasksContext:
     rows = await visit.services.tasks.list(visit.user, list_name=list_name, is_done=is_done, query=query)
-    place = partial(address, "/tasks", list=list_name, done=is_done, q=query)
     lists = await visit.services.tasks.lists(visit.user)
+    offers = await visit.services.shared_lists.invitations(visit.user)
+
+    def place(**other: int) -> str:
+        return address("/tasks", **{"list": list_name, "done": is_done, "q": query, **starts, **other})
+
     return TasksContext(
-        tasks=rows[start : start + PAGE_ROWS],
+        tasks=cut(rows, starts.get("start", 0), place, most=TASK_ROWS),
         lists=lists,
-        invitations=await visit.services.shared_lists.invitations(visit.user),
+        tabs=cut(lists, starts.get("tabs", 0), place, by="tabs"),
+        invitations=cut(offers, starts.get("offers", 0), place, by="offers"),
         list_name=list_name,
         shown=next((one for one in lists if one.label == list_name), None),
         with_whom=_with_whom(lists),
         is_done=is_done,
         query=query,
-        here=place(start=start),
+        here=place(),
         today=visit.services.runtime.clock().astimezone(zone_of(visit.user)).date(),
-        newer=place(start=max(0, start - PAGE_ROWS)) if start else "",
-        older=place(start=start + PAGE_ROWS) if start + PAGE_ROWS < len(rows) else "",
     )
 
 

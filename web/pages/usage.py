@@ -1,6 +1,7 @@
 """What it cost: tokens and dollars by day, model, role, tool, job or person, cache hits, budgets; each table as CSV."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -13,10 +14,12 @@ from cortex.services.models.sharing import BorrowedModel
 from cortex.services.usage.budget_admin import BudgetStanding
 from cortex.services.usage.usage import ALL, By, View
 from web import usage_tables
+from web.deps import Number
 from web.errors import not_found
 from web.plots import Plot
-from web.render import MORE, Context, NavEntry, described
+from web.render import MORE, Context, NavEntry, address, described
 from web.routes import PageRouter
+from web.stretch import Stretch, cut
 from web.usage_tables import UsageTable
 from web.visit import UserVisit, Visit, of_reauthed_admin
 
@@ -47,16 +50,18 @@ class UsageContext(Context, frozen=True, kw_only=True):
     person: str = described("whose: empty for the reader, all, or an account's id", default="")
     query: str = described("the address of this view, for links and files")
     backends: Sequence[Backend] = described("what is known of the caches of the reader's models", default=())
-    standings: Sequence[BudgetStanding] = described(
-        "the budgets that hold, and how far they are used today", default=()
-    )
+    standings: Stretch[BudgetStanding] = described("the budgets that hold, and how far they are used today")
+    budgets: int = described("how many of them there are")
     borrowed: Sequence[BorrowedModel] = described("what others took of the reader's models", default=())
 
 
 @router.get("/usage")
-async def show(visit: UserVisit, p: Days = 28, by: By = "model", person: str = "") -> Response:
+async def show(visit: UserVisit, p: Days = 28, by: By = "model", person: str = "", budgets: Number = 0) -> Response:
     """The numbers of these days. Anybody else's are an admin's, with the password given lately."""
     view = await _view(visit, p, by, person)
+    roles = None if visit.user.is_admin else await visit.services.roles.names(visit.user)
+    standings = await visit.services.budget_admin.standings(await _people(visit, person), roles)
+    place = partial(address, "/usage", p=p, by=by, person=person)
     context = UsageContext(
         view=view,
         tables=usage_tables.tables(view, is_admin=visit.user.is_admin),
@@ -69,9 +74,8 @@ async def show(visit: UserVisit, p: Days = 28, by: By = "model", person: str = "
         borrowed=await visit.services.model_sharing.borrowed(visit.user, p)
         if visit.user.is_admin and person in ("", visit.user.id)
         else (),
-        standings=await visit.services.budget_admin.standings(
-            await _people(visit, person), None if visit.user.is_admin else await visit.services.roles.names(visit.user)
-        ),
+        standings=cut(standings, budgets, place, by="budgets", at="budgets"),
+        budgets=len(standings),
     )
     return await visit.show("usage.html", context)
 

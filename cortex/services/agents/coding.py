@@ -94,9 +94,9 @@ class CodingRuns(Struct, frozen=True, kw_only=True):
         """One run; NotFound."""
         return await self._settled(await self.runtime.db.repository(CodingRunsRepository, user_id).get(id))
 
-    async def newest(self, user_id: str, most: int) -> Sequence[CodingRow]:
-        """The newest ones."""
-        rows = await self.runtime.db.repository(CodingRunsRepository, user_id).list(most)
+    async def newest(self, user_id: str, most: int, *, skip: int = 0) -> Sequence[CodingRow]:
+        """The newest ones, behind the first `skip` of them."""
+        rows = await self.runtime.db.repository(CodingRunsRepository, user_id).list(most, skip=skip)
         return [await self._settled(row) for row in rows]
 
     async def stop(self, user_id: str, id: str) -> CodingRow:

@@ -24,7 +24,6 @@ from cortex.storage.given_files import GivenFile, GivenFiles
 from cortex.storage.home import Homes
 
 MB = 1_000_000
-LISTED = 500
 PAGES_SHOWN = 100
 CHARACTERS_SHOWN = 200_000  # to make a page of 3 million held up everybody else's for a second
 GONE = "That file was deleted."
@@ -102,9 +101,11 @@ class DocumentsService(Struct, frozen=True, kw_only=True):
             most_bytes=self.runtime.settings.files_mb * MB,
         )
 
-    async def list(self, user: User, query: str = "") -> Sequence[DocumentRow]:
-        """The newest files whose names have all words of the query."""
-        return await self.runtime.db.repository(DocumentsRepository, user.id).list(query, LISTED)
+    async def list(
+        self, user: User, query: str = "", *, skip: int = 0, limit: int | None = None
+    ) -> Sequence[DocumentRow]:
+        """The newest files whose names have all words of the query, behind the first `skip` of them."""
+        return await self.runtime.db.repository(DocumentsRepository, user.id).list(query, skip=skip, limit=limit)
 
     async def deleted(self, user: User) -> Sequence[DocumentRow]:
         """Those that can still be restored, the latest deleted first."""

@@ -41,13 +41,12 @@ class Reading(Struct, frozen=True, kw_only=True):
 
 
 class ReminderListing(Struct, frozen=True, kw_only=True):
-    """The reminders as the page shows them. `past`: a stretch of those that are over; `has_more` of them there are."""
+    """The reminders as the page shows them. `past`: a stretch of those that are over."""
 
     due: Sequence[ReminderRow]
     next: Sequence[ReminderRow]
     repeating: Sequence[ReminderRow]
     past: Sequence[ReminderRow]
-    has_more: bool
 
 
 class RemindersService(Struct, frozen=True, kw_only=True):
@@ -82,7 +81,7 @@ class RemindersService(Struct, frozen=True, kw_only=True):
         """All that is to come, those that have all words of `query`, and a stretch of the past from `start` on."""
         reminders = self._of(user)
         rows = await reminders.list(("planned", "due", "snoozed"), query)
-        past = await reminders.list(("done",), query, skip=start, limit=most + 1)
+        past = await reminders.list(("done",), query, skip=start, limit=most)
         due = [row for row in rows if row.state == "due"]
         rhythm = [row for row in rows if row.timing_kind != "at" and row.next_at is not None]
         coming = [row for row in rows if row.state != "due" and row not in rhythm]
@@ -91,8 +90,7 @@ class RemindersService(Struct, frozen=True, kw_only=True):
             due=due,
             next=sorted(coming, key=lambda row: (row.again_at or row.next_at or row.created_at, row.id)),
             repeating=sorted(rhythm, key=lambda row: (row.next_at or row.created_at, row.id)),
-            past=past[:most],
-            has_more=len(past) > most,
+            past=past,
         )
 
     async def put_off(self, user: User) -> dict[str, datetime]:

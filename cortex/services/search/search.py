@@ -123,7 +123,7 @@ class FileHits(Struct, frozen=True):
     async def find(self, user: User, query: str, most: int) -> Sequence[Hit]:
         """Files with the words in their names, the newest first; then pages with the most and rarest of them."""
         async with self.db.read_transaction(user.id) as repository:
-            named = await repository(DocumentsRepository).list(query, most)
+            named = await repository(DocumentsRepository).list(query, limit=most)
             hits = [_file_hit(row, query) for row in named]
             for page in await repository(DocumentSearchRepository).pages_matching(
                 query, limit=min(PAGES_MOST, most - len(hits))
