@@ -167,12 +167,13 @@ class ConversationsRepository(Repository):
         return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
 
     @reading
-    async def deleted(self, after: datetime, limit: int) -> Sequence[ConversationRow]:
-        """Those in which a person talked and that were deleted after then, the latest first."""
+    async def deleted(self, after: datetime, *, skip: int, limit: int) -> Sequence[ConversationRow]:
+        """Those that a person talked in and deleted after then, the latest first, behind the first `skip`."""
         statement = self._heads().where(
             ConversationTable.deleted_at > after, ConversationTable.source.not_in(("try", "agent", "api"))
         )
-        return await self._all(ConversationRow, statement.order_by(ConversationTable.deleted_at.desc()).limit(limit))
+        latest = statement.order_by(ConversationTable.deleted_at.desc(), ConversationTable.id)
+        return await self._all(ConversationRow, latest.offset(skip).limit(limit))
 
     @reading
     async def ids(self) -> Sequence[str]:

@@ -56,9 +56,10 @@ async def agent_status(ctx: Ctx, agent: str = "") -> Output:
         agent: Its id, or words of its task; empty lists the latest.
     """
     if not agent.strip():
-        runs = await ctx.use(Agents).list(SHOWN)
-        text = "\n".join(f"- {_fact(ctx, run)}" for run in runs)
-        return Output(text=text or "No agent has run.", is_tainted=any(run.is_tainted for run in runs))
+        runs = await ctx.use(Agents).list(SHOWN + 1)
+        lines = [f"- {_fact(ctx, run)}" for run in runs[:SHOWN]] or ["No agent has run."]
+        lines += ["... and older ones: give words of the task."] if len(runs) > SHOWN else []
+        return Output(text="\n".join(lines), is_tainted=any(run.is_tainted for run in runs[:SHOWN]))
     run = await _find(ctx, agent)
     cut = "..." if len(run.result) > RESULT_CHARACTERS else ""
     result = f"\n{run.result[:RESULT_CHARACTERS]}{cut}" if run.result else ""

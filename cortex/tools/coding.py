@@ -108,6 +108,7 @@ async def aider_status(ctx: Ctx, run: str = "") -> str:
         return _run_text(ctx, hits[0])
     known = ", ".join(_named(one) for one in await coding.repositories())
     lines = [f"- {_fact(ctx, one)}" for one in runs[:SHOWN]] or ["Nothing has run yet."]
+    lines += ["... and older ones: /admin/coding has them."] if len(runs) > SHOWN else []
     return "\n".join([*lines, f"Repositories: {known or 'none'}."])
 
 

@@ -162,3 +162,11 @@ async def test_a_spent_budget_is_no_silent_success(world: World, ann: User) -> N
     world.wired[Agents] = SpentAgents()
     with pytest.raises(ToolFailed, match="budget"):
         await world.text(ann, "spawn_agent", task=TASK)
+
+
+async def test_a_list_that_stops_says_so(world: World, ann: User, kept: dict[str, MemoryAgents]) -> None:
+    for number in range(11):
+        await kept[ann.id].start(f"agent:{number}", "turn:1", f"task {number}", "research", is_tainted=False)
+    told = await world.text(ann, "agent_status")
+    assert told.count("task ") == 10
+    assert "and older ones" in told

@@ -134,3 +134,13 @@ async def test_a_note_is_opened_at_a_long_line_of_anything(house: Cortex, ada: B
     assert (page.status_code, cost.held_s < 0.5) == (200, True)
     nothing = await ada.get("/search?q=hazel")
     assert "“hazel”" in nothing.text
+
+
+async def test_deleted_chats_have_pages(house: Cortex, ada: Browser) -> None:
+    for _ in range(53):
+        made = await house.conversations.new(ada.user)
+        await house.conversations.delete(ada.user, made.id)
+    first = (await ada.get("/chats")).text
+    assert (first.count('/restore"'), "(50+)" in first) == (50, True)
+    assert 'href="/chats?deleted=50#deleted"' in first
+    assert (await ada.get("/chats?deleted=50")).text.count('/restore"') == 3

@@ -1,7 +1,7 @@
 """All chats, with a box at each: archive, pin, delete or export several; and the archived ones."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -11,10 +11,12 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.services.chat.conversations import ConversationRow
 from cortex.services.chat.several import Done, Undoable
+from web.deps import Number
 from web.figures import counted
 from web.frame import side_groups
 from web.render import Context, SideGroup, address, described, download
 from web.routes import PageRouter
+from web.stretch import PAGE_ROWS, Stretch, part
 from web.toast import redirect
 from web.visit import UserVisit
 
@@ -30,7 +32,7 @@ class ChatsContext(Context, frozen=True, kw_only=True):
     """A page of the list."""
 
     groups: tuple[SideGroup, ...] = described("chats by day of last use, pinned first")
-    deleted: Sequence[ConversationRow] = described("those that were deleted in the last day, the latest first")
+    deleted: Stretch[ConversationRow] = described("those that were deleted in the last day, the latest first")
     is_archived: bool = described("whether these are the archived ones")
     is_all: bool = described("whether every box is ticked")
     all_href: str = described("address of this page with every box ticked, or with none")
@@ -39,12 +41,17 @@ class ChatsContext(Context, frozen=True, kw_only=True):
 
 
 @router.get(HOME)
-async def show(visit: UserVisit, archived: bool = False, before: str = "", all: bool = False) -> Response:
+async def show(
+    visit: UserVisit, archived: bool = False, before: str = "", all: bool = False, deleted: Number = 0
+) -> Response:
     """The chats in the list, or the archived ones; `all`: with every box ticked."""
-    page = await visit.services.conversations.page(visit.user, before=_moment(before), is_archived=archived)
+    conversations, skip = visit.services.conversations, max(0, deleted)
+    page = await conversations.page(visit.user, before=_moment(before), is_archived=archived)
+    is_first = not before and not archived
+    gone = await conversations.deleted(visit.user, skip=skip, limit=PAGE_ROWS + 1) if is_first else ()
     context = ChatsContext(
         groups=side_groups(page.groups),
-        deleted=() if before or archived else await visit.services.conversations.deleted(visit.user),
+        deleted=part(gone, skip, partial(address, HOME), by="deleted", at="deleted"),
         is_archived=archived,
         is_all=all,
         all_href=address(HOME, archived=archived, before=before, all=not all),

@@ -76,10 +76,10 @@ class ConversationsService(Struct, frozen=True):
         groups = self._grouped(user, list({one.id: one for one in (*pinned, *shown)}.values()))
         return ConversationPage(groups=groups, older=older)
 
-    async def deleted(self, user: User) -> Sequence[ConversationRow]:
-        """Those that were deleted in the last day, to be restored; the latest first."""
+    async def deleted(self, user: User, *, skip: int = 0, limit: int) -> Sequence[ConversationRow]:
+        """Those that were deleted in the last day, to be restored; the latest first, behind the first `skip`."""
         conversations = self.db.repository(ConversationsRepository, user.id)
-        return await conversations.deleted(self.clock() - UNDO, PAGE)
+        return await conversations.deleted(self.clock() - UNDO, skip=skip, limit=limit)
 
     async def get(self, user: User, conversation_id: str) -> ConversationRow:
         """The conversation; NotFound when it is absent, deleted or another user's."""
