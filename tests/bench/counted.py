@@ -35,7 +35,7 @@ class Watched(Program):
 
     module = "tests.bench.watched"
 
-    def __init__(self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, **how: int) -> None:
+    def __init__(self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, **how: Any) -> None:
         super().__init__(words, env={**env, FILE: str(told_by(cwd))}, cwd=cwd, output=output, **how)
 
 
