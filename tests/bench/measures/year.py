@@ -26,6 +26,7 @@ GOALS_KB = {"hello": 5.0, "turn with one tool": 10.0}
 ANSWERS = (rule("milk", Use("task_create", {"title": "milk"}), "Milk is on your list."), rule("hello", "Hello there."))
 EACH = 40  # turns of one kind in a chat, after some that make the tables' first pages
 YEAR, DAYS, A_CHAT = 100_000, 365, 40
+APART_MINUTES = 210
 TAIL = 6  # signs at the end of an id, which its copies count by
 COPIED = ("conversations", "turns", "messages", "events", "plans", "rounds", "calls")
 KEYS = ("id", "conversation_id", "turn_id", "parent_id", "call_id")
@@ -129,6 +130,8 @@ def _copy_year(home: Path, talk: str) -> None:
 def _copied(table: str, column: str) -> str:
     if (table, column) == ("messages", "position"):
         return "NULL"
+    if column.endswith("_at"):  # a chat of its own moment, back over the year
+        return f"strftime('%Y-%m-%d %H:%M:%f000', {column}, '-' || (:n * {APART_MINUTES}) || ' minutes')"
     if column not in KEYS:
         return column
     ended = f"substr({column}, 1, length({column}) - {TAIL}) || printf('%0{TAIL}d', :n)"
