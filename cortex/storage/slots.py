@@ -55,11 +55,9 @@ class SlotRow(Struct, frozen=True, kw_only=True):
 
 
 class RunningSlot(SlotRow, frozen=True, kw_only=True):
-    """A slot that runs, with the state and the end of its turn; None when it has none. `timeout_s`: of its job."""
+    """A slot that runs, with the state of its turn; None when it has none."""
 
     turn_state: TurnState | None
-    turn_ended_at: datetime | None
-    timeout_s: int
 
 
 class SlotEnd(Struct, frozen=True, kw_only=True):
@@ -239,9 +237,7 @@ class AllSlotsRepository(SharedRepository):
     @reading
     async def running(self) -> Sequence[RunningSlot]:
         """Every slot that runs, with its turn's state: what a killed process left behind is found by it."""
-        more = (TurnTable.state.label("turn_state"), TurnTable.ended_at.label("turn_ended_at"), JobTable.timeout_s)
-        statement = selected(SlotRow, SlotTable).add_columns(*more)
-        statement = statement.join(JobTable, JobTable.id == SlotTable.job_id)
+        statement = selected(SlotRow, SlotTable).add_columns(TurnTable.state.label("turn_state"))
         statement = statement.outerjoin(TurnTable, TurnTable.id == SlotTable.turn_id)
         order = (SlotTable.due_at, SlotTable.id)
         return await self._all(RunningSlot, statement.where(SlotTable.state == "running").order_by(*order))

@@ -166,8 +166,4 @@ class Alarm:
 
 
 def _name(kind: _Kind, id: str) -> str:
-    """The timer's, of this process alone: a string's hash is another in each.
-
-    Timers of one moment are called by name, so of a thousand rows each process fires others first.
-    """
-    return f"{hash(id)}:{kind.name}:{id}"
+    return f"{kind.name}:{id}"

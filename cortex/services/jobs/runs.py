@@ -19,7 +19,7 @@ from cortex.schedule.policies import is_too_late
 from cortex.schedule.slots import MissedSlot
 from cortex.services.jobs.endings import JobEndings
 from cortex.services.jobs.firing import JobFiring, policy_of
-from cortex.services.jobs.starts import JobStarts, turn_id_of
+from cortex.services.jobs.starts import JobStarts
 from cortex.services.jobs.tools import JobTools
 from cortex.services.notifier import Notifier
 from cortex.services.runtime import Runtime
@@ -32,7 +32,6 @@ from cortex.storage.slots import AllSlotsRepository, RunningSlot, SlotRow, Slots
 LOOK_EVERY_S = 30.0  # a safety net: the alarm, and turns that end here, wake it sooner
 TAKEN_MOST = 1_000
 SAID_AT_ONCE = 25  # messages, between two looks at what else is due
-LEFT_TO_ITS_OWN = timedelta(seconds=5)  # a run that ended in another process, which looks at once
 WAITED_TOO_LONG = "it waited too long to start"
 
 log = logging.getLogger(__name__)
@@ -72,7 +71,6 @@ class JobRuns:
         self._endings = JobEndings(runtime=runtime, turns=turns, notifier=notifier)
         self._woken = signal.event
         self._here: set[str] = set()
-        self._is_alone = not runtime.settings.is_postgresql  # else other processes may run jobs as well
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then, for the alarm."""
@@ -102,31 +100,15 @@ class JobRuns:
     async def settle_slots(self) -> None:
         """End the slots whose turns have ended, then begin those that may begin."""
         found = await self._open_slots()
-        ended = [slot for slot in found.running if self._may_settle(slot)]
-        for slot in (*ended, *filter(self._needs_a_look, found.running)):
+        for slot in found.running:
             try:
                 await (self._endings.settle if _has_ended(slot) else self._endings.watch)(slot)
             except CortexError as error:
                 log.warning("job runner: cannot look after run %s, retrying: %s", slot.id, error)
-        if ended:
+        if any(map(_has_ended, found.running)):
             found = await self._open_slots()
         if found.waiting and not await self._begin(found, await self._in_time(found.jobs, found.waiting)):
             await self._line_up()
-
-    def _may_settle(self, slot: RunningSlot) -> bool:
-        """Tell whether its turn has ended here, or so long ago that the process where it did seems to be gone."""
-        if not _has_ended(slot) or slot.turn_ended_at is None or slot.turn_id in self._here:
-            return _has_ended(slot)
-        return self._is_alone or self._runtime.clock() - slot.turn_ended_at >= LEFT_TO_ITS_OWN
-
-    def _needs_a_look(self, slot: RunningSlot) -> bool:
-        """Tell whether it goes on and waits for a person, or may be over its time: that counts from its start on."""
-        if _has_ended(slot):
-            return False
-        is_long = slot.started_at is None or self._runtime.clock() >= slot.started_at + timedelta(
-            seconds=slot.timeout_s
-        )
-        return is_long or slot.turn_state == "waiting"
 
     async def _open_slots(self) -> OpenSlots:
         """Read at once what is to be looked after."""
@@ -162,33 +144,29 @@ class JobRuns:
         False where one that could begin was left.
         """
         busy = {slot.job_id for slot in found.running}
-        free = [(found.jobs[slot.job_id], slot) for slot in waiting if slot.job_id not in busy]
-        messages = [(job, slot) for job, slot in free if job.kind == "message"]
-        firsts = dict[str, tuple[JobRow, SlotRow]]()
-        for job, slot in free:
-            if job.kind != "message":
-                firsts.setdefault(job.id, (job, slot))
-        room = self._runtime.settings.jobs_at_once_here - self._at_work(found.running)
+        at_work, most = self._at_work(found.running), self._runtime.settings.jobs_at_once_here
         are_all_begun = len(found.waiting) < TAKEN_MOST
-        for job, slot in self._in_own_order([*firsts.values()], room):
-            if room <= 0:
+        messages = list[tuple[JobRow, SlotRow]]()
+        for slot in waiting:
+            job = found.jobs[slot.job_id]
+            if job.id in busy:
+                continue
+            if job.kind == "message":
+                messages.append((job, slot))
+                continue
+            busy.add(job.id)
+            if at_work >= most:
                 are_all_begun = False
-                break
+                continue
             has_begun = await self._start(job, slot)
-            room -= has_begun is not False
+            at_work += has_begun is not False
             are_all_begun &= has_begun is not None
         return await self._say(messages) and are_all_begun
-
-    def _in_own_order(self, line: list[tuple[JobRow, SlotRow]], room: int) -> list[tuple[JobRow, SlotRow]]:
-        """Those that all begin now in an order of this process, so that several do not meet at each of them."""
-        if self._is_alone or room <= 0:
-            return line
-        return sorted(line[:room], key=lambda one: hash(one[1].id)) + line[room:]
 
     def _at_work(self, running: Sequence[RunningSlot]) -> int:
         """The turns of jobs that this process has at work; a parked one does not count."""
         self._here &= {slot.turn_id for slot in running if slot.turn_id}
-        if self._is_alone:  # nobody else has any: these are of the life before too
+        if not self._runtime.settings.is_postgresql:  # nobody else has any: these are of the life before too
             self._here |= {slot.turn_id for slot in running if slot.turn_id}
         return sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)
 
@@ -222,7 +200,6 @@ class JobRuns:
             turn_id = await self._starts.begin(job, slot)
         except CortexError as error:
             log.warning("job runner: cannot start run %s, retrying: %s", slot.id, error)
-            self._here.add(turn_id_of(slot))  # it has a place here; the next look knows whether it stands
             return None
         self._here |= {turn_id} if turn_id else set()
         return bool(turn_id)

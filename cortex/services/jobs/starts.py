@@ -39,8 +39,6 @@ class JobStarts(Struct, frozen=True, kw_only=True):
     async def begin(self, job: JobRow, slot: SlotRow) -> str:
         """Begin the slot of a job that takes a turn; its id, "" when another process began it."""
         async with self.runtime.db.one_view():
-            if self.runtime.settings.is_postgresql and not await self._waits(slot):
-                return ""
             place = await self._place(job)
             # A call reads nothing of what came: its arguments are the person's.
             came = await self._came(slot) if job.kind == "prompt" else None
@@ -85,7 +83,7 @@ class JobStarts(Struct, frozen=True, kw_only=True):
         mode = await self.tools.mode(await self.tools.settle(job))
         is_tainted = job.is_tainted or came is not None
         prompt = job.prompt if came is None else with_delivery(job.prompt, came.text)
-        turn_id = turn_id_of(slot)
+        turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
         async with self.runtime.transaction_then_notify(job.owner_id, conversation_id) as repository:
             if not await repository(SlotsRepository).start(slot.id, turn_id):
                 return None, False
@@ -107,10 +105,6 @@ class JobStarts(Struct, frozen=True, kw_only=True):
             await repository(ConversationsRepository).append(conversation_id, [message_row(row, is_queued)])
         return row, is_queued
 
-    async def _waits(self, slot: SlotRow) -> bool:
-        """Tell whether no other process began it since the line was read: who comes too late does no work for it."""
-        return (await self.runtime.db.repository(SlotsRepository, slot.owner_id).get(slot.id)).state == "planned"
-
     async def _came(self, slot: SlotRow) -> HookDelivery | None:
         """Return what came by the job's web address and began this slot, if anything did."""
         return await self.runtime.db.repository(HooksRepository, slot.owner_id).of_slot(slot.id)
@@ -131,11 +125,6 @@ class JobStarts(Struct, frozen=True, kw_only=True):
                 role, job.mode or "auto", job.name, id=id, source="job", is_title_tainted=job.is_tainted
             )
             return await repository(JobsRepository).settle_in(job.id, made.id, in_place_of=before)
-
-
-def turn_id_of(slot: SlotRow) -> str:
-    """The turn of its next attempt."""
-    return slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
 
 
 def call_text(job: JobRow) -> str:

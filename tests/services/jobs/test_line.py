@@ -52,17 +52,12 @@ async def states(shift: Shift, jobs: list[JobRow]) -> list[str]:
 
 async def end_one(shift: Shift, jobs: list[JobRow]) -> None:
     """The oldest run that is at work ends, whatever came of it."""
-    await end_turn(shift, jobs)
-    await shift.tick()
-
-
-async def end_turn(shift: Shift, jobs: list[JobRow]) -> None:
-    """The turn of the oldest run that is at work ends, and nobody has looked yet."""
     for job in jobs:
         slot = (await shift.slots(job))[-1]
         if slot.state == "running" and slot.turn_id:
             row = await shift.house.cortex.runtime.db.repository(TurnsRepository, job.owner_id).get(slot.turn_id)
             await shift.house.cortex.turn_queue.turn_end.interrupt(row, "over")
+            await shift.tick()
             return
     raise AssertionError("none is at work")
 
