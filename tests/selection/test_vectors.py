@@ -26,3 +26,8 @@ def test_what_is_taken_over_is_as_it_was(fresh: int) -> None:
 
 def test_without_vectors_there_is_no_likeness() -> None:
     assert Vectors([]).cosines([1.0, 0.0]) == []
+
+
+def test_what_follows_an_index_without_vectors_has_its_own() -> None:
+    after = Vectors(ROWS[:3].tolist(), Vectors([]), [2, 0])
+    assert after.cosines(ROWS[1].tolist()) == Vectors(ROWS[[2, 0]].tolist()).cosines(ROWS[1].tolist())

@@ -139,12 +139,10 @@ def best(scores: Scores, most: int) -> list[int]:
 
 
 def highest(rows: Iterable[Scores]) -> Scores:
-    """The highest of these, slot by slot."""
-    first, *others = rows
-    if not others:
-        return first
-    found = dict(first)
-    for row in others:
+    """The highest of these, slot by slot, of which there is one at least; no two need stand at once."""
+    rows = iter(rows)
+    found = dict(next(rows))
+    for row in rows:
         for slot, score in row.items():
             found[slot] = max(score, found.get(slot, score))
     return found

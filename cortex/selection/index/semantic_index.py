@@ -5,6 +5,7 @@ vectors. No threshold is written down, for none holds for two models: `fitted` f
 """
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import add, mul, sub
@@ -84,7 +85,7 @@ class SemanticIndex:
         self._vectors: Vectors = Vectors(fresh, older, order)
         self._metas = [slot for slot, entry in enumerate(entries) if entry.is_meta]
 
-    def likeness(self, said: str) -> list[float]:
+    def likeness(self, said: str) -> Floats:
         """By slot the cosine with the tool; half that, half its best examples' where it has any; -1 for meta tools."""
         every = self._vectors.cosines(sentence_models.named(self._key).asked([said])[0])
         found = every[: len(self._entries)]
@@ -93,7 +94,7 @@ class SemanticIndex:
             found[slot] = 0.5 * (found[slot] + sum(best) / len(best))
         for slot in self._metas:
             found[slot] = -1.0
-        return found
+        return array("f", found)  # an eighth of a list's bytes, and some are kept
 
     def likely(
         self, likeness: Floats, shares: Scores, curves: Curves, names: frozenset[str], least: float, most: int

@@ -31,12 +31,12 @@ class Vectors:
             flat.extend(_whole(row))
         size = len(rows[0]) if rows else 0
         columns = [flat[at::size] for at in range(size)]
-        if before:
+        if before and before.count:
             old = [array("i", each) for each in before.columns()]
             columns = [one + other for one, other in zip(old, columns, strict=True)] if columns else old
         if order is not None and (before or [*order] != [*range(len(rows))]):
             columns = [array("i", map(column.__getitem__, order)) for column in columns]
-        self.count = len(columns[0]) if columns else 0
+        self.count: int = len(columns[0]) if columns else 0
         self._lanes = Lanes(LANE_BYTES, self.count)
         self._columns: list[int] = [self._lanes.read(column.tobytes(), column.itemsize) for column in columns]
 

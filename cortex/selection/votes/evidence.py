@@ -20,6 +20,7 @@ LEAST_WISH, LEAST_WORK = 0.64, 0.3
 GRAVE_SHARE = 0.15  # of the chance of the likeliest tool of its clause
 FULL_WISH, WISH_POWER = 0.5, 4.0  # from here on the gate takes nothing
 WEB = "web"
+FIRST_CLAUSES, LAST_CLAUSES = 24, 8  # of a long text; each is looked up among all tools
 _JOINING = (  # the longest first; "e", "y" and "en" bring more second requests than they cut in two
     "and then|and|then|but|also|und dann|und|dann|aber|außerdem|et puis|et|puis|mais|y luego|y|luego|pero|"
     "e poi|e|poi|ma|en dan|en|dan|maar|e depois|depois|mas"
@@ -92,8 +93,14 @@ def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
 
 @lru_cache(maxsize=256)
 def clauses(asked: str) -> tuple[str, ...]:
-    """Return what the person wishes, as a whole, then the clauses of a long text. What is only quoted is left out."""
-    asked = quoted.wish_of(asked)
+    """Return what the person wishes, as a whole, then the clauses of a long text. What is only quoted is left out.
+
+    Of what is longer than people write the ends alone are read, and of many clauses the first and the last.
+    """
+    asked = text.ends(quoted.wish_of(asked))
     if len(text.words(asked)) <= LONG_REQUEST_WORDS:
         return (asked,)
-    return (asked, *(part for part in _CLAUSE.split(asked) if len(text.words(part)) > 1))
+    parts = [part for part in _CLAUSE.split(asked) if len(text.words(part)) > 1]
+    if len(parts) > FIRST_CLAUSES + LAST_CLAUSES:
+        parts[FIRST_CLAUSES:-LAST_CLAUSES] = []
+    return (asked, *parts)

@@ -68,7 +68,7 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> dict[str, floa
 def _wording(index: Index, query: str, allowed: frozenset[str], others: Collection[str]) -> dict[str, float]:
     """Meaning and words of the best tools and of these others: likeness, and shares of the query and of the name."""
     words = index.tools.words
-    query = in_english(query, words.has)
+    query = in_english(text.ends(query), words.has)
     said = dict.fromkeys(index.mend(term) for term in text.terms(text.spaced(query)))
     telling = {term: 1.0 for term in said if term not in common_terms()}
     if not telling:

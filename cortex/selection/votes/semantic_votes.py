@@ -19,7 +19,7 @@ from cortex.selection.index.search import Scores, highest
 from cortex.selection.plan.draft import Vote
 from cortex.selection.types import PlanInput, Snapshot
 from cortex.selection.votes import evidence
-from cortex.selection.words import talk
+from cortex.selection.words import talk, text
 from cortex.selection.words.thesaurus import in_english
 
 LEAST = 0.01
@@ -41,7 +41,7 @@ def likeness(index: Index, asked: str, skipped: str = "") -> Likeness:
             return Likeness(index.semantic.likeness(asked[: evidence.TEXT_CHARACTERS]))
         except EncoderFailed as error:
             failed = error.message
-    return Likeness(_by_table(index, asked), failed, is_table=True)
+    return Likeness(_by_table(index, text.ends(asked)), failed, is_table=True)
 
 
 def prepared(snapshot: Snapshot) -> bool:
@@ -94,6 +94,6 @@ def _shares(index: Index, asked: str) -> Scores:
     return highest(map(index.shares, evidence.clauses(asked)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _by_table(index: Index, asked: str) -> Sequence[float]:
     return index.table.likeness(in_english(asked, index.tools.words.has))

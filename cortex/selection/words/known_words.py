@@ -53,7 +53,8 @@ class KnownWords(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return not is_read and not any(map(self._knows, words))
 
     def is_strange(self, said: str) -> bool:
-        """Tell whether words stand in it that say nothing here of what is wished, or only pictures."""
+        """Tell whether words stand at its ends that say nothing here of what is wished, or only pictures."""
+        said = text.ends(said)
         return not text.words(said) or self.readable(said) != said or self.knows_none(said)
 
     def with_words(self, texts: Sequence[str]) -> "KnownWords":

@@ -21,7 +21,7 @@ from cortex.selection.words import text
 SHIPPED = Path(__file__).with_name("meanings.bin")
 SUB = 4
 LONGEST_WORD = 40
-LANE_BYTES, FINE, FINE_WEIGHT = 8, 1 << 28, 1 << 18  # parts of a book's number, of a weight: thousands of pieces fit
+LANE_BYTES, FINE, FINE_WEIGHT = 8, 1 << 28, 1 << 18  # parts of a book's number, of a weight
 PIECES_KEPT = 1_024  # two kilobytes each
 
 
@@ -45,7 +45,8 @@ class Meanings(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return [self._vector(said) for said in texts]
 
     def _vector(self, said: str) -> Sequence[float]:
-        rows = [row for word in text.words(text.unhumped(said)) for row in self.cut(word)]
+        """The vector of a text, or of its ends: a lane holds 486,000 pieces, and a sign becomes 18 pieces at most."""
+        rows = [row for word in text.words(text.unhumped(text.ends(said))) for row in self.cut(word)]
         numbers = self._lanes.unpack(sum(map(self._piece, rows)))
         length = math.hypot(*numbers) or 1.0
         return array("f", [each / length for each in numbers])

@@ -20,6 +20,7 @@ _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": 
 
 _HUMP = re.compile(r"[A-Z](?<=[a-z0-9][A-Z])")
 _SHAPED = re.compile(r"`|://|\.\S")  # all shapes hold one of these, and hardly a text does
+BEGINNING, END = 12_000, 4_000  # characters of a long text that are judged: what is wished stands at either end
 TEXTS_KEPT = 1_024  # a message is cut by several stages, and so is each of its clauses
 URL, FILE, CODE = "\u00a7url", "\u00a7file", "\u00a7code"
 _SHAPES = ((URL, _URL), (FILE, _FILE), (CODE, _CODE))
@@ -46,6 +47,11 @@ def bare(text: str) -> str:
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, normalised; "flight" is one word and holds no "light"."""
     return tuple(_WORD.findall(normal(text)))
+
+
+def ends(text: str) -> str:
+    """The text; of one that is longer than people write, as a pasted log, its beginning and its end."""
+    return text if len(text) <= BEGINNING + END else f"{text[:BEGINNING]}\n{text[-END:]}"
 
 
 def spaced(name: str) -> str:
