@@ -1,5 +1,6 @@
 """My settings: each form changes what it says, and a refused one changes nothing."""
 
+import re
 from datetime import timedelta
 
 from fastapi import FastAPI
@@ -18,6 +19,7 @@ from cortex.storage.shared_lists import SharedListsRepository
 from tests.sharing import share
 from tests.web.conftest import PASSWORD, Browser, logged_in
 from tests.web.marks import marks
+from web.pages.account import ENDS
 
 
 async def test_preferences_are_kept_and_shape_the_page(house: Cortex, ada: Browser) -> None:
@@ -142,6 +144,36 @@ async def test_what_is_unticked_stays_when_the_password_changes(house: Cortex, a
     assert (await ada.http.post("/account/password", data=fields)).status_code == 303
     assert [f"token:{one.token.id}" for one in await house.api_tokens.list(ada.user)] == [kept]
     assert len(secrets) == 2
+
+
+async def test_each_of_many_can_stay_when_the_password_changes(house: Cortex, ada: Browser) -> None:
+    for number in range(40):
+        await house.api_tokens.make(ada.user, {"name": f"program {number}", "role": "orchestrator"})
+        await house.accounts.login("Ada", PASSWORD, "127.0.0.1", "browser")
+    page = (await ada.get("/account")).text
+    keys = re.findall(r'name="ends" value="([^"]+)" checked', page)
+    assert (len(keys), "not listed here" in page) == (80, False)
+    fields = {"old": PASSWORD, "new": "several new words here", "listed": keys, "ends": keys[0]}
+    assert (await ada.http.post("/account/password", data=fields)).status_code == 303
+    left = {one.key for one in await house.accounts.credentials(ada.user)}
+    assert left >= {*keys[1:]}
+    assert keys[0] not in left
+
+
+async def test_a_form_with_the_most_that_can_end_is_taken_and_says_what_ends_besides(
+    house: Cortex, ada: Browser
+) -> None:
+    grants = house.runtime.db.repository(GrantsRepository, ada.user.id)
+    conversation = await house.conversations.new(ada.user)
+    later = house.runtime.clock() + timedelta(hours=1)
+    for number in range(ENDS + 2):
+        await grants.add("shell_exec", f"df {number}", conversation.id, later)
+    page = (await ada.get("/account")).text
+    keys = re.findall(r'name="listed" value="([^"]+)"', page)
+    assert (len(keys), "2 more are not listed here and end too." in page) == (ENDS, True)
+    fields = {"old": PASSWORD, "new": "several new words here", "listed": keys, "ends": keys}
+    assert (await ada.http.post("/account/password", data=fields)).status_code == 303
+    assert await grants.list() == []
 
 
 async def test_one_press_signs_out_everywhere(app: FastAPI, house: Cortex, ada: Browser) -> None:

@@ -144,3 +144,8 @@ async def test_deleted_chats_have_pages(house: Cortex, ada: Browser) -> None:
     assert (first.count('/restore"'), "(50+)" in first) == (50, True)
     assert 'href="/chats?deleted=50#deleted"' in first
     assert (await ada.get("/chats?deleted=50")).text.count('/restore"') == 3
+    ticked = (await ada.get("/chats?all=1")).text
+    assert 'href="/chats?all=1&amp;deleted=50#deleted"' in ticked, "paging below unticks nothing above"
+    await house.conversations.new(ada.user)
+    behind = (await ada.get("/chats?all=1&deleted=50")).text
+    assert 'href="/chats?all=1#deleted"' in behind

@@ -84,6 +84,20 @@ async def test_it_is_found_opened_deleted_and_brought_back(house: Cortex, ada: B
     assert (await ada.get(f"/files/{id}/content")).text == "No pets."
 
 
+async def test_a_search_in_texts_says_when_it_lists_the_best_places_alone(
+    page: httpx.AsyncClient, talks: Talks
+) -> None:
+    cortex, owner = talks.living.cortex, talks.living.admin.id
+    for count, is_cut in ((6, False), (1, True)):
+        for number in range(count):
+            file = (f"{count}-{number}.txt", b"Quinces are ripe.")
+            assert (await page.post("/files", files={"files": file}, headers=SCRIPT)).status_code == 200
+        assert await cortex.document_reading.settled(owner, PATIENCE_S) == 0
+        found = (await page.get("/files?q=quinces")).text
+        assert found.count('<small class="hit-at">') == 6
+        assert ("Only the best places are listed" in found) == is_cut
+
+
 async def test_what_was_deleted_can_be_restored_long_after_the_message_is_gone(ada: Browser, bob: Browser) -> None:
     id, stays = await give(ada, "Lease.txt", b"x" * 2_000), await give(ada, "other.txt", b"x" * 1_000)
     assert f"/files/{id}/restore" not in marks(await ada.get("/files")).forms

@@ -35,7 +35,6 @@ ROWS = [
     ("/tasks", "offers", r'action="/lists/([^"/?]+)/accept"'),
     ("/memory", "fresh", r'<tr id="fact-([^"]+)"'),
     ("/account", "logins", r'action="/account/logins/([^"/]+)/end"'),
-    ("/account", "ends", r'name="listed" value="([^"]+)"'),
     ("/admin/coding", "start", r'<tr id="coding-([^"]+)"'),
 ]
 SEARCHES = {"/search?q=milk", "/files?q=x", "/jobs?q=x", "/journals?q=x"}

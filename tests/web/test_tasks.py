@@ -103,3 +103,21 @@ async def test_a_long_list_has_pages_and_a_filter(house: Cortex, ada: Browser) -
     assert (await ada.get("/tasks?start=100")).text.count('<tr id="task-') == 3
     assert (await ada.get("/tasks?q=042")).text.count('<tr id="task-') == 1
     assert "Nothing matches." in (await ada.get("/tasks?q=zebra")).text
+
+
+async def test_the_list_shown_has_its_tab_and_all_are_suggested_however_many_there_are(
+    house: Cortex, ada: Browser
+) -> None:
+    names = [f"list{number:02}" for number in range(60)]
+    for name in names:
+        await house.tasks.create(ada.user, "Water", list_name=name)
+    tab = r'<a class="tab" href="(/tasks[^"]*)"'
+    shown = (await ada.get("/tasks?list=list57")).text
+    assert re.findall(r'<option value="(list\d+)"', shown) == names
+    assert re.findall(tab + ' aria-current="page"', shown) == ["/tasks?list=list57"]
+    behind = (await ada.get("/tasks?list=list57&tabs=50")).text
+    assert len(re.findall(tab, behind)) == 11, "all of them, and the last ten"
+    assert {href.endswith("&amp;tabs=50") for href in re.findall(tab, behind)} == {True}
+    assert 'href="/tasks?done=1&amp;list=list57&amp;tabs=50"' in behind
+    other = (await ada.get("/tasks?list=list03&tabs=50")).text
+    assert re.findall(tab + ' aria-current="page"', other) == ["/tasks?list=list03&amp;tabs=50"]

@@ -31,6 +31,7 @@ NAV = NavEntry(
     under=MORE,
     about="Theme, time zone, password, roles and where you are logged in.",
 )
+ENDS = 300  # of one form, whole: what is ticked does not travel between pages; two fields each, of `bodies.FIELDS`
 
 
 class Errors(Struct, frozen=True, kw_only=True):
@@ -62,9 +63,8 @@ class AccountContext(Context, frozen=True, kw_only=True):
     persona_version: str = described("its tag, given back when saving")
     logins: Stretch[LoginRow] = described("where the person is logged in, latest first")
     login_id: str = described("the login of this very browser")
-    credentials: Stretch[Credential] = described("what lets somebody in as this person besides this login")
+    credentials: Sequence[Credential] = described("what lets somebody in as this person besides this login")
     unlisted: int = described("how many more of these there are")
-    listed_from: int = described("from which on they are listed")
     unticked: Collection[str] = described("keys of those that are to stay when the password changes", default=())
     became_outside: bool = described("whether to say that text of older tokens counts as external content now")
     grants: Stretch[GrantRow] = described("what was allowed for a whole conversation and still holds")
@@ -73,9 +73,9 @@ class AccountContext(Context, frozen=True, kw_only=True):
 
 
 @router.get("/account")
-async def show(visit: UserVisit, logins: Number = 0, ends: Number = 0, grants: Number = 0) -> Response:
+async def show(visit: UserVisit, logins: Number = 0, grants: Number = 0) -> Response:
     """Everything that is mine to set; of long lists the rows from these on."""
-    return await visit.show("account.html", await _settings(visit, logins=logins, ends=ends, grants=grants))
+    return await visit.show("account.html", await _settings(visit, logins=logins, grants=grants))
 
 
 @router.post("/account/preferences")
@@ -129,7 +129,7 @@ async def save_persona(visit: UserVisit, persona: Text = "", version: Text = "")
 
 @router.post("/account/password")
 async def change_password(
-    visit: UserVisit, old: Text = "", new: Text = "", listed: Texts = None, ends: Texts = None, part: Number = 0
+    visit: UserVisit, old: Text = "", new: Text = "", listed: Texts = None, ends: Texts = None
 ) -> Response:
     """Another password; what lets somebody in as this person ends, but what was unticked."""
     keep = {*(listed or ())} - {*(ends or ())}  # what came to be behind the page ends too
@@ -138,9 +138,7 @@ async def change_password(
     except (UserError, NotAllowed, Throttled) as refused:
         field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
         errors = Errors(**{field: refused.message})
-        return await _refused(
-            visit, replace(await _settings(visit, ends=part), errors=errors, unticked=keep), _status(refused)
-        )
+        return await _refused(visit, replace(await _settings(visit), errors=errors, unticked=keep), _status(refused))
     answer = visit.redirect("/account#password", f"Password changed.{' What was ticked has ended.' if ends else ''}")
     set_login(visit.request, answer, token)
     return answer
@@ -210,8 +208,8 @@ async def _settings(visit: Visit, **starts: int) -> AccountContext:
         for one in await visit.services.accounts.credentials(visit.user)
         if one.key != f"login:{visit.login.login_id}"
     ]
+    others.sort(key=lambda one: one.kind == "login")  # they come last: many of one are likeliest, and soonest made anew
     logins, grants = await visit.services.accounts.logins(visit.user), await visit.services.approvals.grants(visit.user)
-    listed = cut(others, starts.get("ends", 0), place, by="ends", at="password")
     return AccountContext(
         chosen=chosen,
         origins=await visit.services.preferences.origins(visit.user),
@@ -226,9 +224,8 @@ async def _settings(visit: Visit, **starts: int) -> AccountContext:
         persona_version=kept.version,
         logins=cut(logins, starts.get("logins", 0), place, by="logins", at="logins"),
         login_id=visit.login.login_id,
-        credentials=listed,
-        unlisted=len(others) - len(listed.rows),
-        listed_from=starts.get("ends", 0),
+        credentials=others[:ENDS],
+        unlisted=len(others[ENDS:]),
         became_outside=await visit.services.api_tokens.became_outside(visit.user),
         grants=cut(grants, starts.get("grants", 0), place, by="grants", at="grants"),
         shares_words=await visit.services.learning.shares(visit.user),

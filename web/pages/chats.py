@@ -51,10 +51,10 @@ async def show(
     gone = await conversations.deleted(visit.user, skip=skip, limit=PAGE_ROWS + 1) if is_first else ()
     context = ChatsContext(
         groups=side_groups(page.groups),
-        deleted=part(gone, skip, partial(address, HOME), by="deleted", at="deleted"),
+        deleted=part(gone, skip, partial(address, HOME, all=all), by="deleted", at="deleted"),
         is_archived=archived,
         is_all=all,
-        all_href=address(HOME, archived=archived, before=before, all=not all),
+        all_href=address(HOME, archived=archived, before=before, all=not all, deleted=skip),
         newer=address(HOME, archived=archived) if before else "",
         older=address(HOME, archived=archived, before=page.older.isoformat()) if page.older else "",
     )

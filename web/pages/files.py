@@ -28,8 +28,7 @@ router = PageRouter()
 UPLOADS = "/files"
 AT_ONCE = 5  # whole ones in one form; a script sends each by itself
 NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=19)
-FOUND = 500  # the best places in texts, fifty a page
-NO_STARTS: Mapping[str, int] = MappingProxyType({"start": 0, "hits": 0, "deleted": 0})
+NO_STARTS: Mapping[str, int] = MappingProxyType({"start": 0, "deleted": 0})
 NO_FILE = "Choose a file first."
 PIECE_BYTES = 262_144
 
@@ -41,8 +40,8 @@ class FilesContext(Context, frozen=True, kw_only=True):
     deleted: Stretch[DocumentRow] = described("those that can be restored, the latest deleted first")
     deleted_count: int = described("how many of them there are")
     query: str = described("what was searched for", default="")
-    hits: Stretch[Hit] = described("where the words stand in the texts of files")
-    is_cut: bool = described("whether there may be more such places than are listed", default=False)
+    hits: Sequence[Hit] = described("where the words stand in the texts of files, the best places alone")
+    is_cut: bool = described("whether there are more such places")
     space: FileSpace = described("how much of what is allowed they take")
     kinds: dict[str, str] = described("what the types are called", default_factory=lambda: KINDS)
     accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
@@ -68,9 +67,9 @@ class DeletedFileContext(Context, frozen=True, kw_only=True):
 
 
 @router.get(UPLOADS)
-async def show(visit: UserVisit, q: str = "", start: Number = 0, hits: Number = 0, deleted: Number = 0) -> Response:
+async def show(visit: UserVisit, q: str = "", start: Number = 0, deleted: Number = 0) -> Response:
     """The list, or what has the words in its name; of each list the rows from these on."""
-    starts = {"start": max(0, start), "hits": hits, "deleted": deleted}
+    starts = {"start": max(0, start), "deleted": deleted}
     return await visit.show("files.html", await _list(visit, query=q, starts=starts))
 
 
@@ -203,16 +202,15 @@ async def _list(
 
     documents, start = visit.services.documents, starts["start"]
     files = await documents.list(visit.user, query, skip=start, limit=PAGE_ROWS + 1)
-    found = await visit.services.file_hits.find(visit.user, query, FOUND) if query else ()
+    hits, is_cut = await visit.services.file_hits.pages(visit.user, query) if query else ((), False)
     deleted = await documents.deleted(visit.user)
-    hits = [hit for hit in found if hit.snippet]
     return FilesContext(
         files=part(files, start, place),
         deleted=cut(deleted, starts["deleted"], place, by="deleted", at="deleted"),
         deleted_count=len(deleted),
         query=query,
-        hits=cut(hits, starts["hits"], place, by="hits", at="hits-h"),
-        is_cut=len(found) == FOUND,
+        hits=hits,
+        is_cut=is_cut,
         space=await visit.services.documents.space(visit.user),
         limit_mb=visit.services.settings.upload_mb,
         errors=errors,

@@ -30,7 +30,8 @@ class TasksContext(Context, frozen=True, kw_only=True):
     """The lists."""
 
     tasks: Stretch[TaskRow] = described("this page's tasks, in order")
-    tabs: Stretch[TaskListRow] = described("the lists that are shown at once")
+    tabs: Stretch[TaskListRow] = described("the lists that have a tab, the one shown among them")
+    tabs_from: int = described("from which list on")
     lists: Sequence[TaskListRow] = described("every list with its counts")
     invitations: Stretch[InvitationRow] = described("lists that others offer to share and that wait for an answer")
     list_name: str = described("the list shown, empty for all")
@@ -192,13 +193,19 @@ async def _context(
     def place(**other: int) -> str:
         return address("/tasks", **{"list": list_name, "done": is_done, "q": query, **starts, **other})
 
+    tabs_from = max(0, starts.get("tabs", 0))
+    tabs = cut(lists, tabs_from, place, by="tabs")
+    shown = next((one for one in lists if one.label == list_name), None)
+    if shown and shown not in tabs.rows:
+        tabs = replace(tabs, rows=[shown, *tabs.rows])
     return TasksContext(
         tasks=cut(rows, starts.get("start", 0), place, most=TASK_ROWS),
         lists=lists,
-        tabs=cut(lists, starts.get("tabs", 0), place, by="tabs"),
+        tabs=tabs,
+        tabs_from=tabs_from,
         invitations=cut(offers, starts.get("offers", 0), place, by="offers"),
         list_name=list_name,
-        shown=next((one for one in lists if one.label == list_name), None),
+        shown=shown,
         with_whom=_with_whom(lists),
         is_done=is_done,
         query=query,

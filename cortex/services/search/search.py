@@ -13,7 +13,7 @@ from msgspec import Struct
 from cortex.base.user import User
 from cortex.services.content.notes import NotesService
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.db import Database
+from cortex.storage.db import Database, Opener
 from cortex.storage.document_search import DocumentSearchRepository
 from cortex.storage.documents import DocumentRow, DocumentsRepository
 from cortex.storage.search import SearchRepository
@@ -125,13 +125,22 @@ class FileHits(Struct, frozen=True):
         async with self.db.read_transaction(user.id) as repository:
             named = await repository(DocumentsRepository).list(query, limit=most)
             hits = [_file_hit(row, query) for row in named]
-            for page in await repository(DocumentSearchRepository).pages_matching(
-                query, limit=min(PAGES_MOST, most - len(hits))
-            ):
-                row = await repository(DocumentsRepository).at(page.path)
-                if row is not None:
-                    hits.append(_file_hit(row, query, page.number if row.pages > 1 else 0, page.passage))
-        return hits
+            return hits + await _page_hits(repository, query, min(PAGES_MOST, most - len(hits)))
+
+    async def pages(self, user: User, query: str) -> tuple[Sequence[Hit], bool]:
+        """Find pages by their texts alone, the best of them; and whether there are more than these."""
+        async with self.db.read_transaction(user.id) as repository:
+            hits = await _page_hits(repository, query, PAGES_MOST + 1)
+        return hits[:PAGES_MOST], len(hits) > PAGES_MOST
+
+
+async def _page_hits(repository: Opener, query: str, most: int) -> list[Hit]:
+    hits = list[Hit]()
+    for page in await repository(DocumentSearchRepository).pages_matching(query, limit=most):
+        row = await repository(DocumentsRepository).at(page.path)
+        if row is not None:
+            hits.append(_file_hit(row, query, page.number if row.pages > 1 else 0, page.passage))
+    return hits
 
 
 def _file_hit(row: DocumentRow, query: str, page: int = 0, passage: str = "") -> Hit:
