@@ -6,6 +6,7 @@ Each open page is one; beyond what is left `web/connections.py` answers 503. Cal
 
 import os
 import resource
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -23,12 +24,13 @@ class OpenFiles(Struct, frozen=True, kw_only=True):
 def raise_limit() -> None:
     """Let this process open what Cortex wants, as far as the system allows; what was allowed before stays.
 
-    Children inherit it, as they inherit what a person sets by ulimit.
+    Children inherit it, as they inherit what a person sets by ulimit. A system that forbids it is left as it is.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(WANTED, _number(hard))
     if _number(soft) < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def of_process(pid: int) -> OpenFiles | None:

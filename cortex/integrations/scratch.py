@@ -24,7 +24,7 @@ async def scratch_folder(place: Path | None = None) -> AsyncIterator[Path]:
     try:
         yield made[0]
     finally:
-        await asyncio.to_thread(_remove, made)
+        await asyncio.shield(asyncio.to_thread(_remove, made))  # a cancel takes it from no full line of threads
 
 
 def _made(place: Path) -> tuple[Path, int]:

@@ -1,13 +1,17 @@
 """A temporary folder goes with its run, also when the process that made it was killed."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 from cortex.integrations.scratch import scratch_folder
 from tests.children import ROOT
+from tests.patience import PATIENCE_S
 
 HOLDS = """
 import asyncio, sys
@@ -44,3 +48,26 @@ async def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path)
     assert held.name in os.listdir(tmp_path)
     async with scratch_folder(tmp_path):
         assert held.name not in os.listdir(tmp_path)
+
+
+async def test_one_whose_user_is_cancelled_while_all_threads_are_busy_goes_too(tmp_path: Path) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    is_inside, may_leave, is_free = asyncio.Event(), asyncio.Event(), Event()
+
+    async def use() -> None:
+        async with scratch_folder(tmp_path):
+            is_inside.set()
+            await may_leave.wait()
+
+    using = asyncio.ensure_future(use())
+    await is_inside.wait()
+    busy = asyncio.ensure_future(asyncio.to_thread(is_free.wait, PATIENCE_S))
+    await asyncio.sleep(0)
+    may_leave.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # it stands in line to be removed
+    using.cancel()
+    is_free.set()
+    await asyncio.wait([using, busy])
+    await asyncio.to_thread(Event().is_set)  # the next in line of the only thread
+    assert os.listdir(tmp_path) == []
