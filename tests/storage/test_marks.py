@@ -13,7 +13,7 @@ from cortex.storage.table import Table
 
 MARKS = {"is_tainted", "is_title_tainted", "is_private", "has_read_outside", "has_read_private", "reads"}
 CHANGES = {"change", "move", "update"}  # what they leave out stays as it is
-UNWRITTEN = {"CallRow"}  # a call that has not ended holds no text; `finish` says it
+UNWRITTEN = {"CallRow", "Turn"}  # a call that has not ended holds no text, `finish` says it; a turn is only read
 MODULES = [scan.load(f"cortex.storage.{found.name}") for found in pkgutil.iter_modules(cortex.storage.__path__)]
 
 
