@@ -1,6 +1,6 @@
 """Vectors of length 1 that are compared with another one, all at once: a long integer a dimension, a lane a vector.
 
-A likeness is right to a millionth. Ten thousand vectors of 256 numbers take 13 MB and are compared in five
+A likeness is right to three millionths. Ten thousand vectors of 256 numbers take 13 MB and are compared in five
 milliseconds, three hundred in a sixth of one.
 """
 
