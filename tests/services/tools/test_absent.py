@@ -47,6 +47,37 @@ scrivimi una poesia sulla pioggia
 hoe kook ik een zacht eitje?
 me conte uma piada
 """.splitlines()
+FIRST = """\
+hi, who are you and what can you do?
+what's the capital of Slovenia
+we're out of coffee, put it on the list
+I need to call the dentist on Monday
+what should we have for dinner, we have rice and carrots
+how long do I bake a potato
+write a birthday card for my sister who turns forty
+translate "where is the station" into Italian
+my son has a spelling test on Friday, give me ten hard words
+remember that Mia is allergic to nuts
+what do you know about me?
+remind me every evening at nine to take my pill
+what's on today?
+how many days until Christmas
+convert 180 celsius to fahrenheit
+plan a weekend in Porto with two kids
+explain what a mortgage is to a ten-year-old
+I feel a bit down today
+tell me a story about a fox and a lighthouse
+is it better to rent or to buy a flat?
+make a packing list for the beach
+what's a good name for a grey kitten
+help me write an email to my landlord about the broken heating
+proofread: Their going to they're house over there
+every Sunday at six ask me what we need for the week
+which list did I put the screws on?
+can you keep a secret?
+what's the difference between baking soda and baking powder
+Schreib eine Entschuldigung für die Schule, Mia ist krank
+qu'est-ce que je peux faire avec des courgettes""".splitlines()
 NEEDS = """\
 turn off the kitchen lights = Home Assistant
 is the garage door open? = Home Assistant
@@ -97,6 +128,16 @@ async def test_thirty_messages_that_need_nothing_of_it_are_not_told(house: Livin
     found = await titles(house, NOTHING)
     assert len(NOTHING) == 30
     assert {text: title for text, title in zip(NOTHING, found, strict=True) if title} == {}
+
+
+@pytest.mark.parametrize("role", ["orchestrator", "chat"])
+async def test_thirty_first_messages_are_told_of_nothing_and_nothing_is_kept_ready_to_be_told(
+    house: LivingHouse, role: str
+) -> None:
+    """Written once the weights stood, as people begin with an assistant; none was looked at before."""
+    found = [await house.cortex.tools.explain(house.admin, role, text) for text in FIRST]
+    assert len(FIRST) == 30
+    assert [receipt for receipt in found if "setup" in receipt or PERHAPS in receipt] == []
 
 
 async def test_thirty_messages_that_need_it_are_told_of_the_right_system(house: LivingHouse) -> None:
