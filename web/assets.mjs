@@ -1,7 +1,7 @@
 // What a browser is given, made small: `web/assets.py` runs this in the folder where npm put its packages.
 // node assets.mjs <static folder> <new folder>: scripts joined and style sheets, minified, each with its brotli twin.
 import { createHash } from 'node:crypto';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { transform } from 'lightningcss';
 import { minify } from 'terser';
@@ -18,18 +18,26 @@ const put = (name, content) => {
   writeFileSync(`${to}/${name}.br`, brotliCompressSync(code, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, ...size } }));
 };
 
+// A font of a package, put beside the styles that name it: its address there changes with its content.
+const font = (file, name) => {
+  const content = readFileSync(file);
+  writeFileSync(`${to}/${name}`, content);
+  return `url(${name}?v=${createHash('sha256').update(content).digest('hex').slice(0, 12)})`;
+};
+
+// The page's own type: Latin, and what Polish or Turkish need besides, which is asked for only where such letters stand.
+const inter = name => `node_modules/@fontsource-variable/inter/files/inter-${name}-wght-normal.woff2`;
+const TYPE = { inter: font(inter('latin'), 'inter.woff2'), 'inter-ext': font(inter('latin-ext'), 'inter-ext.woff2') };
+copyFileSync('node_modules/@fontsource-variable/inter/LICENSE', `${to}/inter-license.txt`); // the OFL goes wherever the font goes
+
 put('bundle.js', [...library, await ours('app.js'), await ours('push.js')].join(';\n'));
-put('app.css', style('app.css'));
+put('app.css', style('app.css').toString().replace(/url\("?(inter[\w-]*)\.woff2"?\)/g, (all, name) => TYPE[name]));
 put('sheet.css', style('sheet.css'));
 
 // Formulas: KaTeX with its way to copy TeX, and the fonts in the one format that every browser of today reads.
 const katex = 'node_modules/katex/dist/';
 put('math.js', [read(`${katex}katex.min.js`), read(`${katex}contrib/copy-tex.min.js`), await ours('math.js')].join(';\n'));
-const hashes = {};
-for (const name of readdirSync(`${katex}fonts`).filter(name => name.endsWith('.woff2'))) {
-  const font = readFileSync(`${katex}fonts/${name}`);
-  hashes[name] = createHash('sha256').update(font).digest('hex').slice(0, 12);
-  writeFileSync(`${to}/${name}`, font);
-}
+const formulas = {};
+for (const name of readdirSync(`${katex}fonts`).filter(name => name.endsWith('.woff2'))) formulas[name] = font(`${katex}fonts/${name}`, name);
 const FORMATS = /url\(fonts\/([\w-]+\.woff2)\) format\("woff2"\),url\([^)]*\) format\("woff"\),url\([^)]*\) format\("truetype"\)/g;
-put('math.css', read(`${katex}katex.min.css`).replace(FORMATS, (all, name) => `url(${name}?v=${hashes[name]}) format("woff2")`));
+put('math.css', read(`${katex}katex.min.css`).replace(FORMATS, (all, name) => `${formulas[name]} format("woff2")`));

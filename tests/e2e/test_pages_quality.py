@@ -21,6 +21,18 @@ pytestmark = pytest.mark.browser
 
 CHAT_KB, CHAT_REQUESTS, SCRIPT_KB = 42, 4, 21.5
 OTHER_KB, OTHER_REQUESTS = 60, 6
+FONT_KB = 50
+# The sizes of the words that are shown, each with one of its places, and those of the tokens. A formula sizes itself.
+SIZES = """() => {
+  const sizes = {}, style = getComputedStyle(document.documentElement);
+  const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (words.nextNode()) {
+    const one = words.currentNode.parentElement;
+    if (!words.currentNode.data.trim() || one.closest('.katex,.vh,.skip,svg') || !one.checkVisibility()) continue;
+    sizes[getComputedStyle(one).fontSize] ??= one.outerHTML.slice(0, 80);
+  }
+  return [sizes, [1, 2, 3, 4, 5, 6, 7, 8].map(number => style.getPropertyValue(`--t${number}`).trim())];
+}"""
 # The selectors of a style sheet that fit anything here, also in a template that a script fills in.
 FITTING = """text => {
   const sheet = new CSSStyleSheet(), found = new Set();
@@ -290,7 +302,10 @@ NEVER_ENDS = re.compile(r"/events\b|/notifications/seen$")
 
 
 def weighed(window: Window, path: str) -> tuple[float, int]:
-    """Kilobytes over the wire and requests of a first visit, once its live stream alone is open."""
+    """Kilobytes over the wire and requests of a first visit, once its live stream alone is open.
+
+    The fonts are left out: they are swapped in behind the first paint, once for all pages (`FONT_KB`).
+    """
     wire = window.context.new_cdp_session(window.page)
     wire.send("Network.enable")
     asked: list[tuple[str, str]] = []
@@ -305,7 +320,40 @@ def weighed(window: Window, path: str) -> tuple[float, int]:
 
     window.page.goto(path)
     poll(is_there)
-    return sum(sizes.values()) / 1000, len(asked)
+    pages = [id for id, url in asked if ".woff2" not in url]
+    return sum(sizes.get(id, 0) for id in pages) / 1000, len(pages)
+
+
+def test_the_type_is_one_file_behind_the_first_paint(house: Daemon, furnished: Furnished, opens: Opens) -> None:
+    window = opens(house.origin, furnished.admin.token)
+    asked: list[str] = []
+    window.page.on("request", lambda request: asked.append(request.url))
+    page = go(window, furnished.chat)
+    poll(lambda: page.evaluate("document.fonts.status") == "loaded")
+    assert page.evaluate("document.fonts.check('550 15px Inter')")
+    fonts = {url.split("/")[-1].split("?")[0] for url in asked if ".woff2" in url}
+    assert fonts == {"inter.woff2"}
+    assert (assets.VENDOR / "inter.woff2").stat().st_size / 1000 <= FONT_KB
+    assert page.locator("link[rel=preload]").count() == 0
+
+
+@pytest.mark.full
+@BOTH_WIDTHS
+def test_no_page_has_more_than_seven_sizes_of_type(
+    house: Daemon, furnished: Furnished, opens: Opens, is_phone: bool
+) -> None:
+    window = opens(house.origin, furnished.admin.token, is_phone=is_phone)
+    many, foreign = {}, {}
+    for path in (*furnished.paths, furnished.ask_something()):
+        page = go(window, path)
+        page.evaluate("() => document.querySelectorAll('details').forEach(one => one.open = true)")
+        sizes, tokens = page.evaluate(SIZES)
+        if len(sizes) > 7:
+            many[path] = sizes
+        if other := {size: where for size, where in sizes.items() if size not in tokens}:
+            foreign[path] = other
+    assert many == {}
+    assert foreign == {}
 
 
 def test_a_deleted_task_is_offered_back_and_the_keyboard_keeps_its_place(
