@@ -24,7 +24,7 @@ from cortex.services.health.first_steps import FirstStepsService
 from cortex.services.memory.distill import Distiller, QuietConversations
 from cortex.services.memory.facts import MemoryService
 from cortex.services.roles.settings import RoleDefaults
-from cortex.services.search.search import ChatHits, FileHits, NoteHits, SearchService
+from cortex.services.search.search import ChatHits, FileHits, JobHits, NoteHits, SearchService, TaskHits
 from cortex.services.tools.listing import ToolListing
 from cortex.services.tools.replays import Replays
 from cortex.services.tools.skills import SkillsService
@@ -139,7 +139,14 @@ class Services(TurnServices):
     def search(self) -> SearchService:
         chats, notes = ChatHits(self.runtime.db), NoteHits(self.notes)
         return SearchService(
-            {"titles": chats.titles, "messages": chats.messages, "notes": notes.find, "files": self.file_hits.find}
+            {
+                "titles": chats.titles,
+                "messages": chats.messages,
+                "tasks": TaskHits(self.tasks).find,
+                "jobs": JobHits(self.runtime.db).find,
+                "notes": notes.find,
+                "files": self.file_hits.find,
+            }
         )
 
     @cached_property

@@ -89,7 +89,8 @@ def test_every_main_shortcut_does_what_it_says(house: Daemon, ada: Caller, opens
     wait_for_end(page)
     page.evaluate("() => document.activeElement.blur()")
     keys.press("s")
-    assert focused(page) == "q"
+    expect(page.locator("dialog.pal [role=combobox]")).to_be_focused()
+    keys.press("Escape")
     for second, path in (("t", "/tasks"), ("n", "/notes"), ("m", "/models"), ("a", "/account")):
         page.evaluate("() => document.activeElement.blur()")
         keys.press("g")

@@ -195,7 +195,8 @@
     await htmx.ajax('GET', link.getAttribute('href'), { target: '#why-b', swap: 'innerHTML' });
     box.showPopover({ source: link });
   };
-  const clicks = [['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-fill]', fill, true], ['[data-confirm]', ask, true], ['[data-pop=why]', why, true]];
+  const palette = () => import($('#palette').dataset.src).then(script => script.open()).catch(() => location = '/search'); // comes with the first press
+  const clicks = [['[data-palette]', palette, true], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-fill]', fill, true], ['[data-confirm]', ask, true], ['[data-pop=why]', why, true]];
   on('click', event => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     for (const [selector, act, stays] of clicks) {
@@ -236,13 +237,14 @@
   const mode = () => { const modes = [...form().mode], at = modes.findIndex(one => one.checked); modes[(at + 1) % modes.length].click(); };
   const places = { c: '/', t: '/tasks', r: '/reminders', j: '/jobs', n: '/notes', d: '/journals', m: '/models', u: '/usage', a: '/account' };
   const keys = {
-    '/': () => text()?.focus(), n: () => location = '/c/new', s: () => $('.find input')?.focus(), j: () => walk(1), k: () => walk(-1),
+    '/': () => text()?.focus(), n: () => location = '/c/new', s: palette, j: () => walk(1), k: () => walk(-1),
     y: () => last('.bot [data-copy-turn]')?.click(), e: () => last('[data-edit]')?.click(), r: () => last('[data-again]')?.click(),
     w: () => (last('[data-pop=why]') ?? $('#cost'))?.click(), m: () => form() && mode(), '<': () => flip(0), '>': () => flip(1), '.': () => last('.ask [value=deny]')?.focus(),
     '?': () => $('#keys').showModal(), g: () => { leader = 'g'; setTimeout(() => leader = '', 1200); },
   };
   on('keydown', event => {
     const floats = $(':popover-open,dialog[open]');
+    if ((event.ctrlKey || event.metaKey) && event.key === 'k' && $('#palette')) { event.preventDefault(); return palette(); }
     if (event.key === 'Escape' && form()?.dataset.running === '1' && !floats) return $('.stop')?.click();
     if (event.ctrlKey || event.metaKey || event.altKey || floats || typing(event) || document.body.dataset.keys === 'off') return;
     if (leader) { leader = ''; if (places[event.key]) location = places[event.key]; return; }

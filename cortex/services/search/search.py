@@ -12,17 +12,20 @@ from msgspec import Struct
 
 from cortex.base.user import User
 from cortex.services.content.notes import NotesService
+from cortex.services.content.tasks import TaskRow, TasksService
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database, Opener
 from cortex.storage.document_search import DocumentSearchRepository
 from cortex.storage.documents import DocumentRow, DocumentsRepository
+from cortex.storage.job_rows import JobFilter
+from cortex.storage.jobs import JobsRepository
 from cortex.storage.search import SearchRepository
 from cortex.storage.words import first_match, fold, pieces_of, snippet, terms
 
 MOST = 20  # of one kind
 QUERY_CHARACTERS = 200
 
-Kind = Literal["titles", "messages", "notes", "files"]
+Kind = Literal["titles", "messages", "tasks", "jobs", "notes", "files"]
 Piece = tuple[str, bool]  # a stretch of a text, and whether it was looked for
 
 
@@ -62,6 +65,11 @@ class SearchService(Struct, frozen=True):
             return ()
         found = [HitGroup(kind=kind, hits=await source(user, words, MOST)) for kind, source in self.sources.items()]
         return [group for group in found if group.hits]
+
+
+def fits(text: str, query: str) -> bool:
+    """Tell whether, for each word of the query, one of the text begins with it; an empty query fits all."""
+    return first_match(fold(text), terms(query)) is not None if terms(query) else True
 
 
 def marked(text: str, query: str) -> Sequence[Piece]:
@@ -110,6 +118,41 @@ class ChatHits(Struct, frozen=True):
             )
             for row in newest
         ]
+
+
+class TaskHits(Struct, frozen=True):
+    """A source of `SearchService`."""
+
+    tasks: TasksService
+
+    async def find(self, user: User, query: str, most: int) -> Sequence[Hit]:
+        """To-do lists by their names, then open tasks with all the words."""
+        lists = [one for one in await self.tasks.lists(user) if fits(one.label, query)]
+        tasks = await self.tasks.list(user, query=query)
+        hits = [
+            Hit(
+                path=f"/tasks?list={quote(one.label, safe='')}",
+                title=marked(one.label, query),
+                where=f"list, {one.open} open",
+            )
+            for one in lists
+        ]
+        return [*hits, *(_task_hit(task, query) for task in tasks)][:most]
+
+
+def _task_hit(task: TaskRow, query: str) -> Hit:
+    return Hit(path=f"/tasks/{task.id}", title=marked(task.title, query), where=task.list_label)
+
+
+class JobHits(Struct, frozen=True):
+    """A source of `SearchService`."""
+
+    db: Database
+
+    async def find(self, user: User, query: str, most: int) -> Sequence[Hit]:
+        """Jobs with all the words in their names, texts or timings, the next to run first."""
+        rows = await self.db.repository(JobsRepository, user.id).list(JobFilter(words=query), by="next", limit=most)
+        return [Hit(path=f"/jobs/{row.id}", title=marked(row.name, query)) for row in rows]
 
 
 PAGES_MOST = 6  # any of the words finds one: behind the best there is little to be had
