@@ -34,7 +34,7 @@ class NotificationSettings(BaseSettings):
     push_subject: str = Field(
         "",
         description="Contact for push services: mailto:you@example.org or https://your.page. Empty: "
-        "CORTEX_PUBLIC_URL, otherwise CORTEX_SMTP_FROM.",
+        "made from this server's name or a mail address of its own.",
     )
     smtp_host: str = Field("", description="Mail server for notifications and the tool email_send.")
     smtp_port: int = Field(

@@ -142,8 +142,7 @@ class TurnServices(Foundation):
         found[McpServers] = lambda user_id: UserMcp(tools=self.mcp_tools, homes=self.homes, user_id=user_id)
         for kind in self.integrations.kinds:
             found |= {port: partial(UserPort, self.integration_clients, kind, port) for port in kind.opens}
-        if not self.channels.lacks("web_push"):
-            found[Push] = lambda user_id: UserPush(notices=self.notices, clock=clock, user_id=user_id)
+        found[Push] = lambda user_id: UserPush(notices=self.notices, clock=clock, user_id=user_id)
         if not self.channels.lacks("email"):
             found[Mail] = lambda user_id: UserMail(addresses=self.addresses, user_id=user_id)
         return found

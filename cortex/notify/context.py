@@ -1,6 +1,6 @@
 """The parts of the server that channels get: its page, where notices may go, the mail server, the keys of push."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -13,6 +13,9 @@ from cortex.base.settings import Settings
 from cortex.ports.channels import TalkRooms
 
 PORTS = {"starttls": 587, "tls": 465, "none": 25}
+# Apple's push service and Mozilla's take no push without a contact whose host has a public name (seen 2026-11). A house
+# that has none yet pushes all the same: a name that is kept for examples, where nobody is written to.
+STAND_IN = "mailto:nobody@example.org"
 
 
 class Vapid(Veiled, Struct, frozen=True, kw_only=True):
@@ -54,17 +57,19 @@ class ChannelContext(Struct, frozen=True, kw_only=True):
     total_s: float = 20.0
 
 
-def contact_from(settings: Settings) -> str:
-    """Whom push services may write to: what is set, else the page's public address, else the mail sender; or ""."""
-    if settings.push_subject:
-        return settings.push_subject
-    sender = f"mailto:{settings.smtp_from}" if settings.smtp_from else ""
-    for word in (settings.public_url, sender):
+def contact_from(settings: Settings, mails: Sequence[str] = ()) -> str:
+    """Whom push services may write to: what is set, else the best that this server is known by; never "".
+
+    That is its public address, another of its names, the sender of its mails, one of `mails`: the admins' addresses.
+    """
+    names = [f"https://{name}" for name in settings.allowed_hosts]
+    writers = [f"mailto:{address}" for address in (settings.smtp_from, *mails) if address]
+    for word in (settings.push_subject, settings.public_url, *names, *writers):
         try:
             return push_subject(word)
         except ValueError:
             continue
-    return ""
+    return STAND_IN
 
 
 def smtp_from(settings: Settings) -> SmtpServer | None:

@@ -12,6 +12,7 @@ from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, SecretTable, ServerSecretTable
 
 MODEL_KEYS = "model:"  # how the names of model keys begin
+ADDRESSES = "reach:"  # and of the places that a person's channels lead to, ahead of the channel
 SERVER, PEOPLE = ServerSecretTable.__tablename__, SecretTable.__tablename__
 
 

@@ -20,7 +20,7 @@ from tests.e2e.browser import Window, axe, chromium
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
-from tests.e2e.pages import SHELL, forgive
+from tests.e2e.pages import SHELL
 from tests.e2e.person import poll
 from tests.notify.browser import Browser as Keys
 from tests.notify.browser import signature
@@ -412,15 +412,3 @@ def test_a_page_of_the_same_version_says_nothing(house: Daemon, ada: Caller, ope
     page.goto("/tasks")
     poll(lambda: page.evaluate("() => !!window.heard"))
     expect(page.locator(".toast")).to_have_count(0)
-
-
-def test_the_house_says_when_push_is_not_set_up(daemon: Daemon, opens: Opens) -> None:
-    daemon.start()
-    with Caller(daemon) as ada:
-        window = opens(daemon.origin, ada.set_up().token)
-    window.page.goto("/account/devices")
-    expect(window.page.locator(".say.warn")).to_contain_text("CORTEX_PUSH_SUBJECT")
-    window.page.evaluate(
-        "() => fetch('/push/key', { headers: { Accept: 'application/json' } }).then(one => one.status)"
-    )
-    forgive(window, 422)

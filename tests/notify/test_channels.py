@@ -137,16 +137,17 @@ async def test_https_to_a_port_that_speaks_plain_is_said() -> None:
         ({"push_subject": "mailto:ops@example.org", "public_url": "https://a.example.org"}, "mailto:ops@example.org"),
         ({"public_url": "https://a.example.org", "smtp_from": "b@example.org"}, "https://a.example.org"),
         ({"public_url": "https://localhost:8443", "smtp_from": "b@example.org"}, "mailto:b@example.org"),
-        ({"public_url": "http://a.example.org"}, ""),
-        ({"smtp_from": "root@localhost"}, ""),
-        ({}, ""),
+        ({"allowed_hosts": "box,box.tail1.ts.net", "smtp_from": "b@example.org"}, "https://box.tail1.ts.net"),
+        ({"public_url": "http://a.example.org"}, "mailto:ada@example.org"),
+        ({"smtp_from": "root@localhost"}, "mailto:ada@example.org"),
+        ({}, "mailto:ada@example.org"),
     ],
     ids=str,
 )
 def test_the_contact_for_push_services_is_the_best_that_is_known(
     settings: dict[str, str], contact: str, tmp_path: Path
 ) -> None:
-    assert contact_from(load_settings(None, home=tmp_path, **settings)) == contact
+    assert contact_from(load_settings(None, home=tmp_path, **settings), ["ada@home", "ada@example.org"]) == contact
 
 
 @pytest.mark.parametrize(("security", "port"), [("starttls", 587), ("tls", 465), ("none", 25)])

@@ -275,12 +275,6 @@ async def test_what_is_no_subscription_is_refused_by_its_field(field: str, value
     assert failed.value.fate == "refused"
 
 
-def test_without_a_key_or_a_contact_it_says_what_is_missing() -> None:
-    for vapid in (None, Vapid(keys=(), subject="mailto:a@example.org"), Vapid(keys=(KEY,), subject="")):
-        with pytest.raises(UserError, match="CORTEX_PUSH_SUBJECT"):
-            CHANNEL.open(ChannelContext(site=SITE, vapid=vapid))
-
-
 @given(title=ANY_TEXT, text=ANY_TEXT, times=st.integers(1, 2_000))
 def test_any_text_fits_into_a_push_and_stays_whole(title: str, text: str, times: int) -> None:
     notice = replace(PLAIN, title=title, text=text * times)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fastapi.responses import JSONResponse, Response
 
 from cortex.base.errors import NotFound, UserError
-from cortex.services.notices.devices import DeviceView, PushKey, Subscription
+from cortex.services.notices.devices import DeviceView, Subscription
 from web.deps import Text
 from web.errors import not_found
 from web.render import MORE, Context, NavEntry, described
@@ -31,7 +31,6 @@ class DevicesContext(Context, frozen=True, kw_only=True):
     """The list."""
 
     devices: Sequence[DeviceView] = described("the person's devices, the oldest first")
-    key: PushKey = described("whether there is push on this server, and what it lacks")
     is_plain: bool = described("whether the page came without https from another machine: no browser does push then")
 
 
@@ -48,7 +47,6 @@ async def show(visit: UserVisit) -> Response:
     """The devices, and the way to add this one."""
     context = DevicesContext(
         devices=await visit.services.devices.list(visit.user),
-        key=await visit.services.devices.key(),
         is_plain=not is_secure(visit.request) and visit.request.url.hostname not in LOOPBACK,
     )
     return await visit.show("devices.html", context)
@@ -106,11 +104,8 @@ async def remove(visit: UserVisit, device_id: str) -> Response:
 
 @router.get("/push/key")
 async def key(visit: UserVisit) -> Response:
-    """The key to subscribe under; 422 with the reason when there is no push on this server."""
-    found = await visit.services.devices.key()
-    if found.lacks:
-        raise UserError(f"Push is not configured. {found.lacks}")
-    return JSONResponse({"key": found.public})
+    """The key to subscribe under."""
+    return JSONResponse({"key": await visit.services.devices.key()})
 
 
 @router.post("/push/subscribe")

@@ -60,7 +60,6 @@ class SettingsContext(Context, frozen=True, kw_only=True):
     addresses: Sequence[ChannelView] = described("the channels that take an address, and how they fare")
     has_devices: bool = described("whether a device takes push")
     failing: Sequence[DeviceView] = described("the devices whose newest push failed")
-    push_lacks: str = described("what push still needs from an administrator, or empty")
     said: FormOutcome = described("what a form came to", default=FormOutcome())
 
 
@@ -193,7 +192,6 @@ async def _page(visit: Visit, said: FormOutcome, status: int = 200) -> Response:
         addresses=await visit.services.addresses.views(visit.user),
         has_devices=bool(means.devices),
         failing=[one for one in await visit.services.devices.list(visit.user) if one.state == "failing"],
-        push_lacks=(await visit.services.devices.key()).lacks,
         said=said,
     )
     return await visit.show("notification_settings.html", context, status=status)

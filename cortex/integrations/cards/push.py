@@ -1,10 +1,10 @@
-"""The card of Web push, which the server's settings set up."""
+"""The card of Web push, which is there by itself; a setting says whom push services may write to."""
 
 from cortex.integrations.cards import IntegrationHost
 from cortex.ports.integrations import IntegrationKind
 
 
-def integration(host: IntegrationHost) -> IntegrationKind:
+def integration(_: IntegrationHost) -> IntegrationKind:
     """Return what its card says."""
     return IntegrationKind(
         name="push",
@@ -13,6 +13,4 @@ def integration(host: IntegrationHost) -> IntegrationKind:
         order=80,
         ports=("Push",),
         variables=("CORTEX_PUSH_SUBJECT", "CORTEX_PUBLIC_URL"),
-        lacks=lambda: host.lacks_channel("web_push"),
-        lines=("CORTEX_PUSH_SUBJECT=mailto:you@example.org",),
     )

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from cortex.base import scan
 from cortex.base.errors import DeliveryError, UserError
-from cortex.base.settings import Settings
 from cortex.notify import ChannelContext, ChannelKind, ready
-from cortex.notify.context import Vapid, contact_from
+from cortex.notify.context import Vapid
 from cortex.notify.posting import checked_url, post
 from cortex.notify.words import cut, json_bytes, label, link, named, shown
 from cortex.ports.channels import Notice, Target
@@ -25,10 +24,10 @@ SIGNED_S = 12 * 3_600  # Apple refuses more than a day
 _UNKNOWN_DEVICE = "This device no longer takes notifications; switch them on again on it."
 _HINTS = {
     400: "it does not take the message or the signature.",
-    401: "it refuses Cortex's signature (VAPID); an administrator checks the clock and CORTEX_PUSH_SUBJECT.",
+    401: "it refuses Cortex's signature (VAPID); an administrator checks the clock, and the push contact in Settings.",
     403: (
         "it refuses Cortex's key (VAPID). Switch notifications off and on again on this device; if every device says "
-        "so, an administrator sets CORTEX_PUSH_SUBJECT to a real mailto: or https address."
+        "so, an administrator sets the push contact in Settings to a real mailto: or https address."
     ),
     413: "the notification is too large for it.",
 }
@@ -102,21 +101,9 @@ def _bytes(message: dict[str, Any]) -> bytes:
 
 
 def _open(context: ChannelContext) -> WebPush:
-    if context.vapid is None or not context.vapid.keys or not context.vapid.subject:
-        raise UserError(
-            "Push is not set up: set CORTEX_PUSH_SUBJECT to mailto:you@example.org, "
-            "or CORTEX_PUBLIC_URL to the page's https address."
-        )
+    if context.vapid is None:
+        raise UserError("Push has no keys here.")
     return WebPush(context, context.vapid, scan.load("cortex.notify.push_signing"))  # cryptography
-
-
-def _lacks(settings: Settings) -> str:
-    if contact_from(settings):
-        return ""
-    return (
-        "It needs CORTEX_PUSH_SUBJECT (mailto:you@example.org) or CORTEX_PUBLIC_URL (the page's https address) in the "
-        "server's settings."
-    )
 
 
 CHANNEL = ChannelKind(
@@ -126,6 +113,5 @@ CHANNEL = ChannelKind(
     open=_open,
     tested="a push endpoint that decrypts; Chromium's service worker",
     nowhere="No device has push turned on. Add one under Devices.",
-    lacks=_lacks,
     at_once=8,
 )

@@ -22,7 +22,7 @@ from cortex.ports.channels import ChannelName, Target
 from cortex.services.notices.channels import Channels
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
-from cortex.storage.secrets import SecretsRepository
+from cortex.storage.secrets import ADDRESSES, SecretsRepository
 
 LOOKED_AT = 100
 
@@ -56,12 +56,12 @@ class Addresses(Struct, frozen=True, kw_only=True):
     async def named(self, user_id: str) -> frozenset[ChannelName]:
         """The channels for which this person has an address, and which this server can use."""
         kept = await self.db.repository(SecretsRepository, user_id).names()
-        named = [name for name in self._kinds if _name(name) in kept]
+        named = [name for name in self._kinds if ADDRESSES + name in kept]
         return frozenset([name for name in named if not await self.channels.lacks_for(user_id, name)])
 
     async def target(self, user_id: str, channel: ChannelName) -> Target | None:
         """The address, None when there is none. ConfigError when it was sealed under another key of the server."""
-        sealed = await self.db.repository(SecretsRepository, user_id).get(_name(channel))
+        sealed = await self.db.repository(SecretsRepository, user_id).get(ADDRESSES + channel)
         return None if sealed is None else Target(**json.loads(await asyncio.to_thread(self.vault.unseal, sealed)))
 
     async def views(self, user: User) -> tuple[ChannelView, ...]:
@@ -100,13 +100,13 @@ class Addresses(Struct, frozen=True, kw_only=True):
             target = replace(target, secret=made)
         target = (await self.channels.channel(channel)).checked(target)
         sealed = await asyncio.to_thread(self.vault.seal, json.dumps(as_dict(target)))
-        await self.db.repository(SecretsRepository, user.id).put(_name(channel), sealed)
+        await self.db.repository(SecretsRepository, user.id).put(ADDRESSES + channel, sealed)
         return made
 
     async def remove(self, user: User, channel: str) -> None:
         """Forget it; what waits for it is dropped when its time comes. NotFound when there is none."""
         self._kind(channel)
-        if not await self.db.repository(SecretsRepository, user.id).remove(_name(channel)):
+        if not await self.db.repository(SecretsRepository, user.id).remove(ADDRESSES + channel):
             raise NotFound("This address does not exist.")
 
     async def test(self, user: User, channel: ChannelName) -> str:
@@ -133,10 +133,6 @@ class Addresses(Struct, frozen=True, kw_only=True):
         if kind is None:
             raise NotFound(f"There is no channel {channel!r} with an address.")
         return kind
-
-
-def _name(channel: str) -> str:
-    return f"reach:{channel}"
 
 
 def _place(address: str) -> str:

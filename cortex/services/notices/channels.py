@@ -13,7 +13,7 @@ from cortex.base.clock import Clock
 from cortex.base.errors import CortexError, DeliveryError
 from cortex.base.settings import Settings
 from cortex.notify import ChannelKind, ChannelRegister
-from cortex.notify.context import ChannelContext, Vapid, contact_from, smtp_from
+from cortex.notify.context import STAND_IN, ChannelContext, Vapid, contact_from, smtp_from
 from cortex.ports.channels import Channel, ChannelName, TalkRooms, Target
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.notices.push_keys import PushKeys
@@ -29,7 +29,7 @@ class Channels(Struct, frozen=True, kw_only=True):
     clock: Clock
     talk: TalkRooms | None = None
     register: ChannelRegister = field(default_factory=ChannelRegister)
-    _open: dict[ChannelName, tuple[ChannelKind, tuple[str, ...], Channel]] = field(default_factory=dict)
+    _open: dict[ChannelName, tuple[ChannelKind, ChannelContext, Channel]] = field(default_factory=dict)
 
     @property
     def kinds(self) -> Mapping[ChannelName, ChannelKind]:
@@ -49,15 +49,18 @@ class Channels(Struct, frozen=True, kw_only=True):
         """The same for this account, where an admin decides on a page who may use it."""
         kind = self.register.kind(name)
         lacks = kind.lacks(self.settings)
-        return await kind.lacks_for(self._context(()), user_id) if kind.lacks_for and not lacks else lacks
+        return await kind.lacks_for(self._context(None), user_id) if kind.lacks_for and not lacks else lacks
 
     async def channel(self, name: ChannelName) -> Channel:
-        """The channel, opened once. UserError says what it lacks; ConfigError when no key can be opened."""
+        """The channel, opened anew when what it is opened with changed.
+
+        UserError says what it lacks; ConfigError when no key can be opened.
+        """
         kind = self.register.kind(name)
-        keys = await self.keys.keys() if kind.reaches_devices else ()
+        context = self._context(await self._vapid() if kind.reaches_devices else None)
         known = self._open.get(name)
-        if known is None or known[:2] != (kind, keys):
-            known = kind, keys, await asyncio.to_thread(kind.open, self._context(keys))
+        if known is None or known[:2] != (kind, context):
+            known = kind, context, await asyncio.to_thread(kind.open, context)
             self._open[name] = known
         return known[2]
 
@@ -71,12 +74,17 @@ class Channels(Struct, frozen=True, kw_only=True):
             return error.message
         return ""
 
-    def _context(self, keys: tuple[str, ...]) -> ChannelContext:
+    async def _vapid(self) -> Vapid:
         contact = contact_from(self.settings)
+        if contact == STAND_IN:
+            contact = contact_from(self.settings, await self.keys.admin_mails())
+        return Vapid(keys=await self.keys.keys(), subject=contact)
+
+    def _context(self, vapid: Vapid | None) -> ChannelContext:
         return ChannelContext(
             site=self.settings.public_url or f"http://{self.settings.page_host}:{self.settings.port}",
             hosts=self.settings.notify_places,
-            vapid=Vapid(keys=keys, subject=contact) if keys and contact else None,
+            vapid=vapid,
             smtp=smtp_from(self.settings),
             talk=self.talk,
             clock=self.clock,

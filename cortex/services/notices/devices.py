@@ -45,13 +45,6 @@ class Subscription(Veiled, Struct, frozen=True, kw_only=True):
     instead_of: str = ""
 
 
-class PushKey(Struct, frozen=True, kw_only=True):
-    """The key to subscribe under. `lacks`: why there is no push on this server, "" when there is."""
-
-    public: str
-    lacks: str
-
-
 class DeviceView(Struct, frozen=True, kw_only=True):
     """A browser for its page.
 
@@ -77,21 +70,20 @@ class DevicesService(Struct, frozen=True, kw_only=True):
     channels: Channels
     clock: Clock
 
-    async def key(self) -> PushKey:
+    async def key(self) -> str:
         """The newest public key, as `applicationServerKey` takes it."""
-        lacks = self.channels.lacks("web_push")
-        return PushKey(public="" if lacks else (await self.channels.keys.public())[0], lacks=lacks)
+        return (await self.channels.keys.public())[0]
 
     async def subscribe(self, login: LoginView, subscription: Subscription, agent: str) -> DeviceView:
         """Keep this browser's subscription, new or renewed; it belongs to this login and falls silent with it.
 
-        UserError when the subscription is none, when push is not set up, or for the 21st device.
+        UserError when the subscription is none, or for the 21st device.
         """
         channel = await self.channels.channel("web_push")
         target = channel.checked(
             Target(address=subscription.endpoint, key=subscription.p256dh, secret=subscription.auth)
         )
-        newest = (await self.channels.keys.public())[0]
+        newest = await self.key()
         async with self.db.transaction(login.user.id) as repository:
             devices = repository(rows.DevicesRepository)
             known = {device.id: device for device in await devices.list()}
@@ -118,9 +110,7 @@ class DevicesService(Struct, frozen=True, kw_only=True):
         resubscribe: call `subscribe` with a fresh or the same subscription; under the newest key when `signed_for`
         is not that one.
         """
-        if self.channels.lacks("web_push"):
-            return "ok"
-        newest = (await self.channels.keys.public())[0]
+        newest = await self.key()
         found = [row for row in await self._rows(login.user.id).list() if row.endpoint == endpoint]
         is_known = any(row.signed_for == signed_for and row.login_id == login.login_id for row in found)
         return "ok" if is_known and signed_for == newest else "resubscribe"

@@ -123,8 +123,8 @@ class Notices(Struct, frozen=True, kw_only=True):
     async def means(self, user_id: str, without: str = "") -> Means:
         """By what this person can be notified now; nothing goes to a device whose login ended."""
         channels = self.addresses.channels
-        pushes = {name for name, kind in channels.kinds.items() if kind.reaches_devices and not channels.lacks(name)}
-        rows = await self.db.repository(DevicesRepository, user_id).list() if pushes else ()
+        pushes = {name for name, kind in channels.kinds.items() if kind.reaches_devices}
+        rows = await self.db.repository(DevicesRepository, user_id).list()
         devices = tuple(row.id for row in rows if row.login_id is not None and row.id != without)
         usable = await self.addresses.named(user_id) | (pushes if devices else set())
         return Means(channels={name: kind for name, kind in channels.kinds.items() if name in usable}, devices=devices)

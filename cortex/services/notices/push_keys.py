@@ -1,4 +1,6 @@
-"""The keys by which push services know this server (VAPID): made at the first start, sealed, rotated by an admin.
+"""The keys by which push services know this server (VAPID), and the admins to whom they may write.
+
+Made at the first start, sealed, rotated by an admin.
 
 The newest signs for new devices; former ones sign on for devices that subscribed under them.
 """
@@ -6,16 +8,18 @@ The newest signs for new devices; former ones sign on for devices that subscribe
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base import scan
 from cortex.base.crypto import Vault
-from cortex.base.errors import Conflict, DatabaseUnavailable, NotAllowed
+from cortex.base.errors import ConfigError, Conflict, DatabaseUnavailable, NotAllowed
 from cortex.base.user import User
+from cortex.storage.accounts import AccountRow, AccountsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.secrets import ServerSecretsRepository
+from cortex.storage.secrets import ADDRESSES, SecretsRepository, ServerSecretsRepository
 
 NAME = "push"
 KEYS = "cortex.notify.push_keys"  # cryptography weighs 7 MB
@@ -59,6 +63,20 @@ class PushKeys:
             if key not in self._public:
                 self._public[key] = await asyncio.to_thread(_public_key, key)
         return tuple(self._public[key] for key in keys)
+
+    async def admin_mails(self) -> Sequence[str]:
+        """The mail addresses at which the admins are notified, by the admins' names; one that cannot be read is not."""
+        found = []
+        for account in await self._db.repository(AccountsRepository).list():
+            sealed = await self._mail(account) if account.rank == "admin" and account.is_active else None
+            try:
+                found += [json.loads(await asyncio.to_thread(self._vault.unseal, sealed))["address"]] if sealed else []
+            except ConfigError:  # sealed under a former key: its owner is told so under Notifications
+                continue
+        return found
+
+    async def _mail(self, account: AccountRow) -> bytes | None:
+        return await self._db.repository(SecretsRepository, account.id).get(f"{ADDRESSES}email")
 
     async def rotate(self, by: User) -> None:
         """A new key in front; devices subscribe anew at their next visit. NotAllowed for all but admins."""

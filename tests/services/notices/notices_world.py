@@ -72,7 +72,7 @@ class NoticesWorld(Services):
         self, browser: Browser, endpoint: str, *, user: User = ADA, login: str = "login-1", **more: str
     ) -> DeviceView:
         target = browser.target(endpoint)
-        newest = (await self.devices.key()).public
+        newest = await self.devices.key()
         subscription = Subscription(endpoint=endpoint, p256dh=target.key, auth=target.secret, signed_for=newest, **more)
         return await self.devices.subscribe(await self.login(user, login), subscription, AGENT)
 

@@ -1,6 +1,6 @@
 """Browsers that take push: subscribed, looked after, tested, silent, gone."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
+from cortex.base.user import User
+from cortex.notify.context import STAND_IN
 from cortex.services.notices.devices import DEVICES_MOST, Subscription
 from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
@@ -37,7 +39,7 @@ async def test_a_browser_that_comes_back_keeps_its_name(world: NoticesWorld) -> 
 
 
 async def test_a_browser_that_says_nothing_of_itself_is_called_one(world: NoticesWorld) -> None:
-    target, newest = Browser().target(PHONE), (await world.devices.key()).public
+    target, newest = Browser().target(PHONE), await world.devices.key()
     silent = Subscription(endpoint=PHONE, p256dh=target.key, auth=target.secret, signed_for=newest)
     assert (await world.devices.subscribe(await world.login(), silent, "")).name == "Browser"
 
@@ -48,7 +50,7 @@ async def test_a_browser_that_says_nothing_of_itself_is_called_one(world: Notice
     ids=["no https", "no address", "no key", "no secret"],
 )
 async def test_what_is_no_subscription_is_refused(world: NoticesWorld, wrong: dict[str, str]) -> None:
-    target, newest = Browser().target(PHONE), (await world.devices.key()).public
+    target, newest = Browser().target(PHONE), await world.devices.key()
     good = Subscription(endpoint=PHONE, p256dh=target.key, auth=target.secret, signed_for=newest)
     with pytest.raises(UserError):
         await world.devices.subscribe(await world.login(), replace(good, **wrong), AGENT)
@@ -64,20 +66,34 @@ async def test_there_is_an_end_to_a_persons_devices(world: NoticesWorld) -> None
     assert len(await world.devices.list(ADA)) == DEVICES_MOST
 
 
-async def test_a_house_without_a_contact_says_what_push_lacks(db: Database, clock: StillClock, tmp_path: Path) -> None:
-    world = await made_world(db, clock, tmp_path, push_subject="", public_url="")
-    assert (await world.devices.key()).public == ""
-    assert "CORTEX_PUSH_SUBJECT" in (await world.devices.key()).lacks
-    assert await world.devices.sync(await world.login(), PHONE, "x") == "ok"
-    target = Browser().target(PHONE)
-    subscription = Subscription(endpoint=PHONE, p256dh=target.key, auth=target.secret, signed_for="x")
-    with pytest.raises(UserError, match="CORTEX_PUSH_SUBJECT"):
-        await world.devices.subscribe(await world.login(), subscription, AGENT)
+@pytest.mark.parametrize(
+    ("mails", "contact"),
+    [
+        ((), STAND_IN),
+        (((BOB, "ben@example.org"),), STAND_IN),
+        (((BOB, "ben@example.org"), (ADA, "ada@example.org")), "mailto:ada@example.org"),
+    ],
+    ids=["nobody is known", "a member is no contact", "an admin is"],
+)
+async def test_a_push_goes_out_although_nothing_was_set(
+    db: Database, clock: StillClock, tmp_path: Path, mails: Sequence[tuple[User, str]], contact: str
+) -> None:
+    browser, bare = Browser(), {"push_subject": "", "public_url": "", "smtp_host": "mail.example.org"}
+    with Loopback(Reply(status=201), Reply(status=403, body=b'{"reason": "BadJwtToken"}')) as push:
+        world = await made_world(
+            db, clock, tmp_path, **bare, smtp_from="root@localhost", notify_hosts=(":".join(map(str, push.place)),)
+        )
+        for user, mail in mails:
+            await world.addresses.put(user, "email", mail)
+        device = await world.subscribed(browser, f"{push.origin}/p")
+        assert await world.devices.test(ADA, device.id) == ""
+        assert '"BadJwtToken"' in await world.devices.test(ADA, device.id)
+    assert signature(push.seen[0].headers["Authorization"])[0]["sub"] == contact
 
 
 async def test_a_page_load_finds_out_whether_to_subscribe_anew(world: NoticesWorld) -> None:
     devices, login = world.devices, await world.login()
-    newest = (await devices.key()).public
+    newest = await devices.key()
     assert await devices.sync(login, PHONE, newest) == "resubscribe"
     await world.subscribed(Browser(), PHONE)
     assert await devices.sync(login, PHONE, newest) == "ok"
@@ -185,7 +201,7 @@ async def test_a_device_is_signed_for_under_the_key_it_knows_until_it_subscribes
         device = await world.subscribed(Browser(), f"{push.origin}/p")
         (former,) = await world.push_keys.public()
         await other.push_keys.rotate(ADA)
-        newest = (await world.devices.key()).public
+        newest = await world.devices.key()
         assert newest != former
         assert await world.devices.test(ADA, device.id) == ""
         await world.subscribed(Browser(), f"{push.origin}/p")
