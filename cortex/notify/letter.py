@@ -19,7 +19,7 @@ class Letter(Struct, frozen=True, kw_only=True):
     """A mail. `id`: the same for a second try, and so is its Message-ID, by which mailboxes know a double.
 
     `reply_to`: who is meant by an answer, or "". `is_automatic`: nobody wrote it, so that no holiday answer comes
-    back (RFC 3834).
+    back (RFC 3834). `is_urgent`: mail programs mark it (RFC 2156).
     """
 
     id: str
@@ -28,6 +28,7 @@ class Letter(Struct, frozen=True, kw_only=True):
     text: str
     reply_to: str = ""
     is_automatic: bool = False
+    is_urgent: bool = False
 
 
 def of_notice(notice: Notice, to: str, site: str) -> Letter:
@@ -35,7 +36,8 @@ def of_notice(notice: Notice, to: str, site: str) -> Letter:
     said = shown(notice)
     links = [f"{label(action)}: {link(site, action.path)}" for action in said.actions]
     text = "\n\n".join([*filter(None, [said.text]), "\n".join([f"Open: {link(site, said.path)}", *links])])
-    return Letter(id=notice.id, to=(to,), subject=said.title, text=text, is_automatic=True)
+    is_urgent = notice.urgency == "high"
+    return Letter(id=notice.id, to=(to,), subject=said.title, text=text, is_automatic=True, is_urgent=is_urgent)
 
 
 def written(letter: Letter, sender: str, at: datetime) -> bytes:
@@ -50,6 +52,8 @@ def written(letter: Letter, sender: str, at: datetime) -> bytes:
     message["Message-ID"] = message_id(letter.id, sender)
     if letter.is_automatic:
         message["Auto-Submitted"] = "auto-generated"
+    if letter.is_urgent:
+        message["Importance"] = "high"
     message.set_content(cut(clean(letter.text), TEXT_BYTES), charset="utf-8", cte="quoted-printable")
     return message.as_bytes()
 

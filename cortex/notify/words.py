@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cortex.ports.channels import PRIVATE_TEXT, PRIVATE_TITLE, Action, Notice
 
-BUTTONS = {"approve": "Approve", "deny": "Deny", "ack": "Done", "snooze": "Snooze"}
+BUTTONS = {"approve": "Allow", "deny": "Deny", "ack": "Done", "snooze": "Snooze"}
 TITLE_BYTES = 200
 LABEL_BYTES = 40
 MARK = "…"

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cortex.base.record import Veiled
 
-Urgency = Literal["low", "normal", "high"]
+Urgency = Literal["low", "normal", "important", "high"]
 ActionKind = Literal["approve", "deny", "ack", "snooze"]
 NoticeKind = Literal["job", "reminder", "approval", "agent", "system", "message", "digest"]
 ChannelName = str  # of a file in notify/channels, or of another package; rows in homes hold it
@@ -39,7 +39,9 @@ class Notice(Struct, frozen=True, kw_only=True):
 
     `id`: of the delivery; a second try bears the same one. `kind`: its category, such as reminder or approval.
     `path`: the page that it opens, from "/" on. `tag`: a later notice of the same tag takes the place of this one.
-    `urgency`: low for missed runs, which wait for the digest; high for what a person waits for, such as an approval.
+    `urgency`: low for what may wait for the digest, such as a missed run; normal waits while the person's quiet hours
+    hold; important comes through them, for somebody chose the time or waits for an answer; high, called urgent, is
+    something that harms if nobody sees to it: it goes by every channel and stays on the screen until it is answered.
     `ttl_s`: how long a device that is off may still be told. `badge`: the number on the app's icon.
     `is_private`: no word of title, text or kind leaves the server, only that there is something; the person may choose
     otherwise.

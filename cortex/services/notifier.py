@@ -3,11 +3,13 @@
 A notice is written by whoever commits what it is about, in the same transaction: once, or not at all.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
+from cortex.base import scan
 from cortex.base.ids import derived_id
 from cortex.ports.channels import ChannelName
 from cortex.ports.engine import Hub
@@ -59,6 +61,11 @@ class Notifier(Protocol):
     def wake(self, user_id: str = "") -> None:
         """A draft was committed: look for what is to be sent, and show it on this person's open pages."""
         ...
+
+
+async def plain(markdown: str) -> str:
+    """The words of what a model wrote, as they are sent; what reads Markdown is loaded with the first."""
+    return str((await asyncio.to_thread(scan.load, "cortex.agent.plain_text")).plain_text(markdown))
 
 
 async def notify(db: Database, notifier: Notifier, user_id: str, key: str, values: NoticeValues) -> None:

@@ -53,7 +53,7 @@ async def test_a_private_notice_carries_no_content() -> None:
     assert "has something" in seen.body.decode()
 
 
-@pytest.mark.parametrize(("urgency", "priority"), [("low", 2), ("normal", 3), ("high", 4)])
+@pytest.mark.parametrize(("urgency", "priority"), [("low", 2), ("normal", 3), ("important", 4), ("high", 5)])
 async def test_urgency_becomes_priority(urgency: Urgency, priority: int) -> None:
     with Loopback(TAKEN) as server:
         seen = await publish(server, replace(PLAIN, urgency=urgency))

@@ -19,7 +19,7 @@ from cortex.notify.channels.web_push import CHANNEL, PAYLOAD_BYTES, payload
 from cortex.notify.context import Vapid
 from cortex.notify.push_keys import decoded, encoded, new_key, public_key, rotated
 from cortex.notify.push_signing import encrypted
-from cortex.ports.channels import Action, Target
+from cortex.ports.channels import Action, Target, Urgency
 from tests.notify.browser import Browser, signature
 from tests.notify.loopback import SITE, Loopback, Reply, Seen
 from tests.notify.told import CONTENT, PLAIN, PRIVATE
@@ -307,3 +307,23 @@ def test_links_too_long_for_a_push_leave_the_notice_itself() -> None:
 def test_a_target_tells_nobody_where_it_leads() -> None:
     assert "capability" not in repr(Target(address="https://push.example.org/capability", secret="hidden"))
     assert PRIVATE.is_private
+
+
+@pytest.mark.parametrize(
+    ("urgency", "header", "shown"),
+    [
+        ("low", "low", {"silent": True}),
+        ("normal", "normal", {}),
+        ("important", "high", {}),
+        ("high", "high", {"requireInteraction": True}),
+    ],
+)
+async def test_what_is_urgent_stays_and_what_can_wait_makes_no_sound(
+    urgency: Urgency, header: str, shown: dict[str, bool]
+) -> None:
+    browser = Browser()
+    with Loopback() as server:
+        await push(server, browser, urgency=urgency)
+    message = browser.read(server.seen[0].body)["notification"]
+    assert server.seen[0].headers["Urgency"] == header
+    assert {name: message[name] for name in ("silent", "requireInteraction") if name in message} == shown

@@ -49,7 +49,7 @@ async def test_the_receiver_gets_the_notice_and_knows_who_sent_it() -> None:
             "title": "Water the plants",
             "text": "The fern first.",
             "url": f"{SITE}/reminders#r1",
-            "urgency": "high",
+            "urgency": "important",
             "actions": [
                 {"kind": "ack", "title": "Done", "url": f"{SITE}/go/a1"},
                 {"kind": "snooze", "title": "Snooze 10 min", "url": f"{SITE}/go/s1"},

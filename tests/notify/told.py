@@ -12,7 +12,7 @@ PLAIN = Notice(
     path="/reminders#r1",
     tag="reminder-r1",
     actions=(Action(kind="ack", path="/go/a1"), Action(kind="snooze", path="/go/s1", title="Snooze 10 min")),
-    urgency="high",
+    urgency="important",
     ttl_s=3_600,
     badge=3,
     is_private=False,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from cortex.base.errors import Conflict
 from cortex.services.notices.action_links import Pressable
@@ -38,8 +38,15 @@ async def show(visit: UserVisit, token: str) -> Response:
 
 
 @router.post("/go/{token}")
-async def press(visit: UserVisit, token: str, choice: Text = "10min") -> Response:
-    """Do it, once, and go on to what it was about."""
+async def press(visit: UserVisit, token: str, choice: Text = "10min", at_once: Text = "") -> Response:
+    """Do it, once, and go on to what it was about.
+
+    `at_once`: the browser's own button was pressed, and no page of the link is open. Such a press hears whether it is
+    done, and how many notifications are left unread.
+    """
+    if at_once:
+        is_done = await visit.services.action_links.press_at_once(visit.login, token)
+        return JSONResponse({"done": is_done, "unread": await visit.services.notices.unread(visit.user.id)})
     found = await visit.services.action_links.preview(visit.login, token)
     if found.needs_password and not found.is_used:
         return RedirectResponse(f"/confirm?next=/go/{token}", 303)

@@ -17,9 +17,21 @@
     if (kept()) keep({ ...kept(), at: 0 });
     return;
   }
-  const badge = count => navigator.setAppBadge?.(+count).catch(() => {}); // not installed: refused, and not needed
-  on('unread', event => badge(event.detail.data));
-  badge($('[data-unread]')?.dataset.unread ?? 0);
+  // --- how many are unread: on the app's icon, on the tab's and in front of its title, whoever writes that
+  let count = $('[data-unread]')?.dataset.unread ?? 0;
+  const news = () => {
+    const icon = $('link[rel=icon]'), href = icon.dataset[+count ? 'news' : 'calm'];
+    const words = document.title.replace(/^\(\d+\+?\) /, ''), title = +count ? `(${count > 99 ? '99+' : count}) ${words}` : words;
+    if (document.title !== title) document.title = title;
+    if (icon.getAttribute('href') !== href) icon.href = href;
+  };
+  const told = now => {
+    count = now; news();
+    navigator.setAppBadge?.(+count).catch(() => {}); // not installed: refused, and not needed
+  };
+  on('unread', event => told(event.detail.data));
+  told(count);
+  new MutationObserver(news).observe(document.head, { childList: true, subtree: true });
 
   // --- what this page shows is no news any more, and what led here least of all
   const here = new URL(location), notice = here.searchParams.get('notice') ?? '';

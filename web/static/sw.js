@@ -2,6 +2,7 @@
 // and WORDS above this. SHELL, public files under their hash and the page /offline, is all that is ever kept.
 const on = (type, act) => self.addEventListener(type, event => event.waitUntil(act(event)));
 const own = address => { try { const url = new URL(address, location.origin); return url.pathname + url.search; } catch { return '/'; } };
+const badge = async unread => { try { if (Number.isInteger(unread)) await navigator.setAppBadge?.(unread); } catch { /* no badge here: the page has its own */ } };
 const post = (path, fields) => fetch(path, { method: 'POST', headers: { Accept: 'application/json' }, body: new URLSearchParams(fields) });
 
 on('install', async () => {
@@ -40,19 +41,23 @@ on('push', async ({ data }) => {
   const plain = { body: WORDS.text, icon: WORDS.icon, badge: WORDS.badge, data: { path: '/notifications', links: {} } };
   try {
     await self.registration.showNotification(String(note.title || WORDS.title), {
-      ...plain, body: String(note.body ?? WORDS.text), tag: note.tag || '', renotify: Boolean(note.tag),
+      ...plain, body: String(note.body ?? WORDS.text), tag: note.tag || '', renotify: Boolean(note.tag) && !note.silent,
+      requireInteraction: note.requireInteraction === true, silent: note.silent === true,
       actions: buttons.map(({ action, title }) => ({ action, title: String(title || action) })),
       data: { path: own(note.navigate ?? '/notifications'), links: Object.fromEntries(buttons.map(one => [one.action, own(one.navigate)])) },
     });
   } catch { await self.registration.showNotification(WORDS.title, plain); }
-  const unread = message.app_badge ?? note.app_badge;
-  try { if (Number.isInteger(unread)) await navigator.setAppBadge?.(unread); } catch { /* no badge here: the page has its own */ }
+  await badge(message.app_badge ?? note.app_badge);
   try { if (note.data?.id) await post('/push/ack', { id: note.data.id }); } catch { /* not seen as shown: the device list says so */ }
 });
 
 on('notificationclick', async ({ action, notification }) => {
   notification.close();
   const { path = '/notifications', links = {} } = notification.data ?? {}, place = (action && links[action]) || path;
+  if (place !== path) try { // done here and now; what has to be looked at, a lost login or network: its page
+    const { done, unread } = await (await post(place, { at_once: 1 })).json();
+    if (done) return await badge(unread);
+  } catch { /* its page says why */ }
   const { pathname, searchParams } = new URL(place, location.origin), notice = searchParams.get('notice');
   const told = notice && post('/notifications/seen', { notice }).catch(() => {}); // the page that opens says it again
   const pages = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });

@@ -16,7 +16,7 @@ from cortex.ports.channels import Notice, Target
 
 TEXT_BYTES = 4_000  # what is longer, a server turns into a file (message-size-limit 4,096)
 ACTIONS = 3
-PRIORITY = {"low": 2, "normal": 3, "high": 4}
+PRIORITY = {"low": 2, "normal": 3, "important": 4, "high": 5}
 _TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SECRET = re.compile(r"[\x21-\x7e]{0,500}")
 _HINTS = {

@@ -21,6 +21,8 @@ from cortex.ports.channels import Notice, Target
 PAYLOAD_BYTES = 4_096 - 103
 TTL_MOST_S = 28 * 86_400  # what Google's and Mozilla's keep at most
 SIGNED_S = 12 * 3_600  # Apple refuses more than a day
+# RFC 8030, section 5.3: what is high wakes a phone that saves its battery, as a reminder must.
+_URGENCY = {"low": "low", "normal": "normal", "important": "high", "high": "high"}
 _UNKNOWN_DEVICE = "This device no longer takes notifications; switch them on again on it."
 _HINTS = {
     400: "it does not take the message or the signature.",
@@ -52,7 +54,7 @@ class WebPush:
         target = ready(self, target)
         body: bytes = self._signing.encrypted(payload(notice, self._context.site), target)
         headers = {"Content-Encoding": "aes128gcm", "Content-Type": "application/octet-stream"}
-        headers |= {"TTL": str(min(max(notice.ttl_s, 0), TTL_MOST_S)), "Urgency": notice.urgency}
+        headers |= {"TTL": str(min(max(notice.ttl_s, 0), TTL_MOST_S)), "Urgency": _URGENCY[notice.urgency]}
         headers |= {"Topic": named(notice.tag)} if notice.tag else {}
         headers |= self._signer.signed(target, int(self._context.clock().timestamp()) + SIGNED_S)
         answer = await post(target.address, body, headers, self._context, hide=(target.key, target.secret))
@@ -83,6 +85,10 @@ def _message(notice: Notice, site: str) -> dict[str, Any]:
         "navigate": link(site, notice.path),
         "data": {"id": notice.id, "kind": notice.kind},
     }
+    if notice.urgency == "high":
+        notification["requireInteraction"] = True
+    if notice.urgency == "low":
+        notification["silent"] = True
     if notice.tag:
         notification["tag"] = named(notice.tag)
     if notice.actions:

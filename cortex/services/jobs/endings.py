@@ -14,7 +14,7 @@ from cortex.base.job import JobKind, SlotState
 from cortex.schedule.policies import deadline, pauses, retry_at
 from cortex.services.jobs.firing import policy_of
 from cortex.services.jobs.starts import path_of, urgency_of
-from cortex.services.notifier import Notifier, PendingNotice
+from cortex.services.notifier import Notifier, PendingNotice, plain
 from cortex.services.runtime import Runtime
 from cortex.services.turns.approvals import APPROVAL_HOURS
 from cortex.services.turns.queue import TurnQueue
@@ -179,6 +179,8 @@ class JobEndings(Struct, frozen=True, kw_only=True):
         if job.notify_on == "never" or state == "stopped":
             return None
         words = text if state == "done" else "\n".join(filter(None, (_sentence(why), text)))
+        if facts and facts.kind == "prompt":  # a model wrote it
+            words = await plain(words)
         conversation = facts.turn.conversation_id if facts else ""
         values = NoticeValues(
             kind="job",
@@ -198,7 +200,7 @@ class JobEndings(Struct, frozen=True, kw_only=True):
             text=f"It failed {job.failures + 1} times in a row. The last time: {_sentence(why)} Resume it "
             "when the problem is fixed.",
             path=path_of(job),
-            urgency="high",
+            urgency=urgency_of(job),
             subject_id=slot.id,
             is_tainted=job.is_tainted,
         )

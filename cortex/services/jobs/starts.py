@@ -139,4 +139,4 @@ def path_of(job: JobRow) -> str:
 
 def urgency_of(job: JobRow) -> Urgency:
     """Return how loud its notices are: those of a job that heeds no quiet hours come through them."""
-    return "normal" if job.keeps_quiet_hours else "high"
+    return "normal" if job.keeps_quiet_hours else "important"

@@ -1,7 +1,8 @@
-"""The buttons of a notification: single-use links that open a page here and need the login.
+"""The buttons of a notification: single-use links that need the login.
 
 A token is an HMAC under the server's key, the same at each try of a delivery, and kept as its hash alone. Made by
-`delivery.py`; the page shows what a link would do before it is pressed.
+`delivery.py`. The page of a link shows what it would do before it is pressed; where the browser itself shows the
+buttons a press does it at once, but for a yes that somebody has to look at.
 """
 
 import base64
@@ -18,6 +19,7 @@ from cortex.base.user import User
 from cortex.ports.channels import Action, ActionKind
 from cortex.services.accounts.accounts import LoginView
 from cortex.services.notices.notices import NoticeRow, Notices
+from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.db import Database
 from cortex.storage.devices import ActionLinksRepository
 
@@ -68,6 +70,23 @@ class ActionLinks(Struct, frozen=True, kw_only=True):
         needs_password = link.action == "approve" and self._is_stale(view.row) and not login.is_confirmed
         is_used = link.used_at is not None
         return Pressable(notice=view.row, action=link.action, is_used=is_used, needs_password=needs_password)
+
+    async def press_at_once(self, login: LoginView, token: str) -> bool:
+        """Do it as the browser's own button does, without its page; False, and nothing done, where that has to ask.
+
+        Such buttons stand on lock screens, where a phone asks nobody who presses them. A yes is given there only to a
+        deed of low risk whose words were shown. Raises as `press` does.
+        """
+        found = await self.preview(login, token)
+        if found.needs_password or (found.action == "approve" and not await self._is_light(found.notice)):
+            return False
+        await self.press(login, token)
+        return True
+
+    async def _is_light(self, notice: NoticeRow) -> bool:
+        asked = await self.db.repository(ApprovalsRepository, notice.owner_id).get(notice.subject_id)
+        shown = (await self.notices.preferences.choices_of(notice.owner_id)).content
+        return asked.risk == "low" and not asked.why and not asked.readers and "web_push" in shown
 
     async def press(self, login: LoginView, token: str, choice: str = SNOOZED) -> str:
         """Do it, once; the path to go on to. `choice`: for how long to snooze.

@@ -16,6 +16,7 @@ from cortex.ports.channels import DeliveryState
 from cortex.ports.outgoing import PushCount
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.notices import DeliveryRow, NoticeDraft, Notices
+from cortex.services.notifier import plain
 
 WAIT_S = 25.0  # a push service is given 20
 LOOK_S = 2.0
@@ -34,8 +35,9 @@ class UserPush(Struct, frozen=True, kw_only=True):
         preferences = await self.notices.preferences.choices_of(self.user_id)
         if "message" in preferences.muted:
             raise ToolFailed("The user muted messages on their devices; nothing was sent.")
+        said = await plain(text)
         draft = NoticeDraft(
-            key=f"push:{id}", kind="message", title=title, text=text, channels=("web_push",), is_tainted=True
+            key=f"push:{id}", kind="message", title=title, text=said, channels=("web_push",), is_tainted=True
         )
         notice_id = await self.notices.notify(self.user_id, draft)
         try:

@@ -74,8 +74,8 @@ def ways(
 ) -> tuple[Way, ...]:
     """The deliveries of a notice. `only`: the caller's channels in place of the person's; mutes and quiet hold.
 
-    What is of low urgency goes nowhere by itself where a digest is wanted. Quiet hours hold back all but what is of
-    high urgency and what would be over before they are.
+    What is of low urgency goes nowhere by itself where a digest is wanted. Quiet hours hold back all but what is
+    important or urgent and what would be over before they are.
     """
     waits_for_digest = values.urgency == "low" and preferences.digest_hour is not None and only is None
     if values.kind in preferences.muted or waits_for_digest:
@@ -109,7 +109,7 @@ def spare(
 
 def held_until(values: NoticeValues, preferences: Choices, at: datetime) -> datetime | None:
     """Until when quiet hours hold this back; None when they don't."""
-    quiet = None if values.urgency == "high" else preferences.quiet_until(at)
+    quiet = None if values.urgency in ("important", "high") else preferences.quiet_until(at)
     is_over_first = quiet is not None and values.expires_at is not None and values.expires_at <= quiet
     return None if is_over_first else quiet
 

@@ -90,7 +90,7 @@ def _notice(row: ReminderRow, now: datetime) -> NoticeValues:
         text=_words(row, now),
         path="/reminders",
         tag=f"reminder-{row.id}",
-        urgency="high",
+        urgency="important",
         actions=("ack", "snooze"),
         subject_id=row.id,
         is_tainted=row.is_tainted,

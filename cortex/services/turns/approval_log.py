@@ -60,15 +60,21 @@ def answer_payload(row: ApprovalRow, state: str) -> dict[str, object]:
     }
 
 
-def notice_values(verb: str, detail: str, why: str, conversation_id: str, expires_at: datetime) -> NoticeValues:
-    """Return what a request for approval notifies of."""
+def notice_values(
+    verb: str, detail: str, why: str, risk: str, conversation_id: str, expires_at: datetime
+) -> NoticeValues:
+    """Return what a request for approval notifies of.
+
+    A deed that cannot be undone, or that outside text asked for, is allowed on its card alone: whoever finds a phone
+    may press what stands on its lock screen.
+    """
     return NoticeValues(
         kind="approval",
         title=f"Needs your approval: {verb}",
         text="\n".join(part for part in (detail, why) if part),
         path=f"/c/{conversation_id}",
-        urgency="high",
-        actions=("approve", "deny"),
+        urgency="important",
+        actions=("deny",) if risk == "high" or why else ("approve", "deny"),
         is_tainted=bool(why),
         expires_at=expires_at,
     )

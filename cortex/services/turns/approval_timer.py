@@ -58,7 +58,7 @@ class ApprovalTimer(Struct, frozen=True, kw_only=True):
 
     async def _notify(self, row: OwnedApproval) -> None:
         """Notify in one commit with the note that it is done: once, whatever is killed."""
-        values = notice_values(row.verb, row.detail, row.why, row.conversation_id, row.expires_at)
+        values = notice_values(row.verb, row.detail, row.why, row.risk, row.conversation_id, row.expires_at)
         draft = await self.notifier.draft(row.owner_id, f"approval:{row.call_id}", replace(values, subject_id=row.id))
         async with self.runtime.db.transaction(row.owner_id) as repository:
             if not await repository(ApprovalsRepository).notified(row.id):

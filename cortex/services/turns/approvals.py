@@ -179,7 +179,9 @@ class ApprovalsService(Struct, frozen=True, kw_only=True):
     async def _draft(
         self, turn: Turn, call: CallRecord, request: ApprovalRequest, expires_at: datetime
     ) -> PendingNotice:
-        values = notice_values(request.verb, request.detail, request.why, turn.conversation_id, expires_at)
+        values = notice_values(
+            request.verb, request.detail, request.why, request.risk, turn.conversation_id, expires_at
+        )
         return await self.notifier.draft(turn.user_id, f"approval:{call.id}", values)
 
     async def seen(self, user: User, approval_id: str) -> None:

@@ -77,7 +77,7 @@ class UpdateOrders(Struct, frozen=True, kw_only=True):
                 log.warning("upkeep: %s failed: %s", order.what, error)
                 at = self.clock().isoformat()
                 await self._tell(
-                    f"upkeep:{at}", f"{order.what} failed", f"{error} The version that runs stays as it is.", "high"
+                    f"upkeep:{at}", f"{order.what} failed", f"{error} The version that runs stays as it is."
                 )
             finally:
                 self._said.clear()
@@ -92,20 +92,19 @@ class UpdateOrders(Struct, frozen=True, kw_only=True):
         if chosen is None or chosen.name != mine or chosen.is_told or not chosen.note:
             return
         await self.db.repository(AuditRepository).add("", "server.updated", chosen.label, {"note": chosen.note})
-        await self._tell(f"upkeep:{chosen.at}:{chosen.note}", "Update of Cortex", chosen.note, "normal")
+        await self._tell(f"upkeep:{chosen.at}:{chosen.note}", "Update of Cortex", chosen.note)
         if await self._chosen() == chosen:  # nothing else was chosen meanwhile
             await asyncio.to_thread(versions.choose, self.updates.settings.home, replace(chosen, is_told=True))
 
     async def _chosen(self) -> Chosen | None:
         return await asyncio.to_thread(versions.read, self.updates.settings.home)
 
-    async def _tell(self, key: str, title: str, text: str, urgency: str) -> None:
+    async def _tell(self, key: str, title: str, text: str) -> None:
         values = NoticeValues(
             kind="system",
             title=title,
             text=text,
             path="/admin/health",
-            urgency=urgency,  # type: ignore[arg-type]
             is_tainted=False,
             expires_at=self.clock() + NOTICE_KEPT,
         )

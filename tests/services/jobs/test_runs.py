@@ -487,7 +487,7 @@ async def parked(shift: Shift, **values: Any) -> tuple[JobRow, str]:
 async def test_a_parked_run_tells_its_owner_and_goes_on_with_a_yes(shift: Shift) -> None:
     job, question = await parked(shift, tools=("cron_add",), timeout_s=60)
     (notice,) = await shift.notices()
-    assert (notice.kind, notice.actions, notice.urgency) == ("approval", ("approve", "deny"), "high")
+    assert (notice.kind, notice.actions, notice.urgency) == ("approval", ("deny",), "important")
     assert notice.subject_id == question
     shift.clock.forward(minutes=11 * 60)
     await shift.tick()
@@ -727,7 +727,9 @@ async def test_a_notice_of_a_run_is_marked_when_it_may_hold_words_from_outside(
     assert [row.is_tainted for row in await shift.notices()] == [is_marked]
 
 
-@pytest.mark.parametrize(("keeps", "urgency"), [(True, "normal"), (False, "high")], ids=["keeps them", "comes through"])
+@pytest.mark.parametrize(
+    ("keeps", "urgency"), [(True, "normal"), (False, "important")], ids=["keeps them", "comes through"]
+)
 async def test_quiet_hours_hold_what_a_job_tells_unless_it_may_disturb(shift: Shift, keeps: bool, urgency: str) -> None:
     await shift.job(keeps_quiet_hours=keeps)
     shift.clock.forward(minutes=61)

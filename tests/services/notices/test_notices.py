@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.notify import ChannelRegister
 from cortex.ports.channels import ChannelName, NoticeKind, Urgency
+from cortex.services.accounts.accounts import LoginView
 from cortex.services.notices.action_links import PATH
 from cortex.services.notices.notices import NoticeFilter, NoticeRow
 from cortex.services.notices.preferences import Choices, Means, ways
@@ -50,6 +51,7 @@ def values(kind: NoticeKind = "job", urgency: Urgency = "normal", expires_at: da
     ("told", "choices", "means", "names"),
     [
         (values(), Choices(), ALL, ["web_push", "web_push", "ntfy", "webhook"]),
+        (values(urgency="important"), Choices(), ALL, ["web_push", "web_push", "ntfy", "webhook"]),
         (values(urgency="high"), Choices(), ALL, ["web_push", "web_push", "email", "ntfy", "webhook"]),
         (values("digest"), Choices(), ALL, ["web_push", "web_push", "email", "ntfy", "webhook"]),
         (values(), Choices(), MAIL_ONLY, ["email"]),
@@ -64,6 +66,7 @@ def values(kind: NoticeKind = "job", urgency: Urgency = "normal", expires_at: da
     ],
     ids=[
         "usual",
+        "important goes the usual ways",
         "urgent goes to the mailbox too",
         "digest too",
         "mail where there is no other way",
@@ -91,11 +94,12 @@ def test_where_a_notice_goes(told: NoticeValues, choices: Choices, means: Means,
         (values(), EVENING, MORNING),
         (values(), MORNING - timedelta(seconds=1), MORNING),
         (values(), MORNING, None),
+        (values(urgency="important"), EVENING, None),
         (values(urgency="high"), EVENING, None),
         (values(expires_at=MORNING), EVENING, None),
         (values(expires_at=MORNING + timedelta(minutes=1)), EVENING, MORNING),
     ],
-    ids=["at night", "at its end", "in the morning", "urgent", "over before", "over later"],
+    ids=["at night", "at its end", "in the morning", "important", "urgent", "over before", "over later"],
 )
 def test_quiet_hours_of_the_persons_zone_hold_back(
     told: NoticeValues, at: datetime, held_until: datetime | None
@@ -382,10 +386,10 @@ async def questions(house: LivingHouse) -> list[NoticeRow]:
     return [view.row for view in page.notices]
 
 
-async def unwatched(house: LivingHouse, conversation_id: str) -> str:
+async def unwatched(house: LivingHouse, conversation_id: str, words: str = "run `echo hi` in the shell") -> str:
     """The same with no stream open: that would be somebody who watches."""
     before = len(await house.cortex.approvals.pending(house.admin))
-    await house.cortex.chat.send_message(house.admin, conversation_id, "run `echo hi` in the shell")
+    await house.cortex.chat.send_message(house.admin, conversation_id, words)
     pending: Sequence[ApprovalRow] = []
     async with asyncio.timeout(PATIENCE_S):
         while len(pending) <= before:
@@ -398,7 +402,8 @@ async def test_a_question_is_told_when_nobody_has_the_conversation_open(house: L
     cid = await house.conversation()
     approval_id = await unwatched(house, cid)
     (row,) = await questions(house)
-    assert (row.subject_id, row.path, row.actions) == (approval_id, f"/c/{cid}", ("approve", "deny"))
+    # A command cannot be undone: it is allowed on its card alone, never from a lock screen.
+    assert (row.subject_id, row.path, row.actions) == (approval_id, f"/c/{cid}", ("deny",))
     assert "echo hi" in row.text
     assert row.acknowledged_at is None
     heard = await house.cortex.notices.changed(house.admin.id, -1, 0)
@@ -436,16 +441,52 @@ async def test_a_question_on_an_open_page_is_not_told_at_once_and_waits_as_long(
     await house.cortex.approvals.answer(house.admin, approval_id, "deny")
 
 
-async def test_the_button_of_a_question_lets_the_call_go_on(house: LivingHouse) -> None:
+async def light(house: LivingHouse) -> tuple[LoginView, str, str, str, str]:
+    """A login, a conversation that waits for a yes to what can be undone, the request, the links of yes and no."""
+    await house.cortex.tool_settings.change(house.admin, "task_create", is_on=True, sending="needed", asks_first=True)
     cid = await house.conversation()
-    approval_id = await unwatched(house, cid)
+    approval_id = await unwatched(house, cid, "add milk to my todo list")
     (row,) = await questions(house)
     approve, deny = await house.cortex.action_links.made(row, "delivery-1")
     token = await house.cortex.accounts.login(house.admin.name, PASSWORD, "127.0.0.1", "Firefox")
     login = await house.cortex.accounts.who(token)
     assert login is not None
-    assert await house.cortex.action_links.press(login, approve.path.removeprefix(PATH)) == f"/c/{cid}"
+    return login, cid, approval_id, approve.path.removeprefix(PATH), deny.path.removeprefix(PATH)
+
+
+async def test_a_yes_on_a_lock_screen_is_taken_only_where_its_words_are_shown(house: LivingHouse) -> None:
+    login, cid, approval_id, approve, _ = await light(house)
+    assert not await house.cortex.action_links.press_at_once(login, approve)
+    assert [one.id for one in await house.cortex.approvals.pending(house.admin)] == [approval_id]
+    await house.cortex.notification_preferences.change(house.admin, content=["web_push"])
+    assert await house.cortex.action_links.press_at_once(login, approve)
     assert (await house.until(cid, "tool.result")).payload["state"] == "ok"
     with pytest.raises(Conflict):
-        await house.cortex.action_links.press(login, deny.path.removeprefix(PATH))
+        await house.cortex.action_links.press_at_once(login, approve)
+
+
+async def test_a_no_on_a_lock_screen_is_taken_as_it_is(house: LivingHouse) -> None:
+    login, cid, _, _, deny = await light(house)
+    assert await house.cortex.action_links.press_at_once(login, deny)
+    assert await house.until(cid, "approval", state="denied")
+
+
+async def test_an_older_link_to_allow_what_cannot_be_undone_asks_on_its_page(house: LivingHouse) -> None:
+    await house.cortex.notification_preferences.change(house.admin, content=["web_push"])
+    approval_id = await unwatched(house, await house.conversation())
+    (row,) = await questions(house)
+    older, _ = await house.cortex.action_links.made(replace(row, actions=("approve", "deny")), "delivery-1")
+    token = await house.cortex.accounts.login(house.admin.name, PASSWORD, "127.0.0.1", "Firefox")
+    login = await house.cortex.accounts.who(token)
+    assert login is not None
+    assert not await house.cortex.action_links.press_at_once(login, older.path.removeprefix(PATH))
+    assert [one.id for one in await house.cortex.approvals.pending(house.admin)] == [approval_id]
+
+
+async def test_the_button_of_a_question_lets_the_call_go_on(house: LivingHouse) -> None:
+    login, cid, approval_id, approve, deny = await light(house)
+    assert await house.cortex.action_links.press(login, approve) == f"/c/{cid}"
+    assert (await house.until(cid, "tool.result")).payload["state"] == "ok"
+    with pytest.raises(Conflict):
+        await house.cortex.action_links.press(login, deny)
     assert (await house.until(cid, "approval", state="allowed")).payload["approval"] == approval_id
