@@ -41,7 +41,8 @@ def test_the_usage_pages_numbers_are_those_of_the_receipts(house: Daemon, ada: C
     ask(page, "hello")
     page.goto("/usage")
     expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
-    page.locator("details.more > summary").first.click()
+    page.locator("#fold-engine > summary").click()
+    page.locator("#tokens details.more > summary").click()
     table = page.get_by_role("table", name="Tool tokens a day")
     heads = table.get_by_role("columnheader").all_inner_texts()
     today = numbers(table.get_by_role("row").last.get_by_role("cell").all_inner_texts()[1:])
@@ -97,6 +98,7 @@ def test_a_budget_of_a_few_tokens_ends_a_turn_in_a_text(house: Daemon, ada: Call
     assert "used up" in said(answer)
     assert answer.locator(".fail").count() == 0
     page.goto("/usage")
+    page.locator("#fold-budgets > summary").click()
     expect(page.get_by_role("table", name="Budgets today")).to_contain_text("used up")
     page.goto("/admin/budgets")
     page.get_by_role("link", name="Remove the budget of each person").first.click()

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from datetime import date
 from html import unescape
 from typing import Any
 
@@ -20,6 +21,7 @@ from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
+from web import usage_money
 from web.plots import Series, ceiling, largest, stacked
 from web.usage_tables import TableColumn, TableRow, UsageTable, as_csv, dollars, short
 
@@ -60,13 +62,56 @@ async def test_the_page_says_what_was_sent_left_out_and_paid(house: Cortex, ada:
     page = unescape((await ada.get("/usage?p=7")).text)
     assert "$0.25" in page
     assert "unknown price" in page
-    assert "/usage?p=7&by=model" in re.findall(r'href="([^"]+)" aria-current="page">7 days', page)
+    assert "/usage?p=7&by=model" in re.findall(r'href="([^"]+)" aria-current="page">Week', page)
     assert "from the cache" in page
     assert 'href="/runs/one"' in page
+    page = page.partition('id="fold-engine"')[2]
     plot = page[page.index('<svg class="wide"') : page.index("</svg>", page.index('<svg class="wide"'))]
     assert 'fill="url(#pt-0)"' in plot
     assert "not needed" in plot
     assert "<html" not in (await ada.fragment("/usage")).text
+
+
+async def test_the_page_opens_with_the_months_money_and_the_days_limits(house: Cortex, ada: Browser) -> None:
+    await spend(house, ada, "one")
+    await spend(house, ada, "two", cost=None)
+    await ada.post("/admin/budgets", **{**BUDGET, "limit_tokens": "", "limit_usd": "0.5"})
+    page = unescape((await ada.get("/usage")).text)
+    first, _, engine = page.partition('id="fold-engine"')
+    today = house.runtime.clock()
+    assert f"{today:%B}" in first
+    assert re.search(r'class="figure">\s*\$0\.25\s*<', first)
+    assert "1 model call has no known price" in first
+    assert "$0.25 of $0.50" in first
+    assert "Tool tokens" not in first
+    assert "Tool tokens" in engine
+
+
+async def test_where_nothing_has_a_price_the_messages_stand_first(house: Cortex, ada: Browser) -> None:
+    await spend(house, ada, "one", cost=0.0)
+    first = (await ada.get("/usage")).text.partition('id="fold-engine"')[0]
+    assert re.search(r'class="figure">\s*1\s*<small>messages', first)
+    assert "1 of 1 model calls cost nothing." in first
+    assert "$" not in first[first.index('class="figure"') :]
+
+
+async def test_everybodys_page_says_who_took_what(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await spend(house, ada, "one")
+    await spend(house, bob, "two", cost=0.75)
+    first = (await ada.get("/usage?person=all")).text.partition('id="fold-engine"')[0]
+    shares = re.findall(r'<span dir="auto">(\w+)</span>.*?<b class="n">([^<]+)</b>', first, re.DOTALL)
+    assert [one for one in shares if one[0] in ("Ada", "Bob")] == [("Bob", "$0.75"), ("Ada", "$0.25")]
+    assert "<h2>Who</h2>" in first
+    assert "<h2>Who</h2>" not in (await ada.get("/usage")).text
+
+
+@pytest.mark.parametrize(
+    ("day", "spent", "pace"),
+    [(2, 1.0, ""), (10, 1.0, "$3.00"), (30, 3.0, "$3.00")],
+    ids=["too early to say", "a third", "the whole month"],
+)
+def test_the_pace_is_what_the_month_will_come_to(day: int, spent: float, pace: str) -> None:
+    assert usage_money._pace(spent, date(2026, 11, day)) == pace
 
 
 @pytest.mark.parametrize("table", ["tokens", "by", "cost", "cache", "rounds", "turns"])

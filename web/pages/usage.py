@@ -1,4 +1,4 @@
-"""What it cost: tokens and dollars by day, model, role, tool, job or person, cache hits, budgets; each table as CSV."""
+"""What it cost: the month's money first; then tokens by day, model, role, tool, job or person; each table as CSV."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,6 +20,7 @@ from web.plots import Plot
 from web.render import MORE, Context, NavEntry, address, described
 from web.routes import PageRouter
 from web.stretch import Stretch, cut
+from web.usage_money import Money, money
 from web.usage_tables import UsageTable
 from web.visit import UserVisit, Visit, of_reauthed_admin
 
@@ -30,12 +31,12 @@ NAV = NavEntry(
     icon="chart",
     order=36,
     under=MORE,
-    about="Tokens and costs by day, model, role and tool.",
+    about="What it cost, a day and by model, and what the engine sent.",
 )
-RANGES = (7, 28, 90)
+RANGES = ((7, "Week"), (0, "Month"), (90, "90 days"))
 BYS: tuple[By, ...] = ("model", "role", "tool", "job", "token", "person")
 
-Days = Annotated[int, Query(ge=1, le=90)]
+Days = Annotated[int, Query(ge=0, le=90)]  # 0: from the first of this month
 
 
 class UsageContext(Context, frozen=True, kw_only=True):
@@ -44,8 +45,9 @@ class UsageContext(Context, frozen=True, kw_only=True):
     view: View = described("the numbers")
     tables: Mapping[str, UsageTable] = described("the same as tables, by name")
     plots: Mapping[str, Plot] = described("what can be drawn of them, by name")
-    days: int = described("how many days are shown")
-    ranges: Sequence[int] = described("the numbers of days to choose from", default=RANGES)
+    money: Money = described("what the page opens with")
+    days: int = described("how many days are shown, 0: this month's")
+    ranges: Sequence[tuple[int, str]] = described("the times to choose from: days, words", default=RANGES)
     bys: Sequence[By] = described("what it can be broken down by")
     person: str = described("whose: empty for the reader, all, or an account's id", default="")
     query: str = described("the address of this view, for links and files")
@@ -56,7 +58,7 @@ class UsageContext(Context, frozen=True, kw_only=True):
 
 
 @router.get("/usage")
-async def show(visit: UserVisit, p: Days = 28, by: By = "model", person: str = "", budgets: Number = 0) -> Response:
+async def show(visit: UserVisit, p: Days = 0, by: By = "model", person: str = "", budgets: Number = 0) -> Response:
     """The numbers of these days. Anybody else's are an admin's, with the password given lately."""
     view = await _view(visit, p, by, person)
     roles = None if visit.user.is_admin else await visit.services.roles.names(visit.user)
@@ -64,6 +66,7 @@ async def show(visit: UserVisit, p: Days = 28, by: By = "model", person: str = "
     place = partial(address, "/usage", p=p, by=by, person=person)
     context = UsageContext(
         view=view,
+        money=money(view, standings, is_month=not p),
         tables=usage_tables.tables(view, is_admin=visit.user.is_admin),
         plots=usage_tables.plots(view),
         days=p,
@@ -71,7 +74,7 @@ async def show(visit: UserVisit, p: Days = 28, by: By = "model", person: str = "
         person=person,
         query=urlencode({"p": p, "by": by, "person": person}),
         backends=await visit.services.profiles.all(visit.user) if person in ("", visit.user.id) else (),
-        borrowed=await visit.services.model_sharing.borrowed(visit.user, p)
+        borrowed=await visit.services.model_sharing.borrowed(visit.user, len(view.days))
         if visit.user.is_admin and person in ("", visit.user.id)
         else (),
         standings=cut(standings, budgets, place, by="budgets", at="budgets"),
@@ -81,13 +84,13 @@ async def show(visit: UserVisit, p: Days = 28, by: By = "model", person: str = "
 
 
 @router.get("/usage.csv")
-async def download(visit: UserVisit, table: str, p: Days = 28, by: By = "model", person: str = "") -> Response:
+async def download(visit: UserVisit, table: str, p: Days = 0, by: By = "model", person: str = "") -> Response:
     """One table of the page as a file."""
     view = await _view(visit, p, by, person)
     found = usage_tables.tables(view, is_admin=visit.user.is_admin).get(table)
     if found is None:
         raise not_found()
-    name = f"cortex-{found.name}-{p}-days.csv"
+    name = f"cortex-{found.name}-{len(view.days)}-days.csv"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(usage_tables.as_csv(found), media_type="text/csv; charset=utf-8", headers=headers)
 

@@ -49,13 +49,18 @@ class Miss(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """The page's numbers. `days`: every day of the range in the reader's zone, in order; `tools` only by tool."""
+    """The page's numbers. `days`: every day of the range in the reader's zone, in order; `tools` only by tool.
+
+    models: by model, whatever `by` is; persons: by person, where it is everybody's.
+    """
 
     of: str
     by: By
     whole: Sum
     days: tuple[tuple[date, Sum], ...]
     rows: tuple[UsageRow, ...]
+    models: tuple[UsageRow, ...]
+    persons: tuple[UsageRow, ...]
     misses: tuple[Miss, ...]
     histogram: tuple[tuple[int, int], ...]
     dear: tuple[ExpensiveTurn, ...]
@@ -87,20 +92,25 @@ class UsageService(Struct, frozen=True, kw_only=True):
     accounts: Accounts
 
     async def view(self, user: User, *, days: int, by: By = "model", person: str = "") -> View:
-        """The last `days` days of the reader's calendar. `person`: "" = the reader, "all", or an account's id.
+        """The last `days` days of the reader's calendar, 0: its month up to today.
+
+        person: "" = the reader, "all", or an account's id.
 
         NotAllowed for a member who asks for others; NotFound for an account that is none.
         """
         people = await self._people(user, person)
+        here = local(self.runtime.clock(), user.time_zone)
+        days, today = days or here.day, here.toordinal()
         spans = self._spans(user, days)
         whole: Span = (spans[0][0], spans[-1][1])
         ledger = self._ledger(user, person)
         found = await ledger.cells(spans, "model" if by == "tool" else by)
+        models = found if by in ("model", "tool") else await ledger.cells(spans, "model")
+        persons = () if person != ALL else found if by == "person" else await ledger.cells(spans, "person")
         tools = await ledger.tools(whole) if by == "tool" else ()
         owner_id = "" if person == ALL else person or user.id
         jobs = await self.runtime.db.repository(AllJobsRepository).names(owner_id) if by == "job" else ()
         names = {one.id: one.name for one in (jobs if by == "job" else people)}
-        today = local(self.runtime.clock(), user.time_zone).toordinal()
         dates = [date.fromordinal(today - days + 1 + place) for place in range(days)]
         return View(
             of=person or user.id,
@@ -108,6 +118,8 @@ class UsageService(Struct, frozen=True, kw_only=True):
             whole=_sum(found),
             days=tuple((on, _sum(cell for cell in found if cell.day == place)) for place, on in enumerate(dates)),
             rows=_rows(found, by, days, names) if by != "tool" else (),
+            models=_rows(models, "model", days, {}),
+            persons=_rows(persons, "person", days, {one.id: one.name for one in people}),
             misses=_misses(found),
             histogram=tuple(await ledger.histogram(whole)),
             dear=tuple(await ledger.dear(whole, DEAR_MOST)),
